@@ -112,7 +112,7 @@ public final class Chat implements AutoCloseable {
     Threads.View view;
     do {
       view = now(threads.settled(principal, id, TIMEOUT));
-    } while (view.standing() == Threads.Standing.WORKING);
+    } while (view.status() == Threads.Status.WORKING);
     List<Message> page =
         new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
     Collections.reverse(page);
@@ -204,7 +204,7 @@ public final class Chat implements AutoCloseable {
     }
 
     @Override
-    public synchronized void heard(Outside.Delta delta) {
+    public synchronized void streamed(Outside.Delta delta) {
       String message = delta.messageId();
       if (delta.kind().equals("void")) {
         streamed.remove(message);

@@ -76,7 +76,7 @@ class MainTest {
       host.start("wants a quote");
     }
     assertThat(run("check", "--store", spec)).isEqualTo(5);
-    assertThat(out.toString()).contains("0 run(s)", "CANNOT GO ON", "quote", "version 1");
+    assertThat(out.toString()).contains("0 run(s)", "CANNOT CONTINUE", "quote", "version 1");
   }
 
   @Test
@@ -285,7 +285,7 @@ class MainTest {
         .contains("FERMATA_KEYS cannot be used: Key number 1 has no id")
         .contains("key k1");
     assertThat(complaint(Map.of("FERMATA_KEYS_FILE", "/nofile"), runs))
-        .contains("FERMATA_KEYS_FILE cannot be used: There is no file /nofile")
+        .contains("FERMATA_KEYS_FILE cannot be used: The key file does not exist: /nofile")
         .contains("key k1");
     assertThat(complaint(Map.of("FERMATA_API_KEYS", "ann=one,hidden"), runs))
         .contains("FERMATA_API_KEYS is invalid: entry 2")
@@ -340,7 +340,7 @@ class MainTest {
         .contains("1 record in " + file, "serve --accept-handles-of")
         .doesNotContain("1 records");
     assertThat(error(3, "import", file, "--store", other.toString()))
-        .contains("has the run quote/" + runId + " already; erase it first")
+        .contains("already has the run quote/" + runId + "; erase it first")
         .hasLineCount(1);
     assertThat(run("erase", "--run", "quote/" + runId, "--store", other.toString())).isZero();
     assertThat(out.toString()).contains("Erased 1 journal with", "nothing is left");

@@ -73,7 +73,7 @@ public final class ThreadClient {
   /** The thread once it has stopped working. */
   public JsonNode settled() throws Exception {
     JsonNode view = view();
-    for (int i = 0; i < 600 && view.path("standing").asText().equals("working"); i++) {
+    for (int i = 0; i < 600 && view.path("status").asText().equals("working"); i++) {
       Thread.sleep(50);
       view = view();
     }

@@ -71,7 +71,7 @@ class SupportDeskTest {
       ann.moveTo(server);
       ann.answer(ann.settled().at("/questions/0"), "answers", Map.of("reason", "damaged"));
       awaitBooking();
-      assertThat(ann.view().path("standing").asText()).isEqualTo("working");
+      assertThat(ann.view().path("status").asText()).isEqualTo("working");
       server.kill();
     }
     try (ServerProcess server = server(0)) {

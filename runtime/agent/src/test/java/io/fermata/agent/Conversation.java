@@ -331,7 +331,7 @@ public final class Conversation {
 
   /** Why the thread rests; null if it does not. */
   public @Nullable String code() {
-    return state.course().code();
+    return state.turn().code();
   }
 
   public int records() {

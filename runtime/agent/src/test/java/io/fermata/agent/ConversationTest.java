@@ -17,7 +17,7 @@ class ConversationTest {
 
     assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Hello, Ann.");
     assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
-    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.A);
+    assertThat(talk.state().turn().stoppedBy()).isEqualTo(Side.A);
     assertThat(model.lastRequest()).containsExactly("system: Help.", "user: Hi");
     talk.crash();
   }

@@ -10,8 +10,8 @@ import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Program;
 import org.junit.jupiter.api.Test;
 
-/** What a thread does about others that it cannot tell what they are to know. */
-class TellingTest {
+/** Retries of failed deliveries to other threads and flows. */
+class DeliveryTest {
   private final Scripted model = new Scripted();
 
   private Conversation owing() {
@@ -37,7 +37,7 @@ class TellingTest {
     Conversation talk = owing();
     fails(talk, 100_000);
     assertThat(talk.state().reports()).hasSize(1);
-    assertThat(talk.events(ThreadEvent.TellingFailed.class)).hasSize(1);
+    assertThat(talk.events(ThreadEvent.DeliveryFailed.class)).hasSize(1);
   }
 
   @Test

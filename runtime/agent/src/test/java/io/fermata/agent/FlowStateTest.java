@@ -219,7 +219,7 @@ class FlowStateTest {
     talk.pass(Duration.ofHours(2));
     assertThat(noted).containsExactly("night");
     assertThat(model.requests()).hasSize(requests);
-    assertThat(talk.state().course().running()).isFalse();
+    assertThat(talk.state().turn().running()).isFalse();
     assertThat(talk.state().frames()).isEmpty();
 
     talk.crash().say("Morning");
@@ -538,7 +538,7 @@ class FlowStateTest {
             "de",
             Set.of("vip"),
             List.of("/a/b.txt"));
-    assertThat(talk.state().shelf().status()).isEqualTo("working");
+    assertThat(talk.state().stored().status()).isEqualTo("working");
   }
 
   @Test
@@ -581,7 +581,7 @@ class FlowStateTest {
             List.of("/drinks/tea.txt"),
             List.of("/picture.png"),
             List.of("/drinks/tea.txt"));
-    assertThat(talk.state().shelf().files()).containsOnlyKeys("/drinks/tea.txt");
+    assertThat(talk.state().stored().files()).containsOnlyKeys("/drinks/tea.txt");
   }
 
   @Test
@@ -641,7 +641,7 @@ class FlowStateTest {
               throw new IllegalStateException("after all, no");
             });
 
-    assertThat(talk.state().shelf().storage()).isEmpty();
+    assertThat(talk.state().stored().storage()).isEmpty();
     assertThat(noted).isEmpty();
     assertThat(talk.lines())
         .containsExactly(
@@ -657,7 +657,7 @@ class FlowStateTest {
         working(
             flow -> {
               flow.storage().put("small", 1);
-              assertThatThrownBy(() -> flow.storage().put("big", "x".repeat(Bounds.SHELF)))
+              assertThatThrownBy(() -> flow.storage().put("big", "x".repeat(Bounds.STORAGE)))
                   .hasMessageContaining("big")
                   .hasMessageContaining("files");
               assertThatThrownBy(() -> flow.files().write("/a/../b", "x"))
@@ -667,8 +667,8 @@ class FlowStateTest {
               return "ok";
             });
 
-    assertThat(talk.state().shelf().storage()).containsOnlyKeys("small");
-    assertThat(talk.state().shelf().files()).isEmpty();
+    assertThat(talk.state().stored().storage()).containsOnlyKeys("small");
+    assertThat(talk.state().stored().files()).isEmpty();
   }
 
   @Test

@@ -126,7 +126,7 @@ class RequestTest {
     talk.say("one");
 
     assertThat(model.lastRequest()).hasSize(3);
-    assertThat(model.lastRequest().get(2)).startsWith("result of look: No result is known");
+    assertThat(model.lastRequest().get(2)).startsWith("result of look: The call was interrupted");
   }
 
   @Test
@@ -231,7 +231,7 @@ class RequestTest {
 
     talk.say("Hi");
 
-    assertThat(talk.world().tidings)
+    assertThat(talk.world().deltas)
         .containsExactly(new Outside.Delta(talk.last().id(), "text", "Hello."));
   }
 

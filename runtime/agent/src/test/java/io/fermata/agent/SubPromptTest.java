@@ -223,7 +223,7 @@ class SubPromptTest {
             "expert: Tool Executions:\n- look: seen",
             "assistant: Told.");
     assertThat(inside(talk)).contains("user: for the expert");
-    assertThat(talk.state().shelf().context()).containsKey("found");
+    assertThat(talk.state().stored().context()).containsKey("found");
   }
 
   @Test

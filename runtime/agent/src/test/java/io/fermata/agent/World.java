@@ -23,7 +23,7 @@ public final class World implements Outside {
   private final Map<String, String> children = new HashMap<>();
 
   final Map<String, String> env = new HashMap<>();
-  final List<Delta> tidings = new ArrayList<>();
+  final List<Delta> deltas = new ArrayList<>();
   public final List<String> flowCalls = new ArrayList<>();
   public final List<String> withdrawn = new ArrayList<>();
   public final List<String> delegated = new ArrayList<>();
@@ -53,7 +53,7 @@ public final class World implements Outside {
 
   @Override
   public void publish(Delta tiding) {
-    tidings.add(tiding);
+    deltas.add(tiding);
   }
 
   @Override

@@ -62,7 +62,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A host: flows, the store their sessions live in, and the actors that run them.
+ * A host: flows and agents, the store of their sessions, and the actors that run them.
  *
  * <pre>{@code
  * try (Fermata fermata =
@@ -71,14 +71,14 @@ import org.slf4j.LoggerFactory;
  * }
  * }</pre>
  *
- * <p>Sessions that were at work when the store was last closed, or killed, go on when it starts.
+ * <p>Sessions with unfinished work continue when a host starts, also after a crash.
  */
 public final class Fermata implements ToolHost, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
   private static final Duration DRAIN = Duration.ofSeconds(30);
 
-  /** How long those who are handed back to may take to hear it. */
-  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
+  /** The timeout for callers that are handed back. */
+  private static final Duration HAND_BACK = Duration.ofSeconds(2);
 
   private final HostParts host;
   private final Tasks tasks;
@@ -90,7 +90,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.displays = List.copyOf(parts.config.displays);
     this.tasks =
         new HostTasks(parts.router::call, parts.gateway, parts.catalog, parts.subscriptions);
-    host.ledger.start();
+    host.directory.start();
     host.telemetry.opened(host.gauges);
     if (!host.config.dormant) {
       host.upkeep.start();
@@ -103,7 +103,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return host.agentThreads;
   }
 
-  /** The runs of the host's flows, those of its tools, too. */
+  /** The runs of the host's flows, including those of its tools. */
   public Runs runs() {
     return host.runs;
   }
@@ -113,15 +113,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return host.agents;
   }
 
-  /** Begins a host. */
+  /** Starts the configuration of a host. */
   public static HostBuilder host() {
     return new HostBuilder();
   }
 
   /**
-   * Opens a store to look at its runs; no flow is needed, and nothing runs. What the list has not
-   * followed yet is entered first. What is encrypted there is read with the keys that the
-   * environment names.
+   * Opens a store to list its runs. No flow is needed, and nothing runs. The list is brought up to
+   * date first. Encrypted data is read with the keys from the environment.
    *
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
@@ -129,7 +128,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return OpenedRuns.open(store, Encryption.ofEnvironment());
   }
 
-  /** Like {@link #openRuns(Store)}, with the keys that read what is encrypted there. */
+  /** Like {@link #openRuns(Store)}, with the given keys. */
   public static Runs.Opened openRuns(Store store, KeyProvider keys) {
     return OpenedRuns.open(store, Encryption.reading(keys));
   }
@@ -175,13 +174,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Tells a run of something that happened outside and that it may wait for. A signal that comes
-   * early is kept until the run waits for it.
+   * Sends a signal to a run. An early signal is kept until the run waits for it.
    *
-   * @param runId the run's name, as {@link io.fermata.flow.action.Run#id} tells it to an action
-   * @param payload what belongs to the signal, anything that can be written as JSON; or null
-   * @param signalId the same for every repetition of a signal, so that it counts once; or null
-   * @return what the run came to, as a call of its tool would be told
+   * @param runId the run id, as {@link io.fermata.flow.action.Run#id} returns it
+   * @param payload the payload, serializable as JSON; or null
+   * @param signalId makes the signal idempotent; or null
+   * @return the reply of the run, as for a call of its tool
    */
   public CompletionStage<ToolReply> signal(
       String flow,
@@ -199,68 +197,65 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Calls a flow as a tool. Named again, the same use is told what it came to.
+   * Calls a flow as a tool. Repeating the same use returns its outcome.
    *
-   * @param arguments what the caller gives, checked against the tool's input schema
+   * @param arguments the arguments, validated against the tool's input schema
    */
   public CompletionStage<ToolOutcome> use(ToolUse use, ObjectNode arguments) {
     return use(use, arguments, progress -> {});
   }
 
-  /** As {@link #use(ToolUse, ObjectNode)}, hearing meanwhile what its nodes tell. */
+  /** As {@link #use(ToolUse, ObjectNode)}, with the progress of its nodes. */
   public CompletionStage<ToolOutcome> use(
       ToolUse use, ObjectNode arguments, Consumer<ToolProgress> progress) {
     return host.toolUses.start(use, arguments, progress);
   }
 
   /**
-   * Brings the answer to what a tool's run asked back to it.
+   * Answers the open question of a tool's run.
    *
-   * @param answerId the same for every repetition of this answer
+   * @param answerId makes the answer idempotent
    */
   public CompletionStage<ToolOutcome> answer(ToolUse use, String answerId, ObjectNode answers) {
     return host.toolUses.answer(use, answerId, answers);
   }
 
   /**
-   * What a use has come to by now: its open question again, or what it ended with, whether or not
-   * that was told before.
+   * The current outcome of a use: its open question, or its result, even if it was returned before.
    */
   public CompletionStage<ToolOutcome> again(ToolUse use) {
     return host.toolUses.again(use);
   }
 
   /**
-   * Decides about the step at which a use is {@link ToolOutcome.Undecided}, and goes on.
+   * Resolves the step at which a use is {@link ToolOutcome.Undecided}, and continues.
    *
-   * @param resolution try it again, or take it as done
+   * @param resolution retry the step, or treat it as done
    */
   public CompletionStage<ToolOutcome> resolve(ToolUse use, Input.Resolution resolution) {
     return host.toolUses.resolve(use, resolution);
   }
 
-  /** Ends the run of a use whose caller is cancelled; what it did is undone. */
+  /** Cancels the run of a use and compensates its effects. */
   public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
     return host.toolUses.withdraw(use);
   }
 
   /**
-   * Tells recorders what the journal says of a run, from its beginning to now, in the words in
-   * which those who watch it live are told, and without its secrets. The run is not disturbed.
+   * Replays the journal of a run to recorders, from its start to now, with the same events as live
+   * delivery and without its secrets. The run is not affected.
    *
-   * @param runId the run's name, as {@link io.fermata.flow.action.Run#id} tells it to an action,
-   *     and every event that a recorder hears
-   * @return completes when all is told; with an {@link IllegalArgumentException} if nothing is
-   *     known of the run, as of one that ended longer ago than its {@link Retention}; with an
-   *     {@link IllegalStateException} if the host is closed, or if a recorder threw, which the
-   *     others were told of
+   * @param runId the run id, as in {@link io.fermata.flow.action.Run#id} and in every observation
+   * @return completes when everything is delivered; fails with an {@link IllegalArgumentException}
+   *     if the run is unknown, for example after its {@link Retention}; with an {@link
+   *     IllegalStateException} if the host is closed or a recorder threw
    */
   public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
     return replay(
-        flow, runId, Arrays.stream(recorders).map(host.audience::withoutSecrets).toList());
+        flow, runId, Arrays.stream(recorders).map(host.recorders::withoutSecrets).toList());
   }
 
-  /** As {@link #replay}, with all that the run keeps secret. */
+  /** As {@link #replay}, including secrets. */
   public CompletionStage<Void> replayWithSecrets(String flow, String runId, Recorder... recorders) {
     return replay(flow, runId, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
   }
@@ -270,21 +265,21 @@ public final class Fermata implements ToolHost, AutoCloseable {
     String entityId = SessionKey.entityOf(flow, runId);
     if (host.closed.get()) {
       return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed and reads no journals"));
+          new IllegalStateException("The host is closed; start another one to read journals"));
     }
     CompletableFuture<JournalReader.Journal> read = new CompletableFuture<>();
     String name = "reading-" + readings.incrementAndGet();
     host.system.tell(
-        new SessionRegion.Spawn(name, JournalReader.create(entityId, host.seals, read)));
+        new SessionRegion.Spawn(name, JournalReader.create(entityId, host.encryption, read)));
     return read.thenAcceptAsync(
         journal -> {
           long failures =
               journal
-                  .tell(entityId, runId, host.catalog, attached)
+                  .publish(entityId, runId, host.catalog, attached)
                   .orElseThrow(() -> new IllegalArgumentException(unknown(flow, runId)));
           if (failures > 0) {
             throw new IllegalStateException(
-                "Recorders threw %d times while they were told of the run %s; what they threw is told to the others (onError)"
+                "Recorders threw %d times during the replay of the run %s; see onError of the other recorders"
                     .formatted(failures, runId));
           }
         },
@@ -292,31 +287,34 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * What would become of this host's runs if a release with other flows took its store over.
+   * Checks what a release with other flows would do with the runs of this host.
    *
-   * @param flows all that the release registers, each in all its versions, tools of agents included
+   * @param flows all flows of the release, in all versions, including tools of agents
    */
   public CompletionStage<Rollout> check(Flow<?>... flows) {
     return CompletableFuture.supplyAsync(
         () ->
             Rollout.check(
-                host.store, host.seals, host.settings.limits(), host.config.clock.instant(), flows),
+                host.store,
+                host.encryption,
+                host.settings.limits(),
+                host.config.clock.instant(),
+                flows),
         host.threads.handlers());
   }
 
   /**
-   * Erases all that the store has of somebody or something: journals, snapshots and entries of the
-   * directory, and what recorders have not been told yet. Sessions that are awake stop first, their
-   * effects are given up, and until it is done calls are told that the session is being erased. To
-   * erase what is not there does nothing.
+   * Erases journals, snapshots, directory entries and pending notifications of recorders. Awake
+   * sessions stop first and their effects are cancelled; meanwhile calls get the error {@code
+   * erased}. Erasing what does not exist does nothing.
    *
-   * @return what was removed; completes when the store has been asked again and has nothing left,
-   *     and an embedded store's file neither
+   * @return the counts; completes when a second query finds nothing left, and an embedded store has
+   *     overwritten the data
    */
   public CompletionStage<Erased> erase(Erasure what) {
     if (host.closed.get()) {
       return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed and erases nothing"));
+          new IllegalStateException("The host is closed; start another one to erase"));
     }
     SessionScope scope = SessionScope.of(what, host.handles);
     return scope == null
@@ -325,26 +323,26 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Writes the journal of a run as JSON Lines, with that of the other runs that its flow and
-   * session had and that are kept. The run is not disturbed. What is encrypted in the journal is
-   * encrypted in what is written, and opens in another store with the same key.
+   * Exports the journal of a run as JSON Lines, including other kept runs of the same flow and
+   * session. The run is not affected. Encrypted data stays encrypted, and can be imported with the
+   * same key.
    *
-   * @param to is flushed and not closed
-   * @return how many records there are; completes with an {@link IllegalArgumentException} if there
-   *     is no journal of the run
+   * @param to flushed, not closed
+   * @return the number of entries; fails with an {@link IllegalArgumentException} if the run has no
+   *     journal
    */
   public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
     requireOpen();
     return host.archives.write(Archive.Header.ofRun(flow, runId), false, to);
   }
 
-  /** As {@link #export}, with all that the run keeps secret, readable for everybody. */
+  /** As {@link #export}, with secrets decrypted. */
   public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
     requireOpen();
     return host.archives.write(Archive.Header.ofRun(flow, runId), true, to);
   }
 
-  /** As {@link #export}, the journal of a thread; without the runs and threads that it began. */
+  /** As {@link #export}, for a thread, without the runs and threads that it started. */
   public CompletionStage<Long> exportThread(String threadId, OutputStream to) {
     requireOpen();
     ThreadKey key = ThreadKey.of(threadId);
@@ -355,15 +353,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Takes a journal that was exported from another store, and lets the run or thread go on where it
-   * was: its timers and its unfinished work, too. Everything is checked before anything is written.
+   * Imports a journal from another store. The run or thread continues where it was, with its timers
+   * and unfinished work. Everything is validated before anything is written.
    *
-   * <p>Names stay what they were: runs, threads and the sessions that clients named themselves are
-   * found as before. A session handle that the other store minted is recognised only where {@link
-   * HostBuilder#acceptHandlesOf} says so.
+   * <p>Ids do not change: runs, threads and sessions with a client's key are found as before.
+   * Session handles of the other store are accepted only with {@link HostBuilder#acceptHandlesOf}.
    *
-   * @return completes with an {@link ArchiveException} if it is not complete, not consistent, not
-   *     of a format and a flow that this host knows, or if the store has the run or thread already
+   * @return fails with an {@link ArchiveException} if the archive is incomplete or inconsistent,
+   *     has an unknown format or flow, or if the store already has the run or thread
    */
   public CompletionStage<Imported> importJournal(InputStream from) {
     requireOpen();
@@ -387,7 +384,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
         + runId
         + " of "
         + flow
-        + "; that of a run that has ended is kept as long as the host's retention says";
+        + "; the journal of an ended run is kept for the host's retention";
   }
 
   @Override
@@ -395,54 +392,54 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return host.handles;
   }
 
-  /** The actor system, for those who watch it, or move its time in a test. */
+  /** The actor system, for monitoring, or to control time in a test. */
   public ActorSystem<?> system() {
     return host.system;
   }
 
-  /** As {@link #close(Duration)}, with half a minute. */
+  /** As {@link #close(Duration)}, with 30 seconds. */
   @Override
   public void close() {
     close(DRAIN);
   }
 
   /**
-   * Refuses new calls, lets those under way finish, closes the store, and tells recorders what they
-   * have not heard yet.
+   * Refuses new calls, waits for those in flight, closes the store, and delivers pending
+   * notifications to recorders.
    *
-   * @param patience how long work may go on; then callers are {@linkplain #handBack handed back},
-   *     and what is still under way is given up, and taken up again by the next host
+   * @param timeout how long to wait; then callers are {@linkplain #handBack handed back}, and
+   *     running work is cancelled and resumed by the next host
    */
-  public void close(Duration patience) {
+  public void close(Duration timeout) {
     if (!host.closed.compareAndSet(false, true)) {
       return;
     }
     host.subscriptions.endAll();
     CompletableFuture<Void> drained = host.gateway.drain();
-    boolean quiet = await(drained, patience, "the work in progress");
+    boolean quiet = await(drained, timeout, "the work in progress");
     if (!quiet) {
       handBack();
-      quiet = await(drained, LAST_WORDS, "the work that was handed back");
+      quiet = await(drained, HAND_BACK, "the work that was handed back");
     }
     boolean nothingLeft = quiet;
-    stop(() -> host.ledger.close(nothingLeft));
-    host.audience.close(DRAIN.toMillis());
+    stop(() -> host.directory.close(nothingLeft));
+    host.recorders.close(DRAIN.toMillis());
   }
 
-  /** Stops as a lost process would, without waiting for anything. */
+  /** Stops without waiting, as a crash would. */
   public void crash() {
     host.closed.set(true);
-    stop(host.ledger::stop);
-    host.audience.abandon();
+    stop(host.directory::stop);
+    host.recorders.abandon();
   }
 
-  private void stop(Runnable lastOfLedger) {
+  private void stop(Runnable closeDirectory) {
     host.system.terminate();
     await(host.system.getWhenTerminated().toCompletableFuture(), DRAIN, "the sessions");
     host.lostEffects.close();
     host.gateway.stop();
     host.telemetry.closed(host.gauges);
-    lastOfLedger.run();
+    closeDirectory.run();
     host.threads.stop();
     host.store.close();
   }
@@ -453,14 +450,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
         host.system, SessionRegion.CountAwake::new, Duration.ofSeconds(3), host.system.scheduler());
   }
 
-  private static boolean await(CompletableFuture<?> end, Duration patience, String what) {
+  private static boolean await(CompletableFuture<?> end, Duration timeout, String what) {
     try {
-      end.get(patience.toMillis(), TimeUnit.MILLISECONDS);
+      end.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
       return true;
     } catch (TimeoutException e) {
-      LOG.warn("Closing: did not wait longer than {} for {}", patience, what);
+      LOG.warn("Closing: gave up waiting after {} for {}", timeout, what);
     } catch (ExecutionException e) {
-      LOG.warn("Closing: {} ended badly", what, e.getCause());
+      LOG.warn("Closing: {} failed", what, e.getCause());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

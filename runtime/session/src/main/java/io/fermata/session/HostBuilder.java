@@ -53,7 +53,7 @@ public final class HostBuilder {
   Retention retention = Retention.DEFAULT;
   InstantSource clock = InstantSource.system();
   Config config = ConfigFactory.empty();
-  EncryptedFields seal = EncryptedFields.SECRETS;
+  EncryptedFields encrypted = EncryptedFields.SECRETS;
   @Nullable KeyProvider keys;
   final List<byte[]> acceptedKeys = new ArrayList<>();
   @Nullable Store store;
@@ -62,7 +62,8 @@ public final class HostBuilder {
   HostBuilder() {}
 
   /**
-   * Where sessions live. Without this the environment names it, see {@link Store#fromEnvironment}.
+   * The store of sessions. The default comes from the environment, see {@link
+   * Store#fromEnvironment}.
    */
   public HostBuilder store(Store where) {
     store = where;
@@ -70,11 +71,11 @@ public final class HostBuilder {
   }
 
   /**
-   * Recognises the session handles of another store as well, so that clients go on with runs that
+   * Accepts the session handles of another store as well, so that clients can continue runs that
    * were imported from it.
    *
-   * @param serverKey what {@link OpenStore#serverKey} of that store returns; whoever has it can
-   *     make handles
+   * @param serverKey the {@link OpenStore#serverKey} of that store; keep it secret, as it can sign
+   *     handles
    */
   public HostBuilder acceptHandlesOf(byte[] serverKey) {
     acceptedKeys.add(serverKey.clone());
@@ -94,9 +95,9 @@ public final class HostBuilder {
   }
 
   /**
-   * Offers a flow as a plain tool: a call gives arguments and is told the result, and nobody has to
-   * know of sessions. A step that fails for good ends the run. What the flow asks is asked of the
-   * client's user, where the client can do that.
+   * Offers a flow as a plain tool without sessions: arguments in, result out. A permanent failure
+   * of a step ends the run. Questions of the flow are put to the client's user, if the client
+   * supports it.
    */
   public HostBuilder job(FlowTool tool) {
     jobs.add(tool.asJob());
@@ -109,7 +110,7 @@ public final class HostBuilder {
     return this;
   }
 
-  /** What the environment of every thread has where neither it nor its agent says otherwise. */
+  /** A default property of the environment of every thread. */
   public HostBuilder env(String property, String value) {
     env.put(property, value);
     return this;
@@ -121,54 +122,51 @@ public final class HostBuilder {
     return this;
   }
 
-  /** Starts runs of a flow when their time comes. */
+  /** Starts runs of a flow on a schedule. */
   public HostBuilder schedule(Schedule schedule) {
     schedules.add(schedule);
     return this;
   }
 
   /**
-   * Lets a recorder hear of all runs of the host, those of its tools, too. It hears what the
-   * journal has, on a thread of its own; what it throws, and how slow it is, disturbs nobody. One
-   * that falls behind by more than {@link Settings#recorderBacklog} journal records loses the
-   * newest and is told how many. What was journaled but not yet told when the process dies is not
-   * told again: a recorder that must miss nothing reads the journal.
+   * Adds a recorder of all runs of the host, including those of its tools. It receives journaled
+   * events on its own thread; exceptions and slowness affect nothing else. If it lags by more than
+   * {@link Settings#recorderBacklog} journal entries, the newest are dropped and it is notified how
+   * many. Events that are journaled but not delivered when the process crashes are not delivered
+   * again: a recorder that must not miss any reads the journal.
    *
-   * <p>Of a flow with {@link io.fermata.flow.schema.Secret} fields it hears without their values,
-   * and without {@link Recorder#onEntry}, which has them.
+   * <p>From a flow with {@link io.fermata.flow.schema.Secret} fields it receives no secret values,
+   * and no {@link Recorder#onEntry}, which contains them.
    */
   public HostBuilder recorder(Recorder recorder) {
     recorders.add(recorder);
     return this;
   }
 
-  /**
-   * Lets meters count and spans time what the host does, with the servers that offer it. May be
-   * called several times.
-   */
+  /** Adds telemetry of the host and its servers. May be called several times. */
   public HostBuilder telemetry(Telemetry telemetry) {
     telemetries.add(telemetry);
     return this;
   }
 
-  /** As {@link #recorder}, for one that may hear what runs keep secret. */
+  /** As {@link #recorder}, including secrets. */
   public HostBuilder recorderWithSecrets(Recorder recorder) {
     recordersWithSecrets.add(recorder);
     return this;
   }
 
   /**
-   * The keys that encrypt what is secret. Without this the environment variables FERMATA_KEYS or
-   * FERMATA_KEYS_FILE have them, as {@link DataKeys#parse} reads them.
+   * The encryption keys. The default comes from the environment variables FERMATA_KEYS or
+   * FERMATA_KEYS_FILE, in the format of {@link DataKeys#parse}.
    */
   public HostBuilder keys(KeyProvider provider) {
     keys = provider;
     return this;
   }
 
-  /** What is encrypted; without this what flows mark as secret. */
-  public HostBuilder seal(EncryptedFields what) {
-    seal = what;
+  /** The scope of encryption; by default the secret fields of flows. */
+  public HostBuilder encrypt(EncryptedFields what) {
+    encrypted = what;
     return this;
   }
 
@@ -177,35 +175,34 @@ public final class HostBuilder {
     return this;
   }
 
-  /** How long the store keeps what is over. */
+  /** How long the store keeps ended runs. */
   public HostBuilder retention(Retention time) {
     retention = time;
     return this;
   }
 
-  /** How long the store keeps the runs of one flow when they are over. */
+  /** How long the store keeps ended runs of one flow. */
   public HostBuilder retention(String flow, Retention time) {
     retentions.put(flow, time);
     return this;
   }
 
   /**
-   * Leaves the store as it is but for what the host is told to do: no unfinished work is taken up
-   * when it starts, no timer and no schedule is kept, nothing is swept. For tools that export,
-   * import or erase while no server has the store open.
+   * Disables background work: no unfinished work is resumed, no timers or schedules run, nothing is
+   * swept. For tools that export, import or erase while no server has the store open.
    */
   public HostBuilder dormant() {
     dormant = true;
     return this;
   }
 
-  /** Settings of the actor system that go before the host's own. */
+  /** Settings of the actor system, which override the host's own. */
   public HostBuilder config(Config overrides) {
     config = overrides;
     return this;
   }
 
-  /** Where the time comes from; for tests. */
+  /** The clock; for tests. */
   public HostBuilder clock(InstantSource source) {
     clock = source;
     return this;
@@ -215,7 +212,7 @@ public final class HostBuilder {
    * Opens the store and starts the host.
    *
    * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
-   *     registered, a schedule can never start a run, or there is no key for what is secret
+   *     registered, a schedule never occurs, or there is no key for secrets
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public Fermata start() {
@@ -233,20 +230,20 @@ public final class HostBuilder {
     }
   }
 
-  Encryption seals(Map<String, SecretFields> fields) {
+  Encryption encryption(Map<String, SecretFields> fields) {
     KeyProvider chosen = keys == null ? DataKeys.fromEnvironment().orElse(null) : keys;
-    if (chosen == null && (!fields.isEmpty() || seal == EncryptedFields.EVERYTHING)) {
+    if (chosen == null && (!fields.isEmpty() || encrypted == EncryptedFields.EVERYTHING)) {
       throw new IllegalStateException(
-          (seal == EncryptedFields.EVERYTHING
-                  ? "The host is to encrypt everything"
+          (encrypted == EncryptedFields.EVERYTHING
+                  ? "The host should encrypt everything"
                   : "Fields are marked as secret (" + listed(fields) + ")")
-              + ", and there is no key. Set FERMATA_KEYS to id:base64 of 32 random bytes, or"
-              + " FERMATA_KEYS_FILE to a file of it, or call keys(…) on the host; Keys.generate"
-              + " makes a new key");
+              + ", but there is no key. Set FERMATA_KEYS to id:base64 of 32 random bytes,"
+              + " or FERMATA_KEYS_FILE to a file with it, or call keys(…) on the"
+              + " host; DataKeys.generate creates a key");
     }
     return new Encryption(
         new EntryCipher(chosen == null ? null : EntryCipher.checked(chosen)),
-        seal,
+        encrypted,
         Map.copyOf(fields));
   }
 
@@ -284,8 +281,7 @@ public final class HostBuilder {
 
   private static void requireNew(Set<String> names, String name) {
     if (!names.add(name)) {
-      throw new IllegalStateException(
-          "Two tools are named " + name + "; nobody could tell them apart; rename one");
+      throw new IllegalStateException("Two tools are named " + name + "; rename one");
     }
   }
 
@@ -301,9 +297,9 @@ public final class HostBuilder {
     all().forEach(flow -> unknown.remove(flow.id()));
     if (!unknown.isEmpty()) {
       throw new IllegalStateException(
-          "There is a retention for "
+          "A retention is set for "
               + String.join(", ", unknown)
-              + ", and no such flow; name a flow of the host");
+              + ", which is not a flow of the host; name a registered flow");
     }
   }
 

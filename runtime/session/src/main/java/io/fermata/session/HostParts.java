@@ -8,9 +8,9 @@ import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.session.actor.Audience;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.LostEffects;
+import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionActor;
 import io.fermata.session.actor.SessionHost;
 import io.fermata.session.actor.SessionRegion;
@@ -51,7 +51,7 @@ import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
 
-/** The parts of a host, wired together. {@link Fermata} is what others see of it. */
+/** The wired parts of a host, behind the facade {@link Fermata}. */
 final class HostParts {
   final AtomicBoolean closed = new AtomicBoolean();
   final OpenStore store;
@@ -62,12 +62,12 @@ final class HostParts {
   final Telemetry telemetry;
   final FlowCatalog catalog;
   final Agents agents;
-  final Encryption seals;
+  final Encryption encryption;
   final Handles handles;
-  final Audience audience;
+  final Recorders recorders;
   final SessionSubscriptions subscriptions = new SessionSubscriptions();
   final LostEffects lostEffects = new LostEffects();
-  final SessionDirectory ledger;
+  final SessionDirectory directory;
   final Runs runs;
   final Gateway gateway;
   final AgentThreads agentThreads;
@@ -90,14 +90,14 @@ final class HostParts {
         new FlowCatalog(builder.flows, builder.flowTools, builder.jobs, settings.limits());
     this.agents = new Agents(builder.agents);
     requireFlowsOf(agents, catalog);
-    this.seals = builder.seals(catalog.secretFields());
+    this.encryption = builder.encryption(catalog.secretFields());
     this.handles = new Handles(store.serverKey(), builder.acceptedKeys);
-    this.audience =
-        new Audience(
+    this.recorders =
+        new Recorders(
             builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
     this.threads = HostThreads.start(settings);
-    this.ledger = new SessionDirectory(store, seals, builder.clock);
-    this.runs = new StoreRuns(store, ledger, threads.replies());
+    this.directory = new SessionDirectory(store, encryption, builder.clock);
+    this.runs = new StoreRuns(store, directory, threads.replies());
     this.gateway = new Gateway(settings, builder.clock, handles, threads.replies(), gauges);
     this.agentThreads =
         new AgentThreads(
@@ -105,7 +105,7 @@ final class HostParts {
             agents,
             store,
             subscriptions,
-            seals,
+            encryption,
             builder.clock,
             threads.replies(),
             threads.feeds(),
@@ -117,14 +117,14 @@ final class HostParts {
     this.system = system(sessions());
     this.gateway.start(system);
     this.eraser =
-        new Eraser(store, system::tell, audience, this::erased, ledger, threads.replies());
+        new Eraser(store, system::tell, recorders, this::erased, directory, threads.replies());
     this.archives =
         new Archives(
             store,
             eraser,
-            seals,
+            encryption,
             builder.dormant ? unwanted -> {} : system::tell,
-            ledger::lookAgain,
+            directory::lookAgain,
             threads.handlers());
     this.outside =
         new HostOutside.Shared(
@@ -133,7 +133,7 @@ final class HostParts {
             toolUses,
             store,
             eraser,
-            ledger,
+            directory,
             builder.clock,
             builder.env::get,
             threads);
@@ -172,7 +172,7 @@ final class HostParts {
   }
 
   private SessionHost sessions() {
-    RunCounts tally = new RunCounts(runs, ledger::entered, settings.unfinishedRuns());
+    RunCounts counts = new RunCounts(runs, directory::entered, settings.unfinishedRuns());
     return new SessionHost(
         catalog,
         new SessionHost.Threading(new ThreadProgram(agents), this::outside, this::state),
@@ -180,9 +180,9 @@ final class HostParts {
         new Retentions(config.retention, config.retentions),
         config.clock,
         threads.handlers(),
-        new SessionHost.Observers(audience, subscriptions, telemetry, gauges),
-        new SessionHost.Listing(ledger, tally, store.directory()),
-        seals,
+        new SessionHost.Observers(recorders, subscriptions, telemetry, gauges),
+        new SessionHost.Listing(directory, counts, store.directory()),
+        encryption,
         lostEffects);
   }
 
@@ -195,7 +195,7 @@ final class HostParts {
   }
 
   private ActorSystem<SessionRegion.Message> system(SessionHost sessions) {
-    SessionRegion.Birth birth =
+    SessionRegion.SessionFactory factory =
         (entityId, fresh, region) -> {
           if (fresh) {
             store.expectNew(entityId);
@@ -205,7 +205,7 @@ final class HostParts {
               : SessionActor.create(entityId, sessions, region, ThreadPort::new);
         };
     return ActorSystem.create(
-        SessionRegion.create(birth, settings, config.clock, gauges, gateway),
+        SessionRegion.create(factory, settings, config.clock, gauges, gateway),
         "fermata",
         ActorSystemSetup.create(
             BootstrapSetup.create(config.config.withFallback(configuration(store))),

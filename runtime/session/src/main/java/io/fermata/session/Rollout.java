@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * What becomes of the runs in a store when a release with other flows takes it over, found out
- * before that is done. Nothing is changed.
+ * Checks what a release with other flows would do with the runs in a store, before it is deployed.
+ * Nothing is changed.
  *
  * <pre>{@code
  * Rollout rollout = Rollout.check(Store.sqlite(copy), quoteVersion2, trip);
@@ -25,72 +25,72 @@ import java.util.stream.Collectors;
  *
  * @param runs the runs that have not ended, in the order of their journals
  */
-public record Rollout(List<Fate> runs) {
+public record Rollout(List<RunResult> runs) {
 
-  /** What becomes of a run. */
+  /** The result for a run. */
   public enum Verdict {
     /** Its version is registered. */
     CONTINUES,
-    /** It is carried over to another version when somebody calls it, or its time comes. */
+    /** It is migrated to another version at its next call or timer. */
     MIGRATES,
-    /** It cannot go on. */
+    /** It cannot continue. */
     STRANDED
   }
 
   /**
    * One run.
    *
-   * @param version the version that it is on; 0 if that is not known
-   * @param why what the verdict rests on, for a person
+   * @param version its version; 0 if unknown
+   * @param why the reason, for a person
    */
-  public record Fate(String flow, String runId, int version, Verdict verdict, String why) {}
+  public record RunResult(String flow, String runId, int version, Verdict verdict, String why) {}
 
   public Rollout {
     runs = List.copyOf(runs);
   }
 
   /**
-   * Looks at a store that no host has open. What is encrypted there is read with the keys that the
-   * environment names.
+   * Checks a store that no host has open. Encrypted data is read with the keys from the
+   * environment.
    *
-   * @param flows all that the release registers, each in all its versions, tools of agents included
+   * @param flows all flows of the release, in all versions, including tools of agents
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public static Rollout check(Store store, Flow<?>... flows) {
     return check(store, Encryption.ofEnvironment(), flows);
   }
 
-  /** Like {@link #check(Store, Flow...)}, with the keys that read what is encrypted there. */
+  /** Like {@link #check(Store, Flow...)}, with the given keys. */
   public static Rollout check(Store store, KeyProvider keys, Flow<?>... flows) {
     return check(store, Encryption.reading(keys), flows);
   }
 
-  private static Rollout check(Store store, Encryption seals, Flow<?>... flows) {
+  private static Rollout check(Store store, Encryption encryption, Flow<?>... flows) {
     try (OpenStore open = store.open()) {
-      return check(open, seals, Limits.DEFAULT, Instant.now(), flows);
+      return check(open, encryption, Limits.DEFAULT, Instant.now(), flows);
     }
   }
 
   static Rollout check(
-      OpenStore store, Encryption seals, Limits limits, Instant now, Flow<?>... flows) {
+      OpenStore store, Encryption encryption, Limits limits, Instant now, Flow<?>... flows) {
     FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), List.of(), limits);
-    return new Rollout(new RolloutCheck(store, seals, catalog, now.toEpochMilli()).fates());
+    return new Rollout(new RolloutCheck(store, encryption, catalog, now.toEpochMilli()).results());
   }
 
-  /** Whether every run can go on. */
+  /** Whether every run can continue. */
   public boolean complete() {
     return of(Verdict.STRANDED).isEmpty();
   }
 
-  /** The runs of which the same becomes. */
-  public List<Fate> of(Verdict verdict) {
-    return runs.stream().filter(fate -> fate.verdict() == verdict).toList();
+  /** The runs with a verdict. */
+  public List<RunResult> of(Verdict verdict) {
+    return runs.stream().filter(run -> run.verdict() == verdict).toList();
   }
 
-  /** How many runs there are of each verdict, and a line for each that does not just continue. */
+  /** The number of runs per verdict, and a line for each that does not continue unchanged. */
   public String text() {
     String counts =
-        "%d run(s): %d continue, %d are carried over, %d cannot go on%n"
+        "%d run(s): %d continue, %d are migrated, %d cannot continue%n"
             .formatted(
                 runs.size(),
                 of(Verdict.CONTINUES).size(),
@@ -98,14 +98,14 @@ public record Rollout(List<Fate> runs) {
                 of(Verdict.STRANDED).size());
     return counts
         + runs.stream()
-            .filter(fate -> fate.verdict() != Verdict.CONTINUES)
+            .filter(run -> run.verdict() != Verdict.CONTINUES)
             .map(Rollout::line)
             .collect(Collectors.joining());
   }
 
-  private static String line(Fate fate) {
-    String verdict = fate.verdict() == Verdict.MIGRATES ? "carried over" : "CANNOT GO ON";
-    String run = "%-12s  %s run %s".formatted(verdict, fate.flow(), fate.runId());
-    return "%s on version %d: %s%n".formatted(run, fate.version(), fate.why());
+  private static String line(RunResult run) {
+    String verdict = run.verdict() == Verdict.MIGRATES ? "migrated" : "CANNOT CONTINUE";
+    String title = "%-15s  %s run %s".formatted(verdict, run.flow(), run.runId());
+    return "%s on version %d: %s%n".formatted(title, run.version(), run.why());
   }
 }

@@ -22,67 +22,71 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Reads every journal of a store and says what flows would make of its run. It may block. */
+/** Reads every journal of a store and checks its run against flows. It may block. */
 final class RolloutCheck {
   private static final int AT_ONCE = 500;
 
   private final OpenStore store;
-  private final Encryption seals;
+  private final Encryption encryption;
   private final FlowCatalog catalog;
   private final long now;
 
-  RolloutCheck(OpenStore store, Encryption seals, FlowCatalog catalog, long now) {
+  RolloutCheck(OpenStore store, Encryption encryption, FlowCatalog catalog, long now) {
     this.store = store;
-    this.seals = seals.knowing(catalog.secretFields());
+    this.encryption = encryption.knowing(catalog.secretFields());
     this.catalog = catalog;
     this.now = now;
   }
 
-  List<Rollout.Fate> fates() {
-    List<Rollout.Fate> fates = new ArrayList<>();
+  List<Rollout.RunResult> results() {
+    List<Rollout.RunResult> results = new ArrayList<>();
     List<String> journals = Stages.now(store.journals("", AT_ONCE));
     while (!journals.isEmpty()) {
       for (String journal : journals) {
-        Rollout.Fate fate = SessionKey.isOfRun(journal) ? fate(journal) : null;
-        if (fate != null) {
-          fates.add(fate);
+        Rollout.RunResult result = SessionKey.isOfRun(journal) ? result(journal) : null;
+        if (result != null) {
+          results.add(result);
         }
       }
       journals = Stages.now(store.journals(journals.get(journals.size() - 1), AT_ONCE));
     }
-    return fates;
+    return results;
   }
 
-  /** What becomes of the run in a journal; null if it has ended. */
-  private Rollout.@Nullable Fate fate(String journal) {
+  /** The result for the run in a journal; null if it has ended. */
+  private Rollout.@Nullable RunResult result(String journal) {
     String flow = SessionKey.flowOf(journal);
-    EntryEncryption encryption = seals.of(journal);
+    EntryEncryption entries = encryption.of(journal);
     try {
-      RunState run = run(journal, encryption);
-      return run.running() ? masked(fate(flow, run), encryption) : null;
+      RunState run = run(journal, entries);
+      return run.running() ? masked(result(flow, run), entries) : null;
     } catch (NotSerializableException | EncryptionException e) {
-      return new Rollout.Fate(
+      return new Rollout.RunResult(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
   }
 
-  /** A migration may quote in its refusal what the run holds. */
-  private static Rollout.Fate masked(Rollout.Fate fate, EntryEncryption encryption) {
-    return new Rollout.Fate(
-        fate.flow(), fate.runId(), fate.version(), fate.verdict(), encryption.masked(fate.why()));
+  /** The refusal of a migration may quote data of the run. */
+  private static Rollout.RunResult masked(Rollout.RunResult result, EntryEncryption entries) {
+    return new Rollout.RunResult(
+        result.flow(),
+        result.runId(),
+        result.version(),
+        result.verdict(),
+        entries.masked(result.why()));
   }
 
-  private RunState run(String journal, EntryEncryption encryption) throws NotSerializableException {
+  private RunState run(String journal, EntryEncryption entries) throws NotSerializableException {
     List<StoredEntry> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
-    if (last.isEmpty() || seals.read(journal, last.get(0)).end() != null) {
+    if (last.isEmpty() || encryption.read(journal, last.get(0)).end() != null) {
       return RunState.NONE;
     }
     SessionState<RunState> state = SessionState.of(RunState.NONE);
     List<StoredEntry> records = Stages.now(store.read(journal, 1, AT_ONCE));
     while (!records.isEmpty()) {
       for (StoredEntry stored : records) {
-        Entry<?> entry = seals.read(journal, stored);
-        encryption.learn(entry);
+        Entry<?> entry = encryption.read(journal, stored);
+        entries.learn(entry);
         state = SessionState.replay(state, entry);
       }
       long next = records.get(records.size() - 1).seq() + 1;
@@ -91,27 +95,27 @@ final class RolloutCheck {
     return state.program();
   }
 
-  private Rollout.Fate fate(String flow, RunState run) {
+  private Rollout.RunResult result(String flow, RunState run) {
     if (!catalog.has(flow)) {
-      return fate(flow, run, Rollout.Verdict.STRANDED, "no flow " + flow + " is registered");
+      return result(flow, run, Rollout.Verdict.STRANDED, "no flow " + flow + " is registered");
     } else if (catalog.of(flow, run).isPresent()) {
-      return fate(flow, run, Rollout.Verdict.CONTINUES, "that version is registered");
+      return result(flow, run, Rollout.Verdict.CONTINUES, "that version is registered");
     }
     Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
     if (heir.isEmpty()) {
       String why = new RunReplies(flow, catalog).versionChanged(run).message();
-      return fate(flow, run, Rollout.Verdict.STRANDED, why);
+      return result(flow, run, Rollout.Verdict.STRANDED, why);
     }
     Program.Acceptance<Event> taken = heir.get().migrate(run, now);
     if (taken instanceof Program.Refused<Event> refused) {
-      return fate(flow, run, Rollout.Verdict.STRANDED, refused.failure().message());
+      return result(flow, run, Rollout.Verdict.STRANDED, refused.failure().message());
     }
     Flow<?> to = heir.get().flow();
-    return fate(
-        flow, run, Rollout.Verdict.MIGRATES, "it is carried over to version " + to.version());
+    return result(flow, run, Rollout.Verdict.MIGRATES, "it is migrated to version " + to.version());
   }
 
-  private static Rollout.Fate fate(String flow, RunState run, Rollout.Verdict verdict, String why) {
-    return new Rollout.Fate(flow, run.runId(), run.version(), verdict, why);
+  private static Rollout.RunResult result(
+      String flow, RunState run, Rollout.Verdict verdict, String why) {
+    return new Rollout.RunResult(flow, run.runId(), run.version(), verdict, why);
   }
 }

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
-/** What a transport needs of a host: which tools there are, and a way to call them. */
+/** The interface of a host for transports: its tools, and calls of them. */
 public interface ToolHost {
   /** The flows, and then the agents, each as one tool, in the order they were registered. */
   List<ToolContract> tools();
@@ -23,38 +23,37 @@ public interface ToolHost {
   List<DisplayTool> displays();
 
   /**
-   * Calls the tool of a flow or an agent. The stage never fails: what goes wrong is a reply whose
-   * status is {@code error}. It completes on a thread kept for replies, which a caller may hold.
+   * Calls the tool of a flow or an agent. The stage never fails: errors are replies with the status
+   * {@code error}. It completes on a thread for replies, which the caller may block.
    *
-   * @param progress is told what nodes tell while the call is under way: on any thread, one after
-   *     the other in the order they told it, and never after the reply has completed. It must not
-   *     block, and not throw
+   * @param progress receives the progress of nodes during the call: on any thread, in order, and
+   *     never after the reply has completed. It must not block and not throw
    * @throws IllegalArgumentException if there is no flow and no agent with the call's name
    */
   CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress);
 
-  /** Calls a tool for a caller who only wants the reply. */
+  /** Calls a tool without progress. */
   default CompletionStage<ToolReply> call(ToolCall call) {
-    return call(call, unheard -> {});
+    return call(call, ignored -> {});
   }
 
-  /** Its runs as tasks, for callers who do not wait. */
+  /** Its runs as tasks, for callers that do not wait. */
   default Tasks tasks() {
     return Tasks.none((call, progress) -> call(call, progress));
   }
 
-  /** Whether it can take calls now. */
+  /** Whether it can accept calls now. */
   default CompletionStage<Health> health() {
     return CompletableFuture.completedFuture(Health.GOOD);
   }
 
   /**
-   * Lets no call wait any longer: each that is under way is told that its work goes on, and how to
-   * ask for the outcome, as if its deadline had passed. For those who are about to close.
+   * Replies to all calls in flight as if their deadline had passed: the work continues, and the
+   * outcome is fetched later. For use before closing.
    */
   default void handBack() {}
 
-  /** Who hears of the work that is done for calls. */
+  /** The telemetry of calls. */
   default Telemetry telemetry() {
     return Telemetry.NONE;
   }

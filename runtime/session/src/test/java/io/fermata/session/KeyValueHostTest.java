@@ -199,7 +199,7 @@ class KeyValueHostTest {
                         public void happened(long offset, int index, long at, ThreadEvent event) {}
 
                         @Override
-                        public void heard(Outside.Delta tiding) {}
+                        public void streamed(Outside.Delta delta) {}
 
                         @Override
                         public void ended(@Nullable Throwable why) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What the deletion of a thread means for those that it belongs together with. */
 class ThreadDeletionTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   @TempDir Path folder;
 
@@ -80,9 +80,9 @@ class ThreadDeletionTest {
       String id = delegating(threads);
 
       now(threads.delete("ann", now(threads.get("ann", id)).children().get(0).threadId()));
-      Threads.View view = now(threads.settled("ann", id, PATIENCE));
+      Threads.View view = now(threads.settled("ann", id, TIMEOUT));
 
-      assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(view.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(view.children()).isEmpty();
       assertThat(now(threads.messages("ann", id, null, 1, 0, true)).messages())
           .singleElement()

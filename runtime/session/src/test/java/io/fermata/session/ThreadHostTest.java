@@ -49,7 +49,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Threads on a real store: what is acknowledged survives, and what was under way goes on. */
 @Tag("slow")
 class ThreadHostTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   @TempDir Path folder;
 
@@ -97,15 +97,15 @@ class ThreadHostTest {
       Threads threads = host.threads();
       id = now(threads.create(thread("echo"))).threadId();
       now(threads.post("ann", id, says("hello")));
-      Threads.View view = now(threads.settled("ann", id, PATIENCE));
-      assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
+      Threads.View view = now(threads.settled("ann", id, TIMEOUT));
+      assertThat(view.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(view.code()).isEqualTo("stop_on_response");
     }
     try (Fermata host = host(agent)) {
       assertThat(texts(host.threads(), id))
           .containsExactly("ASSISTANT: You said: hello", "USER: hello");
       now(host.threads().post("ann", id, says("again")));
-      now(host.threads().settled("ann", id, PATIENCE));
+      now(host.threads().settled("ann", id, TIMEOUT));
       assertThat(texts(host.threads(), id)).hasSize(4).first().asString().endsWith("again");
     }
   }
@@ -144,8 +144,8 @@ class ThreadHostTest {
     assertThat(third.await(60, TimeUnit.SECONDS)).isTrue();
     first.crash();
     try (Fermata second = host(agent)) {
-      assertThat(now(second.threads().settled("ann", id, PATIENCE)).standing())
-          .isEqualTo(Threads.Standing.RESTING);
+      assertThat(now(second.threads().settled("ann", id, TIMEOUT)).status())
+          .isEqualTo(Threads.Status.RESTING);
       assertThat(texts(second.threads(), id)).first().isEqualTo("ASSISTANT: done");
       assertThat(ran).containsExactly("one", "two", "three 1", "three 2");
     }
@@ -163,7 +163,7 @@ class ThreadHostTest {
       Threads.Posted second = now(threads.post("ann", id, named));
       assertThat(second.repeated()).isTrue();
       assertThat(second.messageId()).isEqualTo(first.messageId());
-      now(threads.settled("ann", id, PATIENCE));
+      now(threads.settled("ann", id, TIMEOUT));
       assertThat(texts(threads, id)).hasSize(2);
     }
   }
@@ -190,7 +190,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       String id = now(threads.create(thread("echo"))).threadId();
       now(threads.post("ann", id, says("secret")));
-      now(threads.settled("ann", id, PATIENCE));
+      now(threads.settled("ann", id, TIMEOUT));
       now(threads.delete("ann", id));
       assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("no such thread");
       Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
@@ -226,7 +226,7 @@ class ThreadHostTest {
       Threads threads = host.threads();
       String id = now(threads.create(thread("noter"))).threadId();
       now(threads.post("ann", id, says("hi")));
-      now(threads.settled("ann", id, PATIENCE));
+      now(threads.settled("ann", id, TIMEOUT));
       assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages())
           .extracting(Message::role)
           .containsExactly(Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.USER);
@@ -252,7 +252,7 @@ class ThreadHostTest {
         now(
             threads.post(
                 "ann", id, new Threads.NewMessage(Message.user("m" + i), List.of(), "key " + i)));
-        now(threads.settled("ann", id, PATIENCE));
+        now(threads.settled("ann", id, TIMEOUT));
       }
       before = now(threads.get("ann", id));
       assertThat(rows("snapshot")).isEqualTo(1);
@@ -335,7 +335,7 @@ class ThreadHostTest {
     try (Fermata host = withFlow(agent, paint)) {
       id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
-      Threads.View view = now(host.threads().settled("ann", id, PATIENCE));
+      Threads.View view = now(host.threads().settled("ann", id, TIMEOUT));
       question = view.questions().get(0);
       assertThat(texts(host.threads(), id)).noneMatch(text -> text.contains("One moment"));
     }
@@ -347,7 +347,7 @@ class ThreadHostTest {
                   id,
                   new Threads.Answer(
                       question.call(), "a1", null, Json.object().put("colour", "red"), null)));
-      now(host.threads().settled("ann", id, PATIENCE));
+      now(host.threads().settled("ann", id, TIMEOUT));
       assertThat(texts(host.threads(), id))
           .filteredOn(text -> text.contains("One moment"))
           .hasSize(1);
@@ -377,7 +377,7 @@ class ThreadHostTest {
         withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
       String id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
-      now(host.threads().settled("ann", id, PATIENCE));
+      now(host.threads().settled("ann", id, TIMEOUT));
       assertThat(texts(host.threads(), id))
           .noneMatch(text -> text.contains("One moment"))
           .anyMatch(text -> text.contains("Failed to execute tool"));

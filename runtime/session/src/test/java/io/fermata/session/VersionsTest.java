@@ -193,9 +193,15 @@ class VersionsTest {
     }
     assertThat(now.runs()).hasSize(3);
     assertThat(now.complete()).isFalse();
-    assertThat(now.of(Verdict.MIGRATES)).extracting(Rollout.Fate::flow).containsExactly("order");
-    assertThat(now.of(Verdict.CONTINUES)).extracting(Rollout.Fate::flow).containsExactly("trip");
-    assertThat(now.of(Verdict.STRANDED)).extracting(Rollout.Fate::flow).containsExactly("talk");
+    assertThat(now.of(Verdict.MIGRATES))
+        .extracting(Rollout.RunResult::flow)
+        .containsExactly("order");
+    assertThat(now.of(Verdict.CONTINUES))
+        .extracting(Rollout.RunResult::flow)
+        .containsExactly("trip");
+    assertThat(now.of(Verdict.STRANDED))
+        .extracting(Rollout.RunResult::flow)
+        .containsExactly("talk");
     assertThat(now.text()).contains("3 run(s)", "no flow talk is registered");
 
     Rollout closed = Rollout.check(store, second(m -> {}), TestFlows.trip(), TestFlows.talk());

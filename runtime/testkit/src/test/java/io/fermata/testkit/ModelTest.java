@@ -393,7 +393,7 @@ class ModelTest {
 
     assertThatThrownBy(() -> Model.of("gpt", truncating).backoff(SHORT).call(request()))
         .isInstanceOf(ModelException.class)
-        .hasMessageContaining("broke off");
+        .hasMessageContaining("ended early");
   }
 
   @Test
@@ -630,7 +630,7 @@ class ModelTest {
 
     assertThatThrownBy(() -> model.attempts(0)).hasMessageContaining("gpt cannot be asked 0 times");
     assertThatThrownBy(() -> model.timeout(Duration.ZERO)).hasMessageContaining("gpt: timeout");
-    assertThatThrownBy(() -> model.price("-1", "1", "1")).hasMessageContaining("below zero");
+    assertThatThrownBy(() -> model.price("-1", "1", "1")).hasMessageContaining("is negative");
   }
 
   @Test

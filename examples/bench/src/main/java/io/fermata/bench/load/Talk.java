@@ -90,7 +90,7 @@ final class Talk {
             threadId,
             new Threads.NewMessage(Message.user("How many?"), List.of(), null)));
     Threads.View view = now(threads.settled(PRINCIPAL, threadId, TIMEOUT));
-    if (view.standing() != Threads.Standing.RESTING || !"stop_on_response".equals(view.code())) {
+    if (view.status() != Threads.Status.RESTING || !"stop_on_response".equals(view.code())) {
       throw new IllegalStateException("The turn ended with " + view);
     }
     return view;

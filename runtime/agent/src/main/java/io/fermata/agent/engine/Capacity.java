@@ -15,17 +15,17 @@ import org.jspecify.annotations.Nullable;
 final class Capacity {
   private Capacity() {}
 
-  static void requireForValue(ThreadStorage shelf, String key, JsonNode value) {
-    long used = size(shelf.context(), key) + size(shelf.storage(), key);
+  static void requireForValue(ThreadStorage stored, String key, JsonNode value) {
+    long used = size(stored.context(), key) + size(stored.storage(), key);
     long wanted = used + Json.text(value).length() + key.length();
-    if (wanted > Bounds.SHELF) {
+    if (wanted > Bounds.STORAGE) {
       throw new IllegalArgumentException(
-          "%s does not fit: context and storage of a thread hold %d characters and this makes %d; keep large things as files"
-              .formatted(key, Bounds.SHELF, wanted));
+          "%s does not fit: context and storage of a thread hold up to %d characters, and this would make %d; store large data as files"
+              .formatted(key, Bounds.STORAGE, wanted));
     }
   }
 
-  /** Keeps tools that queue each other from running forever. */
+  /** Prevents tools that queue each other from running forever. */
   static void requireForCall(ThreadState state, @Nullable StepFrame frame) {
     int calls =
         state.waiting().size() + (frame == null ? 0 : frame.calls().size() + frame.made().size());
@@ -45,7 +45,7 @@ final class Capacity {
     }
     if (waiting > Bounds.EFFECTS || size > Bounds.EFFECTS_ARGUMENTS) {
       throw new IllegalArgumentException(
-          "A thread puts off at most %d effects with %d characters of arguments, and this makes %d with %d; remove some, or keep large things as files"
+          "A thread has at most %d scheduled effects with %d characters of arguments, and this would make %d with %d; remove some, or store large data as files"
               .formatted(Bounds.EFFECTS, Bounds.EFFECTS_ARGUMENTS, waiting, size));
     }
   }

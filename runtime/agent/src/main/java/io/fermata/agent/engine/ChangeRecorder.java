@@ -23,10 +23,7 @@ import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Records what one effect changes in its thread, and shows the effect the thread with these
- * changes.
- */
+/** Records the changes of one effect, and shows the effect the thread with these changes. */
 final class ChangeRecorder {
   /** The longest id of a call that all providers accept. */
   private static final int LONGEST_ID = 40;
@@ -47,7 +44,7 @@ final class ChangeRecorder {
   private int before = -1;
 
   /**
-   * @param origin what the effect is about; the same when it is repeated
+   * @param origin the subject of the effect; the same when it is repeated
    */
   ChangeRecorder(
       Agents agents,
@@ -67,7 +64,7 @@ final class ChangeRecorder {
     this.naming = origin;
   }
 
-  /** Names what is made from now on after something else than what the effect is about. */
+  /** Derives the following ids from another origin. */
   ChangeRecorder naming(String prefix) {
     naming = prefix;
     return this;
@@ -136,25 +133,25 @@ final class ChangeRecorder {
     return this;
   }
 
-  /** What the journal does not have yet. */
+  /** The changes that are not journaled yet. */
   private synchronized List<ThreadEvent.Change> done() {
     List<ThreadEvent.Change> done = new ArrayList<>(earlier);
     done.addAll(changes);
     return done;
   }
 
-  /** What the effect is about has happened: what follows comes after it. */
+  /** Marks the point at which the subject of the effect happened. */
   synchronized void kept(ThreadEvent event) {
     before = changes.size();
     state = state.apply(List.of(event), 0);
   }
 
-  /** What was done before it. */
+  /** The changes before that point. */
   synchronized List<ThreadEvent.Change> before() {
     return List.copyOf(changes.subList(0, before));
   }
 
-  /** What was done after it. */
+  /** The changes after that point. */
   synchronized List<ThreadEvent.Change> after() {
     return List.copyOf(changes.subList(before, changes.size()));
   }
@@ -183,7 +180,7 @@ final class ChangeRecorder {
     return all == null ? state().history().messages() : withOwn(all, 0);
   }
 
-  /** What the journal has, the oldest first, with what this effect does to it. */
+  /** The journaled messages with the changes of this effect, oldest first. */
   private List<Message> withOwn(List<Message> journaled, int depth) {
     List<Message> all = new ArrayList<>(journaled);
     for (ThreadEvent.Change change : done()) {
@@ -249,10 +246,10 @@ final class ChangeRecorder {
   Message say(String frame, Message message, @Nullable String before) {
     if (message.role() == Role.TOOL) {
       throw new IllegalArgumentException(
-          "What a tool comes to is told by its call; queue a call, or use another role");
+          "The role tool is reserved for results of calls; queue a call, or use another role");
     } else if (!message.toolCalls().isEmpty()) {
       throw new IllegalArgumentException(
-          "A message that is injected calls nothing; queue the calls");
+          "An injected message cannot contain calls; queue the calls");
     }
     Bounds.text("message", message.content() == null ? "" : message.content());
     Bounds.requireData("metadata of the message", message.metadata());
@@ -292,7 +289,7 @@ final class ChangeRecorder {
     Message before = state().message(id);
     if (before == null) {
       throw new IllegalArgumentException(
-          "There is no message " + id + " among the latest, which alone can be changed");
+          "There is no message " + id + " among the latest messages; only those can be changed");
     }
     if (inMessageHook) {
       write(new ThreadEvent.Updated(id, update));
@@ -325,7 +322,7 @@ final class ChangeRecorder {
 
   // --- tools, environment, files ---------------------------------------------------------------
 
-  /** The prompt that speaks in a frame; null where none does. */
+  /** The prompt of a frame; null for none. */
   static @Nullable Prompt prompt(Agent agent, @Nullable StepFrame frame) {
     if (frame == null || frame.prompt() == null) {
       return null;
@@ -344,7 +341,7 @@ final class ChangeRecorder {
   }
 
   @Nullable String env(String property) {
-    String own = state().shelf().env().get(property);
+    String own = state().stored().env().get(property);
     if (own != null) {
       return own;
     }

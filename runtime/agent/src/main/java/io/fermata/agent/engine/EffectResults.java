@@ -202,7 +202,7 @@ final class EffectResults {
   private void over(CallState call, ThreadInput.Called called, long at) {
     loop.absorb(called.before());
     if (called.message() == null) {
-      loop.emit(new ThreadEvent.CallStruck(call.key(), at));
+      loop.emit(new ThreadEvent.CallRemoved(call.key(), at));
     } else {
       loop.emit(new ThreadEvent.CallEnded(call.key(), called.message(), called.code(), at));
     }
@@ -222,7 +222,7 @@ final class EffectResults {
           new ThreadEvent.CallFailed(
               call.key(), call.attempt(), failed.reason(), at + wait.toMillis()));
     } else if (effect.kind() == ThreadEffect.Kind.CALL) {
-      loop.leaveBehind(frame, call);
+      loop.abandon(frame, call);
       String code = unknown ? failed.code() : null;
       loop.returned(frame, call, new ToolResult(true, failed.reason(), code, null, List.of()));
     } else {
@@ -284,14 +284,14 @@ final class EffectResults {
     if (again && result instanceof ThreadInput.Failed failed) {
       long due = at + effect.policy().retry().after(effect.attempt()).toMillis();
       String what = ThreadEffect.delivery(effect.kind(), effect.id());
-      loop.emit(new ThreadEvent.TellingFailed(what, effect.attempt(), failed.reason(), due));
+      loop.emit(new ThreadEvent.DeliveryFailed(what, effect.attempt(), failed.reason(), due));
     }
     return again;
   }
 
   private void withdrawn(ThreadEffect effect, ThreadInput.Result result, long at) {
     if (!retryDelivery(effect, result, at)) {
-      loop.emit(new ThreadEvent.TakenBack(effect.id()));
+      loop.emit(new ThreadEvent.CallWithdrawn(effect.id()));
     }
   }
 }

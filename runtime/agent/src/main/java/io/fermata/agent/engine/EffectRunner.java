@@ -54,7 +54,7 @@ final class EffectRunner {
   private static final int MOST_SUMMED = 4_096;
 
   private static final String SAY_SOMETHING =
-      "Your last reply was empty. Say something, or call a tool.";
+      "Your last reply was empty. Reply with text, or call a tool.";
 
   private final Agents agents;
   private final Agent agent;
@@ -73,7 +73,7 @@ final class EffectRunner {
     this.outside = outside;
   }
 
-  /** Holds no thread while it waits for others; the stage never fails. */
+  /** Blocks no Java thread while it waits; the stage never fails. */
   CompletionStage<ThreadInput.Result> of(ThreadEffect effect) {
     try {
       return switch (effect.kind()) {
@@ -106,7 +106,7 @@ final class EffectRunner {
     Throwable cause = AuthorFailures.survivable(thrown);
     if (cause instanceof InterruptedException || cause instanceof CancelledException) {
       Thread.currentThread().interrupt();
-      return new ThreadInput.Failed("cancelled", "The work was given up", null);
+      return new ThreadInput.Failed("cancelled", "The work was cancelled", null);
     } else if (cause instanceof OutcomeUnknownException) {
       return new ThreadInput.Failed(
           OutcomeUnknownException.CODE, AuthorFailures.reason(cause), cause.toString());
@@ -114,15 +114,15 @@ final class EffectRunner {
     return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString());
   }
 
-  private ChangeRecorder scribe(@Nullable Prompt prompt, String origin, int attempt) {
+  private ChangeRecorder recorder(@Nullable Prompt prompt, String origin, int attempt) {
     return new ChangeRecorder(
         agents, agent, state, HookRunner.of(agents, agent, prompt), outside, origin, attempt);
   }
 
   private ThreadInput.Result greet() {
-    ChangeRecorder scribe = scribe(null, "greet", 1);
-    scribe.hooks().threadCreated(new RecordingFlowState(scribe, StepFrame.TOP));
-    return new ThreadInput.Done(scribe.changes());
+    ChangeRecorder recorder = recorder(null, "greet", 1);
+    recorder.hooks().threadCreated(new RecordingFlowState(recorder, StepFrame.TOP));
+    return new ThreadInput.Done(recorder.changes());
   }
 
   private ThreadInput.Result receive(ThreadEffect effect) {
@@ -131,7 +131,7 @@ final class EffectRunner {
             .filter(m -> m.id().equals(effect.id()))
             .findFirst()
             .orElseThrow(() -> new IllegalStateException("The message is no longer there"));
-    ChangeRecorder scribe =
+    ChangeRecorder recorder =
         new ChangeRecorder(
             agents,
             agent,
@@ -140,11 +140,11 @@ final class EffectRunner {
             outside,
             effect.id(),
             effect.attempt());
-    RecordingFlowState flow = new RecordingFlowState(scribe, StepFrame.TOP);
-    Message changed = scribe.beforeCreate(flow, message);
-    scribe.kept(new ThreadEvent.Taken(changed));
-    scribe.afterCreate(flow, changed);
-    return new ThreadInput.Admitted(changed, scribe.before(), scribe.after());
+    RecordingFlowState flow = new RecordingFlowState(recorder, StepFrame.TOP);
+    Message changed = recorder.beforeCreate(flow, message);
+    recorder.kept(new ThreadEvent.Taken(changed));
+    recorder.afterCreate(flow, changed);
+    return new ThreadInput.Admitted(changed, recorder.before(), recorder.after());
   }
 
   // --- steps -----------------------------------------------------------------------------------
@@ -160,14 +160,14 @@ final class EffectRunner {
       throw new IllegalStateException(
           "The agent %s has no prompt %s any more".formatted(agent.name(), frame.prompt()));
     }
-    ChangeRecorder scribe = scribe(prompt, effect.id(), effect.attempt());
-    RecordingFlowState flow = new RecordingFlowState(scribe, frame.path());
+    ChangeRecorder recorder = recorder(prompt, effect.id(), effect.attempt());
+    RecordingFlowState flow = new RecordingFlowState(recorder, frame.path());
     long began = outside.now();
     try {
-      ChatRequest request = request(prompt, frame, scribe, flow);
+      ChatRequest request = request(prompt, frame, recorder, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
       ModelReply reply = prompt.model().call(request, listener(messageId));
-      return replied(frame, scribe, flow, reply, began);
+      return replied(frame, recorder, flow, reply, began);
     } catch (BlockedException e) {
       Message said =
           Message.of(frame.side().role(), AuthorFailures.reason(e))
@@ -176,10 +176,10 @@ final class EffectRunner {
                   outside.now() * 1000,
                   frame.depth(),
                   frame.parentId());
-      Message message = scribe.beforeCreate(flow, said);
-      scribe.kept(new ThreadEvent.Said(frame.path(), message, null));
-      scribe.afterCreate(flow, message);
-      return new ThreadInput.Blocked(message, scribe.before(), scribe.after());
+      Message message = recorder.beforeCreate(flow, said);
+      recorder.kept(new ThreadEvent.Said(frame.path(), message, null));
+      recorder.afterCreate(flow, message);
+      return new ThreadInput.Blocked(message, recorder.before(), recorder.after());
     } catch (ModelException e) {
       return new ThreadInput.Unanswered(
           e.code().wireName(), AuthorFailures.reason(e), e.attempts());
@@ -187,10 +187,10 @@ final class EffectRunner {
   }
 
   private ChatRequest request(
-      Prompt prompt, StepFrame frame, ChangeRecorder scribe, RecordingFlowState flow)
+      Prompt prompt, StepFrame frame, ChangeRecorder recorder, RecordingFlowState flow)
       throws InterruptedException {
-    HookRunner hooks = scribe.hooks();
-    String instructions = hooks.systemMessage(flow, ModelRequest.instructions(prompt, scribe));
+    HookRunner hooks = recorder.hooks();
+    String instructions = hooks.systemMessage(flow, ModelRequest.instructions(prompt, recorder));
     List<Message> shown = hooks.filter(flow, shown(prompt, frame));
     List<ChatMessage> chat = new ArrayList<>();
     String summary = frame.top() ? ModelRequest.summary(state.history()) : null;
@@ -198,8 +198,8 @@ final class EffectRunner {
     if (!system.isBlank()) {
       chat.add(SystemMessage.from(system));
     }
-    chat.addAll(new ModelRequest(frame.side(), prompt.includesPastTools(), scribe).of(shown));
-    if (state.course().streak().empty() > 0) {
+    chat.addAll(new ModelRequest(frame.side(), prompt.includesPastTools(), recorder).of(shown));
+    if (state.turn().streak().empty() > 0) {
       chat.add(UserMessage.from(SAY_SOMETHING));
     }
     List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(chat));
@@ -251,11 +251,11 @@ final class EffectRunner {
 
   private ThreadInput.Result replied(
       StepFrame frame,
-      ChangeRecorder scribe,
+      ChangeRecorder recorder,
       RecordingFlowState flow,
       ModelReply reply,
       long began) {
-    List<RequestedCall> calls = calls(reply.message(), frame, scribe.state());
+    List<RequestedCall> calls = calls(reply.message(), frame, recorder.state());
     String content = content(reply.message(), frame, calls);
     Message said =
         Message.of(frame.side().role(), Bounds.shortened(content))
@@ -267,7 +267,7 @@ final class EffectRunner {
                 frame.depth(),
                 frame.parentId());
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
-    Message message = nothing ? said : scribe.beforeCreate(flow, said);
+    Message message = nothing ? said : recorder.beforeCreate(flow, said);
     ThreadEvent.StepLog log =
         new ThreadEvent.StepLog(
             "s" + frame.step(),
@@ -277,11 +277,11 @@ final class EffectRunner {
             reply.attempts(),
             began,
             outside.now());
-    scribe.kept(new ThreadEvent.StepEnded(frame.path(), message, calls, log));
+    recorder.kept(new ThreadEvent.StepEnded(frame.path(), message, calls, log));
     if (!nothing) {
-      scribe.afterCreate(flow, message);
+      recorder.afterCreate(flow, message);
     }
-    return new ThreadInput.Replied(message, calls, log, scribe.before(), scribe.after());
+    return new ThreadInput.Replied(message, calls, log, recorder.before(), recorder.after());
   }
 
   /** The calls that the model requests, with unique ids: many models reuse ids in every reply. */
@@ -309,7 +309,7 @@ final class EffectRunner {
     return calls;
   }
 
-  /** What the side says: the model's words, or an argument of the tool that ends its turn. */
+  /** The text of the side: the model's, or an argument of the tool that ends its turn. */
   private @Nullable String content(AiMessage message, StepFrame frame, List<RequestedCall> calls) {
     if (frame.top()
         && agent.side(frame.side()) instanceof Participant.Speaker speaker
@@ -331,13 +331,13 @@ final class EffectRunner {
     if (!(agent.side(frame.side()) instanceof Participant.Code code)) {
       throw new IllegalStateException("No code is on side " + frame.side() + " any more");
     }
-    ChangeRecorder scribe = scribe(null, effect.id(), effect.attempt());
+    ChangeRecorder recorder = recorder(null, effect.id(), effect.attempt());
     Message message = state.history().message(String.valueOf(frame.messageId()));
     code.handler()
         .handle(
-            new RecordingFlowState(scribe, StepFrame.TOP),
+            new RecordingFlowState(recorder, StepFrame.TOP),
             message == null ? Message.of(frame.side().other().role(), null) : message);
-    return new ThreadInput.Done(scribe.changes());
+    return new ThreadInput.Done(recorder.changes());
   }
 
   // --- calls -----------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ final class EffectRunner {
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     Prompt prompt = ChangeRecorder.prompt(agent, frame);
     Offered offered = ToolCalls.offered(agent, prompt, call.call().name(), call.queued());
-    ToolCalls calling = new ToolCalls(scribe(prompt, call, effect.attempt()), frame, call);
+    ToolCalls calling = new ToolCalls(recorder(prompt, call, effect.attempt()), frame, call);
     if (offered == null) {
       return CompletableFuture.completedFuture(
           calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
@@ -359,14 +359,14 @@ final class EffectRunner {
     StepFrame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     Prompt prompt = ChangeRecorder.prompt(agent, frame);
-    return new ToolCalls(scribe(prompt, call, effect.attempt()), frame, call)
+    return new ToolCalls(recorder(prompt, call, effect.attempt()), frame, call)
         .ended(Objects.requireNonNull(call.result()));
   }
 
-  /** What is journaled when a call has begun, and when it is over, has names of its own. */
-  private ChangeRecorder scribe(@Nullable Prompt prompt, CallState call, int attempt) {
-    ChangeRecorder scribe = scribe(prompt, call.key(), attempt);
-    return call.begun() ? scribe.naming(call.key() + ".e") : scribe;
+  /** The ids of the start and of the end of a call differ. */
+  private ChangeRecorder recorder(@Nullable Prompt prompt, CallState call, int attempt) {
+    ChangeRecorder recorder = recorder(prompt, call.key(), attempt);
+    return call.begun() ? recorder.naming(call.key() + ".e") : recorder;
   }
 
   private StepFrame frameOf(ThreadEffect effect) {
@@ -387,7 +387,7 @@ final class EffectRunner {
           "The agent %s has no effect %s any more"
               .formatted(scheduled.agent(), scheduled.effect()));
     }
-    ChangeRecorder scribe =
+    ChangeRecorder recorder =
         new ChangeRecorder(
             agents,
             agents.get(scheduled.agent()),
@@ -399,9 +399,9 @@ final class EffectRunner {
     deferred
         .work()
         .run(
-            new RecordingFlowState(scribe, StepFrame.TOP),
+            new RecordingFlowState(recorder, StepFrame.TOP),
             ChangeRecorder.object(scheduled.arguments()));
-    return new ThreadInput.Done(scribe.changes());
+    return new ThreadInput.Done(recorder.changes());
   }
 
   /** Lets a model summarize the messages before the latest ones. */
@@ -410,7 +410,7 @@ final class EffectRunner {
     List<Message> all = state.history().tail(Integer.MAX_VALUE);
     int kept = state.history().old(compaction.keep());
     if (kept == 0) {
-      throw new IllegalStateException("There is nothing to sum up");
+      throw new IllegalStateException("There is nothing to summarize");
     }
     List<Message> old =
         state.history().hasGap() ? unsummed(all.get(kept).id()) : all.subList(0, kept);
@@ -434,7 +434,7 @@ final class EffectRunner {
         String.valueOf(Bounds.shortened(summary)), old.get(old.size() - 1).id(), reply.usage());
   }
 
-  /** What no summary covers before a message, the oldest first; the journal has all of it. */
+  /** The messages before another that no summary covers, oldest first, from the journal. */
   private List<Message> unsummed(String before) throws InterruptedException {
     String upTo = state.history().upTo();
     for (int limit = 256; ; limit *= 4) {
@@ -463,17 +463,18 @@ final class EffectRunner {
         .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 
-  private CompletionStage<Void> reported(ThreadEvent.Parent parent, ThreadEvent.ReportOwed owed) {
-    ChildThread.Status standing = owed.standing();
-    return standing == null
-        ? outside.report(parent, owed.report(), owed.failed(), owed.text())
-        : outside.reportStatus(parent, owed.report(), standing);
+  private CompletionStage<Void> reported(
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending) {
+    ChildThread.Status status = pending.status();
+    return status == null
+        ? outside.report(parent, pending.report(), pending.failed(), pending.text())
+        : outside.reportStatus(parent, pending.report(), status);
   }
 
   private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
     CompletionStage<ThreadInput.Result> sent =
         CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
-    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+    for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       if (left.call().equals(effect.id())) {
         sent = sent.thenCombine(withdrawn(left), (done, nothing) -> done);
       }
@@ -481,7 +482,7 @@ final class EffectRunner {
     return sent;
   }
 
-  private CompletionStage<Void> withdrawn(ThreadEvent.LeftBehind left) {
+  private CompletionStage<Void> withdrawn(ThreadEvent.CallAbandoned left) {
     String flow = left.flow();
     String child = left.child();
     String unborn = left.unborn();
@@ -500,14 +501,14 @@ final class EffectRunner {
     ThreadEvent.Parent parent = state.begun().parent();
     CompletionStage<Void> sent = CompletableFuture.completedFuture(null);
     if (parent != null) {
-      for (ThreadEvent.ReportOwed owed : state.reports()) {
-        if (owed.standing() == null) {
-          sent = sent.thenCompose(nothing -> reported(parent, owed));
+      for (ThreadEvent.ReportPending pending : state.reports()) {
+        if (pending.status() == null) {
+          sent = sent.thenCompose(nothing -> reported(parent, pending));
         }
       }
       sent = sent.thenCompose(nothing -> outside.reportDeleted(parent));
     }
-    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
+    for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       if (left.child() == null || !state.children().containsKey(left.child())) {
         sent = sent.thenCompose(nothing -> withdrawn(left));
       }

@@ -32,8 +32,7 @@ public final class HistoryReader {
   private boolean begun;
 
   /**
-   * A message that follows the calls of a step, whose results come in the order of the calls
-   * however they ended.
+   * A message after the calls of a step; results are in the order of the calls.
    *
    * @param call the call that this is the result of; null if it is no result
    * @param message null if the call was struck out
@@ -41,11 +40,11 @@ public final class HistoryReader {
   private record Item(@Nullable String call, @Nullable Message message) {}
 
   /**
-   * Nothing is read yet.
+   * A reader that has read nothing yet.
    *
    * @param before the message before which to begin; null for the end
-   * @param depth the deepest messages to be listed; 0 for the conversation alone
-   * @param silent whether to list those that people are not shown
+   * @param depth the maximum depth; 0 for the conversation only
+   * @param silent whether to include silent messages
    */
   public HistoryReader(@Nullable String before, int limit, int depth, boolean silent) {
     this.before = before;
@@ -55,7 +54,7 @@ public final class HistoryReader {
     this.begun = before == null;
   }
 
-  /** Whether as many messages are found as were wanted. */
+  /** Whether it has found enough messages. */
   public boolean full() {
     return found.size() >= limit && preceding.isEmpty();
   }
@@ -75,7 +74,7 @@ public final class HistoryReader {
   private void take(ThreadEvent event) {
     if (event instanceof ThreadEvent.Updated updated) {
       updates.computeIfAbsent(updated.messageId(), id -> new ArrayList<>()).add(updated.update());
-    } else if (event instanceof ThreadEvent.CallStruck gone) {
+    } else if (event instanceof ThreadEvent.CallRemoved gone) {
       struck.add(gone.call());
       unplaced.add(new Item(gone.call(), null));
     } else if (event instanceof ThreadEvent.Queued call) {
@@ -122,7 +121,7 @@ public final class HistoryReader {
     }
   }
 
-  /** Once the calls of a step are known, places their results in the order of the conversation. */
+  /** Sorts the results of a step's calls into the order of the conversation. */
   private void settle(List<String> order, long began) {
     List<Item> placed = new ArrayList<>();
     Map<String, Item> over = new HashMap<>();

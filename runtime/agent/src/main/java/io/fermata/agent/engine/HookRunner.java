@@ -20,8 +20,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The hooks that hold at some place, called point by point. One that throws changes nothing and is
- * named in the journal.
+ * Calls the hooks of a prompt or agent. One that throws changes nothing and is recorded in the
+ * journal.
  */
 final class HookRunner {
   static final HookRunner NONE = new HookRunner(List.of());
@@ -32,7 +32,7 @@ final class HookRunner {
     this.hooks = List.copyOf(hooks);
   }
 
-  /** The hooks that apply where a prompt speaks; null where none does. */
+  /** The hooks of a prompt, or of the agent for null. */
   static HookRunner of(Agents agents, Agent agent, @Nullable Prompt prompt) {
     boolean own = prompt != null && !prompt.hooks().isEmpty();
     List<Hook> hooks = new ArrayList<>();
@@ -73,10 +73,10 @@ final class HookRunner {
     T call() throws Exception;
   }
 
-  /** What one that throws, or returns nothing, has done is undone. */
+  /** Changes of a hook that throws or returns null are rolled back. */
   private static <T> T attempt(
       RecordingFlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
-    ChangeRecorder.Mark mark = flow.scribe().mark();
+    ChangeRecorder.Mark mark = flow.recorder().mark();
     String reason;
     try {
       T result = attempt.call();
@@ -93,25 +93,25 @@ final class HookRunner {
       }
       reason = AuthorFailures.reason(e);
     }
-    flow.scribe().backTo(mark);
-    flow.scribe().failed(hook, reason);
+    flow.recorder().backTo(mark);
+    flow.recorder().failed(hook, reason);
     return otherwise;
   }
 
   private static final Object SEEN = new Object();
 
-  /** One look of a hook that changes nothing by what it returns. */
-  private interface Look {
+  /** A call of a hook without a result. */
+  private interface Observation {
     void take() throws Exception;
   }
 
-  private static void seen(RecordingFlowState flow, Hook hook, Look look) {
+  private static void seen(RecordingFlowState flow, Hook hook, Observation observation) {
     attempt(
         flow,
         hook,
         SEEN,
         () -> {
-          look.take();
+          observation.take();
           return SEEN;
         });
   }
@@ -214,7 +214,7 @@ final class HookRunner {
     }
   }
 
-  /** What is kept of a call that is over; null if a hook strikes it out. */
+  /** The result of a finished call; null if a hook removes it. */
   @Nullable ToolResult callEnded(RecordingFlowState flow, RequestedCall call, ToolResult result) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.ToolCallDone h) {

@@ -36,27 +36,27 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The conversation as the model of one side is shown it: what its own side said is the assistant's,
- * what the other said is the user's, and every call is followed by its result.
+ * The request to the model of one side: messages of its side have the role assistant, those of the
+ * other the role user, and every call is followed by its result.
  */
 final class ModelRequest {
-  /** How many of the latest messages are shown with their pictures. */
+  /** How many of the latest messages include their pictures. */
   private static final int PICTURES = 10;
 
   private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
 
   private static final String MISSING =
-      "No result is known for this call; it was cut off. Take it as failed, or look before you"
-          + " repeat it.";
+      "The call was interrupted and its result is unknown. Treat it as failed, or check"
+          + " before you repeat it.";
 
   private final Side side;
   private final boolean pastTools;
-  private final ChangeRecorder scribe;
+  private final ChangeRecorder recorder;
 
-  ModelRequest(Side side, boolean pastTools, ChangeRecorder scribe) {
+  ModelRequest(Side side, boolean pastTools, ChangeRecorder recorder) {
     this.side = side;
     this.pastTools = pastTools;
-    this.scribe = scribe;
+    this.recorder = recorder;
   }
 
   List<ChatMessage> of(List<Message> messages) throws InterruptedException {
@@ -155,13 +155,13 @@ final class ModelRequest {
     List<Content> contents = new ArrayList<>();
     StringBuilder text = new StringBuilder(message.content() == null ? "" : message.content());
     for (String path : message.attachments()) {
-      ThreadStorage.StoredFile file = scribe.state().shelf().files().get(path);
+      ThreadStorage.StoredFile file = recorder.state().stored().files().get(path);
       if (file == null) {
         continue;
       }
       text.append(text.isEmpty() ? "" : "\n").append("Attachment: ").append(path);
       if (pictures && file.mimeType().startsWith("image/")) {
-        String data = Base64.getEncoder().encodeToString(scribe.bytes(file));
+        String data = Base64.getEncoder().encodeToString(recorder.bytes(file));
         contents.add(ImageContent.from(data, file.mimeType()));
       }
     }
@@ -174,23 +174,23 @@ final class ModelRequest {
   // --- what goes with it -----------------------------------------------------------------------
 
   /** The instructions of a prompt, put together. */
-  static String instructions(Prompt prompt, ChangeRecorder scribe) {
-    return instructions(prompt, scribe, new HashSet<>());
+  static String instructions(Prompt prompt, ChangeRecorder recorder) {
+    return instructions(prompt, recorder, new HashSet<>());
   }
 
-  private static String instructions(Prompt prompt, ChangeRecorder scribe, Set<Prompt> seen) {
+  private static String instructions(Prompt prompt, ChangeRecorder recorder, Set<Prompt> seen) {
     List<String> pieces = new ArrayList<>();
     seen.add(prompt);
     for (Prompt.Part part : prompt.parts()) {
       if (part instanceof Prompt.Text text) {
         pieces.add(text.content());
       } else if (part instanceof Prompt.Env env) {
-        String value = scribe.env(env.property());
+        String value = recorder.env(env.property());
         pieces.add(value == null ? "" : value);
       } else {
         Prompt other = ((Prompt.Include) part).prompt();
         if (!seen.contains(other)) {
-          pieces.add(instructions(other, scribe, seen));
+          pieces.add(instructions(other, recorder, seen));
         }
       }
     }
@@ -228,6 +228,6 @@ final class ModelRequest {
 
   static @Nullable String summary(History history) {
     String summary = history.summary();
-    return summary == null ? null : "The conversation so far, in short:\n" + summary;
+    return summary == null ? null : "Summary of the conversation so far:\n" + summary;
   }
 }

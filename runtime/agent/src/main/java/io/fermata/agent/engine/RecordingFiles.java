@@ -12,10 +12,10 @@ import java.util.regex.Pattern;
 
 /** The files of a thread for one effect, which records what the effect changes. */
 final class RecordingFiles implements ThreadFiles {
-  private final ChangeRecorder scribe;
+  private final ChangeRecorder recorder;
 
-  RecordingFiles(ChangeRecorder scribe) {
-    this.scribe = scribe;
+  RecordingFiles(ChangeRecorder recorder) {
+    this.recorder = recorder;
   }
 
   @Override
@@ -26,12 +26,12 @@ final class RecordingFiles implements ThreadFiles {
       throw new IllegalArgumentException(
           "The file %s has %d bytes; a thread keeps files of at most %d"
               .formatted(clean, data.length, Bounds.FILE));
-    } else if (isNew && scribe.state().shelf().files().size() >= Bounds.FILES) {
+    } else if (isNew && recorder.state().stored().files().size() >= Bounds.FILES) {
       throw new IllegalArgumentException(
           "The thread has %d files already; delete some before writing %s"
               .formatted(Bounds.FILES, clean));
     }
-    scribe.write(new ThreadEvent.FileWritten(clean, mimeType, data.clone(), scribe.now()));
+    recorder.write(new ThreadEvent.FileWritten(clean, mimeType, data.clone(), recorder.now()));
     return stat(clean);
   }
 
@@ -42,7 +42,7 @@ final class RecordingFiles implements ThreadFiles {
 
   @Override
   public byte[] read(String path) throws InterruptedException {
-    return scribe.bytes(stat(path));
+    return recorder.bytes(stat(path));
   }
 
   @Override
@@ -52,12 +52,12 @@ final class RecordingFiles implements ThreadFiles {
 
   @Override
   public boolean exists(String path) {
-    return scribe.state().shelf().files().containsKey(FilePaths.clean(path));
+    return recorder.state().stored().files().containsKey(FilePaths.clean(path));
   }
 
   @Override
   public ThreadStorage.StoredFile stat(String path) {
-    ThreadStorage.StoredFile file = scribe.state().shelf().files().get(FilePaths.clean(path));
+    ThreadStorage.StoredFile file = recorder.state().stored().files().get(FilePaths.clean(path));
     if (file == null) {
       throw new IllegalArgumentException("The thread has no file " + FilePaths.clean(path));
     }
@@ -68,7 +68,7 @@ final class RecordingFiles implements ThreadFiles {
   public List<String> list(String prefix) {
     return List.copyOf(
         RecordingFlowState.startingWith(
-            scribe.state().shelf().files().keySet(), FilePaths.clean(prefix)));
+            recorder.state().stored().files().keySet(), FilePaths.clean(prefix)));
   }
 
   @Override
@@ -96,11 +96,11 @@ final class RecordingFiles implements ThreadFiles {
 
   @Override
   public void delete(String path) {
-    scribe.write(new ThreadEvent.FileRemoved(stat(path).path()));
+    recorder.write(new ThreadEvent.FileRemoved(stat(path).path()));
   }
 
   @Override
   public void move(String path, String to) {
-    scribe.write(new ThreadEvent.FileMoved(stat(path).path(), FilePaths.clean(to)));
+    recorder.write(new ThreadEvent.FileMoved(stat(path).path(), FilePaths.clean(to)));
   }
 }

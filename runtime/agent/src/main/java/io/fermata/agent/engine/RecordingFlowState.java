@@ -36,11 +36,11 @@ import org.jspecify.annotations.Nullable;
 
 /** The state of a thread for one effect, which records what the effect changes. */
 final class RecordingFlowState implements FlowState {
-  private final ChangeRecorder scribe;
+  private final ChangeRecorder recorder;
   private final String frame;
 
-  RecordingFlowState(ChangeRecorder scribe, String frame) {
-    this.scribe = scribe;
+  RecordingFlowState(ChangeRecorder recorder, String frame) {
+    this.recorder = recorder;
     this.frame = frame;
   }
 
@@ -48,66 +48,66 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public String threadId() {
-    return scribe.state().threadId();
+    return recorder.state().threadId();
   }
 
   @Override
   public String flowId() {
-    String flowId = scribe.state().course().flowId();
+    String flowId = recorder.state().turn().flowId();
     return flowId == null ? threadId() + "/rest" : flowId;
   }
 
   @Override
   public ThreadHandle thread() {
-    return new ThreadHandle(new ThreadInstance(this), scribe.state().metadata());
+    return new ThreadHandle(new ThreadInstance(this), recorder.state().metadata());
   }
 
   @Override
   public String idempotencyKey() {
-    return scribe.idempotencyKey();
+    return recorder.idempotencyKey();
   }
 
   @Override
   public int attempt() {
-    return scribe.attempt();
+    return recorder.attempt();
   }
 
   // --- configuration ---------------------------------------------------------------------------
 
   @Override
   public Agent agentConfig() {
-    return scribe.agent();
+    return recorder.agent();
   }
 
   @Override
   public Side currentSide() {
     StepFrame current = current();
-    return current == null ? scribe.state().course().side() : current.side();
+    return current == null ? recorder.state().turn().side() : current.side();
   }
 
   // --- execution -------------------------------------------------------------------------------
 
   @Override
   public int turnCount() {
-    return scribe.state().course().steps();
+    return recorder.state().turn().steps();
   }
 
   @Override
   public int stepCount(Side side) {
-    return scribe.state().course().steps(side);
+    return recorder.state().turn().steps(side);
   }
 
   @Override
   public boolean stopped() {
-    TurnState course = scribe.state().course();
-    return course.stopped() || course.stopWanted();
+    TurnState turn = recorder.state().turn();
+    return turn.stopped() || turn.stopWanted();
   }
 
   @Override
   public @Nullable Side stoppedBy() {
-    TurnState course = scribe.state().course();
-    TurnState.StopRequest request = course.stopRequest();
-    return request == null ? course.stoppedBy() : request.by();
+    TurnState turn = recorder.state().turn();
+    TurnState.StopRequest request = turn.stopRequest();
+    return request == null ? turn.stoppedBy() : request.by();
   }
 
   @Override
@@ -127,12 +127,12 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public void stop(@Nullable String reason) {
-    scribe.write(new ThreadEvent.StopWanted(currentSide(), reason));
+    recorder.write(new ThreadEvent.StopWanted(currentSide(), reason));
   }
 
   @Override
   public void forceTurn(Side side) {
-    scribe.write(new ThreadEvent.Forced(side));
+    recorder.write(new ThreadEvent.Forced(side));
   }
 
   @Override
@@ -142,19 +142,19 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public @Nullable FlowState rootState() {
-    return isChildPrompt() ? new RecordingFlowState(scribe, StepFrame.TOP) : null;
+    return isChildPrompt() ? new RecordingFlowState(recorder, StepFrame.TOP) : null;
   }
 
   // --- messages --------------------------------------------------------------------------------
 
   @Override
   public List<Message> messageHistory() {
-    return scribe.history();
+    return recorder.history();
   }
 
   @Override
   public List<Message> reloadHistory() throws InterruptedException {
-    return scribe.reload();
+    return recorder.reload();
   }
 
   @Override
@@ -165,31 +165,34 @@ final class RecordingFlowState implements FlowState {
   @Override
   public List<Message> getMessages(int limit, int offset, int depth, boolean silent)
       throws InterruptedException {
-    return scribe.messages(limit, offset, depth, silent);
+    return recorder.messages(limit, offset, depth, silent);
   }
 
   @Override
   public Message injectMessage(Message message) {
-    return scribe.say(frame, message, null);
+    return recorder.say(frame, message, null);
   }
 
   @Override
   public Message injectMessage(Message message, String beforeMessageId) {
-    if (scribe.state().history().message(beforeMessageId) == null) {
+    if (recorder.state().history().message(beforeMessageId) == null) {
       throw new IllegalArgumentException(
-          "There is no message " + beforeMessageId + " at hand to put one before");
+          "There is no message "
+              + beforeMessageId
+              + " among the latest messages; only"
+              + " before those can one be inserted");
     }
-    return scribe.say(StepFrame.TOP, message, beforeMessageId);
+    return recorder.say(StepFrame.TOP, message, beforeMessageId);
   }
 
   @Override
   public Message injectTopLevel(Message message) {
-    return scribe.say(StepFrame.TOP, message, null);
+    return recorder.say(StepFrame.TOP, message, null);
   }
 
   @Override
   public Message updateMessage(String messageId, MessageUpdate update) {
-    return scribe.update(this, messageId, update);
+    return recorder.update(this, messageId, update);
   }
 
   // --- tools -----------------------------------------------------------------------------------
@@ -197,28 +200,27 @@ final class RecordingFlowState implements FlowState {
   @Override
   public RequestedCall queueTool(String tool, Object arguments) {
     ObjectNode given = arguments(arguments);
-    Offered offered = scribe.requireOffered(scribe.acting(), frame, tool);
+    Offered offered = recorder.requireOffered(recorder.acting(), frame, tool);
     List<Violation> wrong = offered.arguments().check(given);
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(ToolCalls.misfit(tool, wrong));
     }
-    Capacity.requireForCall(scribe.state(), current());
-    RequestedCall call = RequestedCall.of(scribe.newId("q"), tool, given);
-    scribe.write(new ThreadEvent.Queued(frame, call));
+    Capacity.requireForCall(recorder.state(), current());
+    RequestedCall call = RequestedCall.of(recorder.newId("q"), tool, given);
+    recorder.write(new ThreadEvent.Queued(frame, call));
     return call;
   }
 
   @Override
   public ToolResult invokeTool(String tool, Object arguments) throws Exception {
-    Offered offered = scribe.requireOffered(scribe.agent(), frame, tool);
+    Offered offered = recorder.requireOffered(recorder.agent(), frame, tool);
     if (!(offered instanceof Tool java)) {
-      throw new IllegalArgumentException(
-          "The tool " + tool + " may have to wait; use queueTool for it");
+      throw new IllegalArgumentException("The tool " + tool + " may have to wait; use queueTool");
     }
     ObjectNode given = arguments(arguments);
     if (java.approval() != null && java.approval().apply(given) != null) {
       throw new IllegalArgumentException(
-          "A person has to approve this call of " + tool + "; use queueTool for it");
+          "A person must approve this call of " + tool + "; use queueTool");
     }
     return ToolCalls.run(java, this, given);
   }
@@ -241,24 +243,24 @@ final class RecordingFlowState implements FlowState {
   private final class RecordingStorage implements Storage {
     @Override
     public @Nullable JsonNode get(String key) {
-      return scribe.state().shelf().storage().get(key);
+      return recorder.state().stored().storage().get(key);
     }
 
     @Override
     public void put(String key, Object value) {
       JsonNode tree = Json.tree(Objects.requireNonNull(value, "value"));
-      Capacity.requireForValue(scribe.state().shelf(), key, tree);
-      scribe.write(new ThreadEvent.Stored(key, tree));
+      Capacity.requireForValue(recorder.state().stored(), key, tree);
+      recorder.write(new ThreadEvent.Stored(key, tree));
     }
 
     @Override
     public void delete(String key) {
-      scribe.write(new ThreadEvent.Stored(key, null));
+      recorder.write(new ThreadEvent.Stored(key, null));
     }
 
     @Override
     public Set<String> list(String prefix) {
-      return startingWith(scribe.state().shelf().storage().keySet(), prefix);
+      return startingWith(recorder.state().stored().storage().keySet(), prefix);
     }
   }
 
@@ -270,43 +272,43 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public Map<String, JsonNode> context() {
-    return new LinkedHashMap<>(scribe.state().shelf().context());
+    return new LinkedHashMap<>(recorder.state().stored().context());
   }
 
   @Override
   public void context(String key, @Nullable Object value) {
     JsonNode tree = value == null ? null : Json.tree(value);
     if (tree != null) {
-      Capacity.requireForValue(scribe.state().shelf(), key, tree);
+      Capacity.requireForValue(recorder.state().stored(), key, tree);
     }
-    scribe.write(new ThreadEvent.ContextSet(key, tree));
+    recorder.write(new ThreadEvent.ContextSet(key, tree));
   }
 
   @Override
   public ThreadFiles files() {
-    return new RecordingFiles(scribe);
+    return new RecordingFiles(recorder);
   }
 
   @Override
   public @Nullable String env(String property) {
-    return scribe.env(property);
+    return recorder.env(property);
   }
 
   @Override
   public void setEnv(String property, @Nullable String value) {
     ThreadEvent.EnvSet set = new ThreadEvent.EnvSet(property, value);
-    Bounds.requireEnv(scribe.state().apply(List.of(set), 0).shelf().env());
-    scribe.write(set);
+    Bounds.requireEnv(recorder.state().apply(List.of(set), 0).stored().env());
+    recorder.write(set);
   }
 
   @Override
   public void setTags(Collection<String> tags) {
-    scribe.write(new ThreadEvent.Tagged(Bounds.tags(tags)));
+    recorder.write(new ThreadEvent.Tagged(Bounds.tags(tags)));
   }
 
   @Override
   public void setStatus(String text) {
-    scribe.write(new ThreadEvent.StatusSet(Bounds.text("status", text)));
+    recorder.write(new ThreadEvent.StatusSet(Bounds.text("status", text)));
   }
 
   // --- events and effects ----------------------------------------------------------------------
@@ -315,63 +317,63 @@ final class RecordingFlowState implements FlowState {
   public void emitEvent(String type, @Nullable Object data) {
     JsonNode tree = data == null ? null : Json.tree(data);
     Bounds.requireData("data of the event " + type, tree);
-    scribe.write(new ThreadEvent.Emitted(type, tree, scribe.now()));
+    recorder.write(new ThreadEvent.Emitted(type, tree, recorder.now()));
   }
 
   @Override
   public String scheduleEffect(String effect, Object arguments, Duration delay) {
-    ScheduledHandler deferred = scribe.agent().effect(effect);
+    ScheduledHandler deferred = recorder.agent().effect(effect);
     if (deferred == null) {
       throw new IllegalArgumentException(
           "The agent %s has no effect %s; it has %s"
               .formatted(
-                  scribe.agent().name(),
+                  recorder.agent().name(),
                   effect,
-                  scribe.agent().effects().stream().map(ScheduledHandler::name).toList()));
+                  recorder.agent().effects().stream().map(ScheduledHandler::name).toList()));
     }
     ObjectNode given = arguments(arguments);
     List<Violation> wrong = deferred.arguments().check(given);
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(ToolCalls.misfit(effect, wrong));
     }
-    Capacity.requireForEffect(scribe.state().effects().values(), given);
-    String id = scribe.newId("e");
-    scribe.write(
+    Capacity.requireForEffect(recorder.state().effects().values(), given);
+    String id = recorder.newId("e");
+    recorder.write(
         new ThreadEvent.Scheduled(
             id,
-            scribe.agent().name(),
+            recorder.agent().name(),
             effect,
             given,
-            scribe.now() + Math.max(0, delay.toMillis())));
+            recorder.now() + Math.max(0, delay.toMillis())));
     return id;
   }
 
   @Override
   public List<ScheduledEffect> scheduledEffects() {
-    return new ArrayList<>(scribe.state().effects().values());
+    return new ArrayList<>(recorder.state().effects().values());
   }
 
   @Override
   public boolean removeScheduledEffect(String id) {
-    ScheduledEffect effect = scribe.state().effects().get(id);
+    ScheduledEffect effect = recorder.state().effects().get(id);
     boolean waits = effect != null && effect.status() == ScheduledEffect.Status.PENDING;
     if (waits) {
-      scribe.write(new ThreadEvent.Unscheduled(id));
+      recorder.write(new ThreadEvent.Unscheduled(id));
     }
     return waits;
   }
 
   @Override
   public List<ChildThread> children() {
-    return List.copyOf(scribe.state().children().values());
+    return List.copyOf(recorder.state().children().values());
   }
 
   private @Nullable StepFrame current() {
-    return scribe.state().frames().get(frame);
+    return recorder.state().frames().get(frame);
   }
 
-  ChangeRecorder scribe() {
-    return scribe;
+  ChangeRecorder recorder() {
+    return recorder;
   }
 
   String frame() {

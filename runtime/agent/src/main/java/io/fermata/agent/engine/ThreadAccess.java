@@ -13,11 +13,11 @@ import java.util.Optional;
 
 /** Access to a thread for a step of the flow that one of its calls runs. */
 public final class ThreadAccess {
-  private final ChangeRecorder scribe;
+  private final ChangeRecorder recorder;
   private final FlowState flow;
 
-  private ThreadAccess(ChangeRecorder scribe, FlowState flow) {
-    this.scribe = scribe;
+  private ThreadAccess(ChangeRecorder recorder, FlowState flow) {
+    this.recorder = recorder;
     this.flow = flow;
   }
 
@@ -41,7 +41,7 @@ public final class ThreadAccess {
       return Optional.empty();
     }
     Agent agent = agents.get(state.agent());
-    ChangeRecorder scribe =
+    ChangeRecorder recorder =
         new ChangeRecorder(
                 agents,
                 agent,
@@ -51,7 +51,7 @@ public final class ThreadAccess {
                 callKey + "/" + step,
                 attempt)
             .following(before.stream().map(ThreadAccess::change).toList());
-    return Optional.of(new ThreadAccess(scribe, new RecordingFlowState(scribe, frame.path())));
+    return Optional.of(new ThreadAccess(recorder, new RecordingFlowState(recorder, frame.path())));
   }
 
   public FlowState flow() {
@@ -60,7 +60,7 @@ public final class ThreadAccess {
 
   /** The changes so far, to be journaled and handed to the thread. */
   public List<JsonNode> changes() {
-    return scribe.changes().stream().map(Json::tree).toList();
+    return recorder.changes().stream().map(Json::tree).toList();
   }
 
   /** Reads a change back. */

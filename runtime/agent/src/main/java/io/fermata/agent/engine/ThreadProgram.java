@@ -50,7 +50,7 @@ public final class ThreadProgram
   /** Models have stall guards of their own and no limit on the whole reply. */
   private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
 
-  private static final Policy TELLING =
+  private static final Policy DELIVERY =
       Policy.DEFAULT
           .timeout(Duration.ofMinutes(1))
           .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
@@ -59,7 +59,7 @@ public final class ThreadProgram
   private static final Policy DELEGATING =
       Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(10, Duration.ofMillis(200)));
 
-  /** How often in a row work may be cut off before it fails. */
+  /** How many consecutive interruptions make work fail. */
   private static final int CUT_OFFS = 5;
 
   private final Agents agents;
@@ -95,7 +95,8 @@ public final class ThreadProgram
     if (agents.find(state.agent()) == null && !(input instanceof ThreadInput.Delete)) {
       return refused(
           "unknown_agent",
-          "The thread's agent %s is not registered; register it to go on".formatted(state.agent()));
+          "The thread's agent %s is not registered; register it to continue"
+              .formatted(state.agent()));
     }
     TurnLoop loop = new TurnLoop(agents, state, input.at());
     Outcome.Failure refusal;
@@ -120,14 +121,14 @@ public final class ThreadProgram
             || input instanceof ThreadInput.EffectDue
             || input instanceof ThreadInput.Recovered;
     if (!own) {
-      return refused(StopCode.STEP_ERROR, "The thread could not take it in: " + reason);
+      return refused(StopCode.STEP_ERROR, "The thread rejected the input: " + reason);
     }
     TurnLoop loop = new TurnLoop(agents, state, input.at());
     if (input instanceof ThreadInput.EffectEnded ended) {
       new EffectResults(agents, loop)
           .take(ended.effect(), new ThreadInput.Failed("failed", reason, null), ended.at());
     }
-    if (loop.state().course().running() || !loop.state().frames().isEmpty()) {
+    if (loop.state().turn().running() || !loop.state().frames().isEmpty()) {
       ToolResult result = ToolResult.error(StopCode.STEP_ERROR, reason);
       endCalls(loop, loop.state(), result, input.at());
       loop.stop(null, StopCode.STEP_ERROR, reason, false);
@@ -161,7 +162,7 @@ public final class ThreadProgram
       stop(loop, state, stop.at());
       return null;
     } else if (input instanceof ThreadInput.Proceed proceed) {
-      if (!state.course().running()) {
+      if (!state.turn().running()) {
         loop.proceed(proceed.side());
         loop.advance();
       }
@@ -172,16 +173,16 @@ public final class ThreadProgram
       return change(loop, change);
     } else if (input instanceof ThreadInput.Delete delete) {
       if (agents.find(state.agent()) != null) {
-        state.frames().values().forEach(frame -> leaveBehind(loop, frame));
+        state.frames().values().forEach(frame -> abandon(loop, frame));
       }
       loop.emit(new ThreadEvent.Deleted(delete.at()));
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
-    } else if (input instanceof ThreadInput.ChildStands stands) {
-      return childStatus(loop, state, stands);
-    } else if (input instanceof ThreadInput.ChildGone gone) {
-      return childGone(loop, state, gone);
+    } else if (input instanceof ThreadInput.ChildStatusChanged changed) {
+      return childStatus(loop, state, changed);
+    } else if (input instanceof ThreadInput.ChildDeleted gone) {
+      return childDeleted(loop, state, gone);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new EffectResults(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -245,14 +246,14 @@ public final class ThreadProgram
     } else if (state.inbox().size() >= Bounds.INBOX) {
       return failure(
           "busy",
-          "%d messages wait for the step under way; send this one again later"
+          "%d messages wait for the end of the current step; send this one later"
               .formatted(state.inbox().size()));
     }
     String content = post.message().content();
     if (content != null && content.length() > Bounds.TEXT) {
       return failure(
           "message_too_long",
-          "A message holds %d characters; this one has %d"
+          "A message has at most %d characters; this one has %d"
               .formatted(Bounds.TEXT, content.length()));
     }
     Outcome.Failure attached = attach(loop, state, post);
@@ -262,7 +263,7 @@ public final class ThreadProgram
     String id = "m-u" + (state.received() + 1);
     Message message =
         post.message().attached(id, post.attachments()).placed(id, post.at() * 1000, 0, null);
-    boolean held = StopCode.ABORTED_BY_USER.equals(state.course().code());
+    boolean held = StopCode.ABORTED_BY_USER.equals(state.turn().code());
     if (held && message.role() == Role.USER) {
       loop.emit(new ThreadEvent.Released());
     }
@@ -281,7 +282,7 @@ public final class ThreadProgram
 
   private static Outcome.@Nullable Failure attach(
       TurnLoop loop, ThreadState state, ThreadInput.Post post) {
-    int files = state.shelf().files().size() + post.attachments().size();
+    int files = state.stored().files().size() + post.attachments().size();
     if (files > Bounds.FILES) {
       return failure("too_many_files", "A thread keeps at most %d files".formatted(Bounds.FILES));
     }
@@ -302,10 +303,10 @@ public final class ThreadProgram
     return null;
   }
 
-  /** Ends what is in progress: every unfinished call fails as stopped. */
+  /** Ends everything in progress: unfinished calls fail as stopped. */
   private void stop(TurnLoop loop, ThreadState state, long at) {
-    if (!state.course().running() && state.frames().isEmpty()) {
-      if (!StopCode.ABORTED_BY_USER.equals(state.course().code()) && !state.inbox().isEmpty()) {
+    if (!state.turn().running() && state.frames().isEmpty()) {
+      if (!StopCode.ABORTED_BY_USER.equals(state.turn().code()) && !state.inbox().isEmpty()) {
         loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
       }
       return;
@@ -324,7 +325,7 @@ public final class ThreadProgram
     for (StepFrame frame : deepestFirst) {
       for (CallState call : frame.calls()) {
         if (!call.over()) {
-          loop.leaveBehind(frame, call);
+          loop.abandon(frame, call);
           Message message =
               ToolCalls.result(frame, call, result, List.of())
                   .placed("m-" + call.key(), at * 1000, frame.depth(), frame.parentId());
@@ -334,10 +335,8 @@ public final class ThreadProgram
     }
   }
 
-  private static void leaveBehind(TurnLoop loop, StepFrame frame) {
-    frame.calls().stream()
-        .filter(call -> !call.over())
-        .forEach(call -> loop.leaveBehind(frame, call));
+  private static void abandon(TurnLoop loop, StepFrame frame) {
+    frame.calls().stream().filter(call -> !call.over()).forEach(call -> loop.abandon(frame, call));
   }
 
   private static String open(ThreadState state) {
@@ -358,13 +357,13 @@ public final class ThreadProgram
     if (call == null || !call.open()) {
       return failure(
           "no_open_question",
-          "Nobody is asked about the call %s; %s".formatted(answer.call(), open(state)));
+          "There is no open question about the call %s; %s".formatted(answer.call(), open(state)));
     }
     boolean approval = call.phase() == CallState.Phase.APPROVING;
     if (approval && answer.approved() == null) {
-      return failure("missing_approval", "Say whether the call may be made: approved");
+      return failure("missing_approval", "The answer needs approved: true or false");
     } else if (!approval && answer.answers() == null) {
-      return failure("missing_answers", "The question wants answers, by field");
+      return failure("missing_answers", "The question needs answers, by field");
     }
     loop.emit(
         new ThreadEvent.CallAnswered(
@@ -418,7 +417,7 @@ public final class ThreadProgram
   }
 
   private static Outcome.@Nullable Failure change(TurnLoop loop, ThreadInput.Change change) {
-    Map<String, String> env = new HashMap<>(loop.state().shelf().env());
+    Map<String, String> env = new HashMap<>(loop.state().stored().env());
     env.putAll(change.env());
     Outcome.Failure unfit = unfit(change.tags(), env);
     if (unfit != null) {
@@ -436,20 +435,20 @@ public final class ThreadProgram
   }
 
   private static Outcome.@Nullable Failure childStatus(
-      TurnLoop loop, ThreadState state, ThreadInput.ChildStands stands) {
-    ChildThread child = state.children().get(stands.child());
+      TurnLoop loop, ThreadState state, ThreadInput.ChildStatusChanged changed) {
+    ChildThread child = state.children().get(changed.child());
     if (delegating(loop, state, child)) {
       return notYet();
-    } else if (child != null && !known(child, stands.report())) {
+    } else if (child != null && !known(child, changed.report())) {
       loop.emit(
-          new ThreadEvent.ChildStands(
-              stands.child(), stands.report(), stands.status(), stands.at()));
+          new ThreadEvent.ChildStatusChanged(
+              changed.child(), changed.report(), changed.status(), changed.at()));
     }
     return null;
   }
 
   private static Outcome.Failure notYet() {
-    return failure("not_yet", "The call that the report is for is still being made; try again");
+    return failure("not_yet", "The call of the report is still being delegated; retry");
   }
 
   /** Whether this report, or a later one, has been applied. */
@@ -492,11 +491,11 @@ public final class ThreadProgram
   }
 
   /** A call that waits for a deleted child fails. */
-  private static Outcome.@Nullable Failure childGone(
-      TurnLoop loop, ThreadState state, ThreadInput.ChildGone gone) {
+  private static Outcome.@Nullable Failure childDeleted(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildDeleted gone) {
     ChildThread child = state.children().get(gone.child());
     if (delegating(loop, state, child)) {
-      return failure("not_yet", "The call that the child is for is still being made; try again");
+      return failure("not_yet", "The call of the child is still being delegated; retry");
     } else if (child == null) {
       return null;
     }
@@ -504,7 +503,7 @@ public final class ThreadProgram
         child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
     CallState waiting = waitingFor(state, gone.child());
     StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
-    loop.emit(new ThreadEvent.ChildGone(gone.child(), gone.at()));
+    loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
     if (waiting != null && frame != null) {
       String text = "Reference: " + gone.child() + "\nfailed: deleted";
       loop.returned(frame, waiting, ToolResult.error("deleted", text));
@@ -556,9 +555,9 @@ public final class ThreadProgram
       }
       return;
     }
-    Relations.Telling telling = state.relations().tellings().get(delivery(effect));
-    if (telling != null && telling.due() != null) {
-      loop.emit(new ThreadEvent.TellingBegan(delivery(effect), telling.attempt() + 1));
+    Relations.Delivery delivery = state.relations().deliveries().get(delivery(effect));
+    if (delivery != null && delivery.due() != null) {
+      loop.emit(new ThreadEvent.DeliveryBegan(delivery(effect), delivery.attempt() + 1));
     }
     CallState call = effect.kind() == ThreadEffect.Kind.CALL ? state.call(effect.id()) : null;
     if (call != null && call.phase() == CallState.Phase.RETRYING) {
@@ -611,12 +610,12 @@ public final class ThreadProgram
     }
   }
 
-  /** The key of an effect that has no timer. */
+  /** The key of an effect without a timer. */
   private static String effect(ThreadEffect.Kind kind, String id, int attempt) {
     return effect(kind, id, attempt, Policy.DEFAULT).key();
   }
 
-  /** What a frame's participant does now; null if it waits for calls. */
+  /** The current effect of a frame's participant; null if it waits for calls. */
   private static @Nullable ThreadEffect turn(StepFrame frame) {
     return switch (frame.stage()) {
       case THINKING -> effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG);
@@ -641,9 +640,9 @@ public final class ThreadProgram
     return attempt >= policy.retry().attempts() - 1 + CUT_OFFS;
   }
 
-  /** Fails a step, or a turn of code, that was cut off repeatedly. */
+  /** Fails a step, or a turn of code, after repeated interruptions. */
   private static void failCutOff(TurnLoop loop, StepFrame frame) {
-    String reason = "It was cut off %d times in a row".formatted(frame.attempt());
+    String reason = "It was interrupted %d times in a row".formatted(frame.attempt());
     if (frame.stage() == StepFrame.Stage.THINKING) {
       loop.failStep(frame, "cut_off", reason, List.of());
     }
@@ -657,15 +656,16 @@ public final class ThreadProgram
   static ToolResult unknown() {
     return ToolResult.error(
         OutcomeUnknownException.CODE,
-        "The call was cut off and may or may not have taken effect. It is not repeated by itself:"
-            + " find out before you call again.");
+        "The call was interrupted and may or may not have taken effect. It is not retried"
+            + " automatically: find out before you call again.");
   }
 
   private void resume(TurnLoop loop, ScheduledEffect effect, long at) {
     ScheduledHandler deferred = agents.find(effect);
     if (deferred != null
         && (deferred.policy().once() || repeatedlyCutOff(deferred.policy(), effect.attempt()))) {
-      loop.emit(new ThreadEvent.EffectEnded(effect.id(), "cut off; the outcome is unknown", at));
+      loop.emit(
+          new ThreadEvent.EffectEnded(effect.id(), "interrupted; the outcome is unknown", at));
     } else {
       loop.emit(new ThreadEvent.EffectBegan(effect.id(), effect.attempt() + 1, at));
     }
@@ -677,7 +677,7 @@ public final class ThreadProgram
   public Next<ThreadEffect> next(ThreadState state) {
     List<ThreadEffect> wanted = new ArrayList<>();
     if (state.deleted()) {
-      wanted.add(effect(ThreadEffect.Kind.ERASE, "thread", 1, TELLING));
+      wanted.add(effect(ThreadEffect.Kind.ERASE, "thread", 1, DELIVERY));
       return new Perform<>(wanted);
     }
     Agent agent = state.exists() ? agents.find(state.agent()) : null;
@@ -701,10 +701,10 @@ public final class ThreadProgram
       of(effect, wanted);
     }
     if (!state.reports().isEmpty()) {
-      wanted.add(telling(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
+      wanted.add(delivery(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
     }
-    for (ThreadEvent.LeftBehind left : state.leftBehind()) {
-      wanted.add(telling(state, ThreadEffect.Kind.WITHDRAW, left.call()));
+    for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
+      wanted.add(delivery(state, ThreadEffect.Kind.WITHDRAW, left.call()));
     }
     return result(state, wanted);
   }
@@ -723,7 +723,7 @@ public final class ThreadProgram
   }
 
   private static Outcome rest(ThreadState state) {
-    return new Outcome.Complete(null, state.course().code());
+    return new Outcome.Complete(null, state.turn().code());
   }
 
   private void of(Agent agent, StepFrame frame, List<ThreadEffect> wanted) {
@@ -765,11 +765,12 @@ public final class ThreadProgram
     return ThreadEffect.delivery(effect.kind(), effect.id());
   }
 
-  private static ThreadEffect telling(ThreadState state, ThreadEffect.Kind kind, String id) {
-    Relations.Telling telling = state.relations().tellings().get(ThreadEffect.delivery(kind, id));
-    return telling == null
-        ? effect(kind, id, 1, TELLING)
-        : new ThreadEffect(kind, id, telling.attempt(), telling.due(), TELLING);
+  private static ThreadEffect delivery(ThreadState state, ThreadEffect.Kind kind, String id) {
+    Relations.Delivery delivery =
+        state.relations().deliveries().get(ThreadEffect.delivery(kind, id));
+    return delivery == null
+        ? effect(kind, id, 1, DELIVERY)
+        : new ThreadEffect(kind, id, delivery.attempt(), delivery.due(), DELIVERY);
   }
 
   private static ThreadEffect effect(

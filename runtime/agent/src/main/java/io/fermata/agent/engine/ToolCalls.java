@@ -32,21 +32,21 @@ import org.jspecify.annotations.Nullable;
 
 /** Executes one call of a tool and turns its outcome into changes of the thread. */
 public final class ToolCalls {
-  private static final String NO_WORDS = "Tool executed successfully";
+  private static final String NO_TEXT = "Tool executed successfully";
 
   /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
   private static final long ASK_AGAIN = 2_000;
 
-  private final ChangeRecorder scribe;
+  private final ChangeRecorder recorder;
   private final RecordingFlowState flow;
   private final StepFrame frame;
   private final CallState call;
 
-  ToolCalls(ChangeRecorder scribe, StepFrame frame, CallState call) {
-    this.scribe = scribe;
+  ToolCalls(ChangeRecorder recorder, StepFrame frame, CallState call) {
+    this.recorder = recorder;
     this.frame = frame;
     this.call = call;
-    this.flow = new RecordingFlowState(scribe, frame.path());
+    this.flow = new RecordingFlowState(recorder, frame.path());
   }
 
   static @Nullable Offered offered(
@@ -86,10 +86,10 @@ public final class ToolCalls {
         .map(violation -> "[" + violation.field() + "] " + violation.message())
         .collect(
             Collectors.joining(
-                "; ", "The arguments of " + tool + " do not fit: ", ". Correct them."));
+                "; ", "The arguments of " + tool + " are invalid:  ", ". Correct them."));
   }
 
-  /** What is wrong with a call before it is made; null if nothing is. */
+  /** The error of a call before it is made; null for none. */
   static @Nullable ToolResult refusal(
       @Nullable Prompt prompt, @Nullable Offered offered, RequestedCall call) {
     if (offered == null) {
@@ -121,12 +121,12 @@ public final class ToolCalls {
   }
 
   /**
-   * Executes the call. It holds no thread while a flow runs, because the flow needs threads too.
+   * Executes the call. It blocks no Java thread while a flow runs, as the flow needs threads, too.
    */
   CompletionStage<ThreadInput.Result> make(Offered offered) throws Exception {
     ObjectNode arguments = ChangeRecorder.object(arguments(call.call()));
     if (!call.begun()) {
-      scribe.hooks().callStarted(flow, call.call(), arguments);
+      recorder.hooks().callStarted(flow, call.call(), arguments);
     }
     return offered instanceof FlowCall flowCall
         ? asked(flowCall, arguments).thenApply(this::cameTo)
@@ -139,14 +139,14 @@ public final class ToolCalls {
     } else if (offered instanceof SubAgent relation) {
       return delegated(relation, arguments);
     } else if (offered instanceof SubPrompt) {
-      return new ThreadInput.Delegated(null, scribe.changes());
+      return new ThreadInput.Delegated(null, recorder.changes());
     }
     return ended(ToolResult.success("Handoff complete"));
   }
 
   private CompletionStage<Outside.FlowOutcome> asked(FlowCall called, ObjectNode arguments) {
     CallState.Answer answer = call.answer();
-    Outside outside = scribe.outside();
+    Outside outside = recorder.outside();
     return answer == null || answer.answers() == null
         ? outside.callFlow(called.name(), call.key(), arguments)
         : outside.answerFlow(
@@ -155,12 +155,12 @@ public final class ToolCalls {
 
   private ThreadInput.Result cameTo(Outside.FlowOutcome outcome) {
     if (outcome instanceof Outside.FlowOutcome.Asking asking) {
-      return new ThreadInput.Asks(asking.question(), scribe.changes());
+      return new ThreadInput.Asks(asking.question(), recorder.changes());
     } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
-      return new ThreadInput.Later(scribe.now() + ASK_AGAIN, scribe.changes());
+      return new ThreadInput.Later(recorder.now() + ASK_AGAIN, recorder.changes());
     }
     Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
-    result.changes().forEach(scribe::write);
+    result.changes().forEach(recorder::write);
     return ended(
         result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
   }
@@ -192,7 +192,7 @@ public final class ToolCalls {
       return ended(
           ToolResult.error(
               "too_many_instances",
-              "There are %d of %s already; give the reference of one of them: %s"
+              "There are already %d of %s; pass the reference of one of them: %s"
                   .formatted(
                       mine.size(),
                       relation.name(),
@@ -202,40 +202,40 @@ public final class ToolCalls {
       return ended(
           ToolResult.error(
               "too_many_children",
-              "The thread has created %d others, and can create no more; give the reference of one of them"
+              "The thread has created %d others and cannot create more; pass the reference of one of them"
                   .formatted(Bounds.CHILDREN)));
     }
     String message = arguments.path("message").asText();
-    String principal = scribe.state().begun().principal();
+    String principal = recorder.state().begun().principal();
     String threadId =
         AuthorFailures.await(
-            scribe.outside().delegate(relation, principal, call.key(), child, message));
+            recorder.outside().delegate(relation, principal, call.key(), child, message));
     if (child == null) {
       ChildThread born =
           new ChildThread(
               threadId, relation.name(), relation.agent(), ChildThread.Status.RUNNING, "");
-      scribe.write(new ThreadEvent.ChildCreated(born));
-      scribe.hooks().subagentCreated(flow, born);
+      recorder.write(new ThreadEvent.ChildCreated(born));
+      recorder.hooks().subagentCreated(flow, born);
     }
     return relation.blocking()
-        ? new ThreadInput.Delegated(threadId, scribe.changes())
+        ? new ThreadInput.Delegated(threadId, recorder.changes())
         : ended(ToolResult.success("Reference: " + threadId));
   }
 
   /** Completes the call with a result. */
   ThreadInput.Result ended(ToolResult result) {
-    ToolResult kept = scribe.hooks().callEnded(flow, call.call(), result);
+    ToolResult kept = recorder.hooks().callEnded(flow, call.call(), result);
     if (kept == null) {
-      return new ThreadInput.Called(null, null, scribe.changes(), List.of());
+      return new ThreadInput.Called(null, null, recorder.changes(), List.of());
     }
     List<String> paths = attach(kept);
     Message placed =
         result(frame, call, kept, paths)
-            .placed("m-" + call.key(), scribe.now() * 1000, frame.depth(), frame.parentId());
-    Message message = scribe.beforeCreate(flow, placed);
-    scribe.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), scribe.now()));
-    scribe.afterCreate(flow, message);
-    return new ThreadInput.Called(message, kept.code(), scribe.before(), scribe.after());
+            .placed("m-" + call.key(), recorder.now() * 1000, frame.depth(), frame.parentId());
+    Message message = recorder.beforeCreate(flow, placed);
+    recorder.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), recorder.now()));
+    recorder.afterCreate(flow, message);
+    return new ThreadInput.Called(message, kept.code(), recorder.before(), recorder.after());
   }
 
   private List<String> attach(ToolResult result) {
@@ -248,14 +248,14 @@ public final class ToolCalls {
     return paths;
   }
 
-  /** The message that holds the result of a call. */
+  /** The message with the result of a call. */
   static Message result(StepFrame frame, CallState call, ToolResult result, List<String> paths) {
     String words = result.text();
     StringBuilder text = new StringBuilder();
     if (result.failed()) {
       text.append("Failed to execute tool: ").append(words == null ? "no reason given" : words);
     } else {
-      text.append(words == null ? NO_WORDS : words);
+      text.append(words == null ? NO_TEXT : words);
     }
     for (String path : paths) {
       text.append("\nAttachment path: ").append(path);

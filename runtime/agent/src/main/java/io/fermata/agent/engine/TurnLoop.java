@@ -77,7 +77,7 @@ final class TurnLoop {
     events.add(timed);
   }
 
-  /** Gives messages the time that the conversation will give them. */
+  /** Assigns messages the times that they will have in the conversation. */
   private ThreadEvent timed(ThreadEvent event) {
     History history = state.history();
     if (event instanceof ThreadEvent.Taken taken) {
@@ -95,7 +95,7 @@ final class TurnLoop {
     return event;
   }
 
-  /** Whether the result of a call comes into the conversation as soon as it is there. */
+  /** Whether the result of a call is added to the conversation at once. */
   private boolean isNext(String call) {
     StepFrame top = state.top();
     return top != null && !top.calls().isEmpty() && top.calls().get(0).key().equals(call);
@@ -105,14 +105,14 @@ final class TurnLoop {
     return agents.get(state.agent());
   }
 
-  /** Advances until something has to be waited for. */
+  /** Advances until it must wait. */
   void advance() {
     while (decideNext()) {
-      // each round decides one thing, and its events are what the next one starts from
+      // each round makes one decision, and the next one starts from its events
     }
   }
 
-  /** Decides one thing; false if there is nothing to decide. */
+  /** Makes one decision; false if there is none to make. */
   private boolean decideNext() {
     if (!state.exists() || !state.greeted() || state.compacting() > 0) {
       return false;
@@ -138,32 +138,32 @@ final class TurnLoop {
       makeWaiting();
       return true;
     }
-    return state.course().running() ? turn() : wakesByForce();
+    return state.turn().running() ? turn() : wakesByForce();
   }
 
   // --- messages from outside -------------------------------------------------------------------
 
   /** Whether a client stopped it, so that everything waits for the next message. */
   private boolean held() {
-    TurnState course = state.course();
-    return course.stopped() && StopCode.ABORTED_BY_USER.equals(course.code());
+    TurnState turn = state.turn();
+    return turn.stopped() && StopCode.ABORTED_BY_USER.equals(turn.code());
   }
 
-  /** Whether messages that wait may come in: code has to answer each of them before the next. */
+  /** Whether waiting messages may be added: code must handle each before the next. */
   private boolean admits() {
-    TurnState course = state.course();
-    boolean codeIsDue = course.running() && agent().side(next()) instanceof Participant.Code;
+    TurnState turn = state.turn();
+    boolean codeIsDue = turn.running() && agent().side(next()) instanceof Participant.Code;
     return !held() && !codeIsDue;
   }
 
   /** Who acts next. */
   private Side next() {
-    TurnState course = state.course();
-    Side forced = course.forced();
-    return forced == null ? course.side() : forced;
+    TurnState turn = state.turn();
+    Side forced = turn.forced();
+    return forced == null ? turn.side() : forced;
   }
 
-  /** The message whose turn it is to come in; null if none is. */
+  /** The next message to add; null for none. */
   static @Nullable Message due(ThreadState state, Agents agents) {
     TurnLoop loop = new TurnLoop(agents, state, 0);
     boolean between =
@@ -171,7 +171,7 @@ final class TurnLoop {
     return between && !state.inbox().isEmpty() && loop.admits() ? state.inbox().get(0) : null;
   }
 
-  /** The hooks that a message from outside passes: those of the side that is to answer it. */
+  /** The hooks for a message from outside: those of the side that will answer it. */
   static HookRunner hooks(Agents agents, ThreadState state, Message message) {
     Agent agent = agents.get(state.agent());
     Participant party = agent.side(Side.answering(message.role()));
@@ -189,12 +189,12 @@ final class TurnLoop {
   }
 
   /**
-   * A message comes into the conversation, and the side it speaks to acts next. The first of those
-   * that come in together decides that, and is the one turn of the person who sent them.
+   * Adds a message to the conversation; the side that it addresses acts next. Of several messages,
+   * the first decides, and they count as one turn of the person.
    */
   void take(Message message) {
-    boolean first = !state.course().running();
-    boolean decided = state.course().addressed();
+    boolean first = !state.turn().running();
+    boolean decided = state.turn().addressed();
     boolean remark = message.role() == Role.SYSTEM;
     Side to = Side.answering(message.role());
     Side from = to.other();
@@ -225,7 +225,7 @@ final class TurnLoop {
   }
 
   private boolean wakesByForce() {
-    if (state.course().forced() == null || held()) {
+    if (state.turn().forced() == null || held()) {
       return false;
     }
     wake();
@@ -243,7 +243,7 @@ final class TurnLoop {
 
   /** Lets the side act whose turn it is. */
   private boolean turn() {
-    Side forced = state.course().forced();
+    Side forced = state.turn().forced();
     Side side = next();
     Participant party = agent().side(side);
     if (party instanceof Participant.Person) {
@@ -269,11 +269,11 @@ final class TurnLoop {
   }
 
   private void step(Side side, Participant.Speaker speaker) {
-    TurnState course = state.course();
-    if (speaker.maxSteps() > 0 && course.steps(side) >= speaker.maxSteps()) {
-      stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(course.steps(side)), false);
-    } else if (course.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
-      stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(course.steps()), false);
+    TurnState turn = state.turn();
+    if (speaker.maxSteps() > 0 && turn.steps(side) >= speaker.maxSteps()) {
+      stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(turn.steps(side)), false);
+    } else if (turn.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
+      stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(turn.steps()), false);
     } else if (spent(agent().budget(), state.usage())) {
       stop(side, StopCode.BUDGET_SPENT, used(state.usage()), false);
     } else if (needsSummary()) {
@@ -316,7 +316,7 @@ final class TurnLoop {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  /** Starts the next call of a step, if it may begin now. */
+  /** Starts the next call of a step, if it may start now. */
   private boolean startsCall(StepFrame frame) {
     Prompt prompt = ChangeRecorder.prompt(agent(), frame);
     boolean parallel = prompt != null && prompt.parallel();
@@ -338,8 +338,8 @@ final class TurnLoop {
   }
 
   /**
-   * Whether a call speaks to a child that works for an earlier one, or may have to: a child answers
-   * one call at a time, and how many there are is known when the earlier calls have theirs.
+   * Whether a call needs, or may need, a child that works for an earlier call. A child handles one
+   * call at a time, and the number of children is known only when the earlier calls have theirs.
    */
   private boolean waitsForChild(@Nullable Prompt prompt, CallState call, List<CallState> before) {
     return ToolCalls.offered(agent(), prompt, call.call().name(), call.queued())
@@ -357,7 +357,7 @@ final class TurnLoop {
   }
 
   private void start(StepFrame frame, @Nullable Prompt prompt, CallState call) {
-    if (state.course().stopWanted()) {
+    if (state.turn().stopWanted()) {
       returned(
           frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
       return;
@@ -404,7 +404,7 @@ final class TurnLoop {
           call,
           ToolResult.error(
               "approval_failed",
-              "Whether the call needs approval could not be told: " + AuthorFailures.reason(e)));
+              "The approval check of the call failed: " + AuthorFailures.reason(e)));
       return true;
     }
     if (question == null) {
@@ -447,12 +447,12 @@ final class TurnLoop {
             List.of(asked)));
   }
 
-  /** The one argument of a call that has no other. */
+  /** The name of the only argument of a call. */
   private static @Nullable String onlyText(ObjectNode arguments) {
     return arguments.size() == 1 && arguments.has("message") ? "message" : null;
   }
 
-  /** A call came back; hooks see the result first, where there are any. */
+  /** A call returned; its hooks run first, if there are any. */
   void returned(StepFrame frame, CallState call, ToolResult result) {
     HookRunner hooks = HookRunner.of(agents, agent(), ChangeRecorder.prompt(agent(), frame));
     if (hooks.seesResults() || !result.attachments().isEmpty()) {
@@ -467,13 +467,13 @@ final class TurnLoop {
 
   // --- the end of a step -----------------------------------------------------------------------
 
-  /** All calls of a step are over: what follows from it. */
+  /** Decides what follows when all calls of a step have ended. */
   private void endStep(StepFrame frame) {
     if (!frame.top()) {
       endSubPrompt(frame);
     } else if (frame.step() == 0) {
       emit(new ThreadEvent.FrameClosed(frame.path()));
-      if (state.course().stopWanted() && state.course().running()) {
+      if (state.turn().stopWanted() && state.turn().running()) {
         stopWanted();
       }
     } else if (agent().side(frame.side()) instanceof Participant.Speaker speaker) {
@@ -487,14 +487,14 @@ final class TurnLoop {
 
   private void endTopStep(StepFrame frame, Participant.Speaker speaker) {
     Side side = frame.side();
-    if (state.course().streak().empty() >= EMPTY_REPLIES) {
-      String reason = "The model said nothing %d times in a row".formatted(EMPTY_REPLIES);
+    if (state.turn().streak().empty() >= EMPTY_REPLIES) {
+      String reason = "The model replied with nothing %d times in a row".formatted(EMPTY_REPLIES);
       failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
       stop(side, StopCode.STEP_ERROR, reason, false);
       return;
     }
     Handoff handoff = handoff(frame, speaker.prompt());
-    if (handoff != null && !state.waiting().isEmpty() && !state.course().stopWanted()) {
+    if (handoff != null && !state.waiting().isEmpty() && !state.turn().stopWanted()) {
       state.waiting().forEach(call -> emit(new ThreadEvent.Queued(frame.path(), call)));
       return;
     }
@@ -503,18 +503,18 @@ final class TurnLoop {
     if (endsSession(frame, speaker)) {
       return;
     }
-    if (state.course().stopWanted()) {
+    if (state.turn().stopWanted()) {
       stopWanted();
       return;
     }
-    if (state.course().streak().sameError() >= SAME_ERRORS) {
+    if (state.turn().streak().sameError() >= SAME_ERRORS) {
       breakCircuit(side);
       return;
     }
     boolean stopTool = called(frame, speaker.stopTool(), false);
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
-    Side forced = state.course().forced();
+    Side forced = state.turn().forced();
     boolean done = stopTool || responded || (speaker.hasNoStopCondition() && saidSomething(frame));
     if (handoff != null) {
       handOver(frame, handoff);
@@ -529,7 +529,7 @@ final class TurnLoop {
     return !frame.made().isEmpty() || !ThreadFold.blank(frame.text());
   }
 
-  /** The turn of a side is over: the other side's, or a pause for the person there. */
+  /** Ends the turn of a side: the other side acts, or the thread pauses for the person there. */
   private void turnOver(Side side, String code) {
     emit(new ThreadEvent.SideTurned(side, side.other(), true));
     if (!endsByTurns(side) && agent().side(side.other()) instanceof Participant.Person) {
@@ -537,7 +537,7 @@ final class TurnLoop {
     }
   }
 
-  /** The step of a side is over, and who acts next was decided by code. */
+  /** Ends the step of a side; author code has decided who acts next. */
   private void forced(Side side, Side forced, boolean turnIsOver) {
     emit(new ThreadEvent.SideTurned(side, forced, turnIsOver));
     if (!endsByTurns(side)) {
@@ -545,10 +545,10 @@ final class TurnLoop {
     }
   }
 
-  /** Whether the session is over because each side has had its turns. */
+  /** Whether the session has ended because each side has had its turns. */
   private boolean endsByTurns(Side side) {
     int cap = agent().maxSessionTurns();
-    int turns = Math.min(state.course().turnsA(), state.course().turnsB());
+    int turns = Math.min(state.turn().turnsA(), state.turn().turnsB());
     boolean ends = cap > 0 && turns >= cap;
     if (ends) {
       stop(side, StopCode.MAX_SESSION_TURNS, turns + " turns of each side", true);
@@ -556,7 +556,7 @@ final class TurnLoop {
     return ends;
   }
 
-  /** Whether the session is over because of a tool that ends it. */
+  /** Whether a tool has ended the session. */
   private boolean endsSession(StepFrame frame, Participant.Speaker speaker) {
     Participant.Ending fail = speaker.sessionFail();
     Participant.Ending end = speaker.sessionStop();
@@ -628,22 +628,22 @@ final class TurnLoop {
   }
 
   private void stopWanted() {
-    TurnState.StopRequest request = Objects.requireNonNull(state.course().stopRequest());
+    TurnState.StopRequest request = Objects.requireNonNull(state.turn().stopRequest());
     stop(request.by(), StopCode.STATE_STOP_SESSION, request.reason(), true);
   }
 
   private void breakCircuit(Side side) {
     String words =
         "I've stopped because the same error came back %d times in a row: %s"
-            .formatted(SAME_ERRORS, state.course().streak().error());
+            .formatted(SAME_ERRORS, state.turn().streak().error());
     Message message =
         Message.of(side.role(), words)
             .placed("m-s" + state.steps().count() + ".stop", now * 1000, 0, null);
     emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
-    stop(side, StopCode.REPEATED_TOOL_ERROR, state.course().streak().error(), false);
+    stop(side, StopCode.REPEATED_TOOL_ERROR, state.turn().streak().error(), false);
   }
 
-  /** What a sub-prompt said and did becomes the result of the call that it answers. */
+  /** Turns the text and calls of a sub-prompt into the result of its call. */
   private void endSubPrompt(StepFrame frame) {
     StepFrame above = state.frameOf(frame.path());
     CallState call = above == null ? null : above.call(frame.path());
@@ -685,7 +685,7 @@ final class TurnLoop {
                 .formatted(errors, text.isEmpty() ? "" : "\n" + text));
   }
 
-  /** No model answered; at top level, a message for clients says why. */
+  /** No model replied; at top level, a message for clients states why. */
   void failStep(StepFrame frame, String code, String reason, List<ModelAttempt> attempts) {
     ObjectNode error = Json.object();
     error.putObject("error").put("code", code).put("message", reason);
@@ -699,7 +699,7 @@ final class TurnLoop {
     emit(new ThreadEvent.StepFailed(frame.path(), code, reason, attempts, shown, now));
   }
 
-  /** A sub-prompt whose model did not answer. */
+  /** Fails a sub-prompt whose model did not reply. */
   void failSubPrompt(StepFrame frame, String reason) {
     StepFrame above = state.frameOf(frame.path());
     CallState call = above == null ? null : above.call(frame.path());
@@ -709,10 +709,10 @@ final class TurnLoop {
     }
   }
 
-  /** Code has had its turn. */
+  /** Ends the turn of code. */
   void endHandling(Side side, boolean spoke) {
-    Side forced = state.course().forced();
-    if (state.course().stopWanted()) {
+    Side forced = state.turn().forced();
+    if (state.turn().stopWanted()) {
       stopWanted();
     } else if (forced != null) {
       forced(side, forced, spoke);
@@ -730,7 +730,7 @@ final class TurnLoop {
     emit(new ThreadEvent.Stopped(by, code, detail, session, now));
     if (parent != null) {
       boolean failed = StopCode.failed(code);
-      emit(new ThreadEvent.ReportOwed(state.reported() + 1, failed, report(code, detail)));
+      emit(new ThreadEvent.ReportPending(state.reported() + 1, failed, report(code, detail)));
     }
   }
 
@@ -744,8 +744,8 @@ final class TurnLoop {
         || (reported && !asks)) {
       return;
     }
-    ChildThread.Status standing = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
-    emit(new ThreadEvent.ReportOwed(state.reported() + 1, false, "", standing));
+    ChildThread.Status status = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
+    emit(new ThreadEvent.ReportPending(state.reported() + 1, false, "", status));
   }
 
   /** The report to a parent: the result of the session, or the last message. */
@@ -771,7 +771,7 @@ final class TurnLoop {
     }
   }
 
-  /** A call follows those of its step; where none are being made it waits. */
+  /** A call follows those of its step, or waits if the step makes none. */
   private ThreadEvent.Queued placed(ThreadEvent.Queued queued) {
     StepFrame frame = queued.frame() == null ? null : state.frames().get(queued.frame());
     return frame != null && frame.stage() == StepFrame.Stage.CALLING
@@ -779,7 +779,7 @@ final class TurnLoop {
         : new ThreadEvent.Queued(null, queued.call());
   }
 
-  /** Calls that belong to no step get a message of their own to hang on. */
+  /** Calls without a step get their own message. */
   private void makeWaiting() {
     List<RequestedCall> calls = state.waiting();
     Side side = acting();
@@ -801,26 +801,26 @@ final class TurnLoop {
   }
 
   /** Withdraws the work elsewhere for a call that was ended. */
-  void leaveBehind(StepFrame frame, CallState call) {
+  void abandon(StepFrame frame, CallState call) {
     Prompt prompt = ChangeRecorder.prompt(agent(), frame);
     Offered offered = ToolCalls.offered(agent(), prompt, call.call().name(), call.queued());
     if (offered instanceof FlowCall && call.attempt() > 0) {
-      emit(new ThreadEvent.LeftBehind(call.key(), offered.name(), null, null));
+      emit(new ThreadEvent.CallAbandoned(call.key(), offered.name(), null, null));
     } else if (call.child() != null) {
-      emit(new ThreadEvent.LeftBehind(call.key(), null, call.child(), null));
+      emit(new ThreadEvent.CallAbandoned(call.key(), null, call.child(), null));
     } else if (offered instanceof SubAgent relation && call.attempt() > 0) {
       leaveDelegated(relation, call);
     }
   }
 
-  /** The call was being handed to a child, and may have reached it. */
+  /** The call was being delegated to a child, which may have received it. */
   private void leaveDelegated(SubAgent relation, CallState call) {
     ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
     String child = ToolCalls.reference(relation, arguments, state.children().values());
     if (child == null) {
-      emit(new ThreadEvent.LeftBehind(call.key(), null, null, relation.agent()));
+      emit(new ThreadEvent.CallAbandoned(call.key(), null, null, relation.agent()));
     } else if (relation.blocking() && state.children().containsKey(child)) {
-      emit(new ThreadEvent.LeftBehind(call.key(), null, child, null));
+      emit(new ThreadEvent.CallAbandoned(call.key(), null, child, null));
     }
   }
 }

@@ -15,9 +15,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import reactor.core.publisher.Mono;
 
-/** One session with a server. A retired one is closed after its last call. */
+/** A session with a server. A retired one is closed after its last call. */
 final class Connection {
-  /** Who waits for a call says how long; the SDK's own limit never comes first. */
+  /** The caller of a tool sets the timeout; the SDK's own is longer. */
   private static final Duration UNLIMITED = Duration.ofDays(30);
 
   private static final Duration GOODBYE = Duration.ofSeconds(5);
@@ -27,7 +27,7 @@ final class Connection {
   private final McpAsyncClient client;
   private final CompletableFuture<?> ready;
   private int calls;
-  private boolean givenUp;
+  private boolean abandoned;
 
   Connection(Server server, Duration timeout) {
     line = new Line(server.transport(timeout));
@@ -81,23 +81,26 @@ final class Connection {
   private <T> Answer<T> first(Mono<T> request) {
     return new Answer<>(
         request.toFuture(),
-        CompletableFuture.anyOf(line.broken(), line.forgotten().exceptionallyCompose(this::told)));
+        CompletableFuture.anyOf(
+            line.broken(), line.forgotten().exceptionallyCompose(this::rejected)));
   }
 
   /**
-   * Of a session that the server does not know it has not looked at the call, if there is but one;
-   * of several, some may have been started before.
+   * If the server does not know the session, it has not started the only call of it; of several,
+   * some may have been started.
    */
-  private CompletableFuture<Void> told(Throwable forgotten) {
+  private CompletableFuture<Void> rejected(Throwable forgotten) {
     boolean alone;
     synchronized (this) {
       alone = calls <= 1;
     }
     return CompletableFuture.failedFuture(
-        alone ? forgotten : new IOException("its session was given up", forgotten));
+        alone ? forgotten : new IOException("its session was closed", forgotten));
   }
 
-  /** What a server answers, unless the line breaks before; who stops waiting takes it back. */
+  /**
+   * The reply of a server, unless the connection breaks. Cancelling the future cancels the call.
+   */
   private record Answer<T>(CompletableFuture<T> answer, CompletableFuture<?> broken) {
     T get() throws InterruptedException, ExecutionException {
       try {
@@ -126,19 +129,19 @@ final class Connection {
     boolean last;
     synchronized (this) {
       calls--;
-      last = givenUp && calls == 0;
+      last = abandoned && calls == 0;
     }
     if (last) {
       close();
     }
   }
 
-  /** No new call is to begin on it. */
+  /** Accepts no new calls. */
   void giveUp() {
     boolean idle;
     synchronized (this) {
-      idle = !givenUp && calls == 0;
-      givenUp = true;
+      idle = !abandoned && calls == 0;
+      abandoned = true;
     }
     if (idle) {
       close();

@@ -8,35 +8,35 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** What a thread can hold. Reaching a bound is a clear error that changes nothing. */
+/** The bounds of a thread. Exceeding one is an error that changes nothing. */
 public final class Bounds {
   /** A message or the result of a tool, in characters. */
   public static final int TEXT = 256 * 1024;
 
   /** Context and storage together, in characters of JSON. */
-  public static final int SHELF = 256 * 1024;
+  public static final int STORAGE = 256 * 1024;
 
   /** One file, in bytes. */
   public static final int FILE = 1024 * 1024;
 
   public static final int FILES = 1_000;
 
-  /** Messages that wait for the end of a step. */
+  /** Messages waiting for the end of a step. */
   public static final int INBOX = 64;
 
   /** Metadata of a message, or data of an event, in characters of JSON. */
   public static final int DATA = 256 * 1024;
 
-  /** Effects that wait for their time. */
+  /** Pending scheduled effects. */
   public static final int EFFECTS = 256;
 
   /** The arguments of all of them, in characters of JSON. */
   public static final int EFFECTS_ARGUMENTS = 256 * 1024;
 
-  /** Threads that one thread creates. */
+  /** Children of one thread. */
   public static final int CHILDREN = 1_000;
 
-  /** Calls that one step can have. */
+  /** Calls of one step. */
   public static final int CALLS = 128;
 
   /** Levels of sub-prompts. */
@@ -57,7 +57,7 @@ public final class Bounds {
   public static void requireData(String what, @Nullable JsonNode data) {
     if (!fits(data)) {
       throw new IllegalArgumentException(
-          "The %s is longer than the %d characters of JSON that a thread takes; keep large things as files"
+          "The %s is longer than the %d characters of JSON that a thread accepts; store large data as files"
               .formatted(what, DATA));
     }
   }
@@ -69,7 +69,7 @@ public final class Bounds {
   public static String text(String what, String text) {
     if (text.length() > TEXT) {
       throw new IllegalArgumentException(
-          "A %s of %d characters is longer than the %d that a thread takes"
+          "A %s of %d characters is longer than the %d that a thread accepts"
               .formatted(what, text.length(), TEXT));
     }
     return text;

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *     .fallback(Model.of("claude", AnthropicStreamingChatModel.builder()…build()))
  * }</pre>
  *
- * <p>Clients of langchain4j that retry by themselves should not: give them {@code maxRetries(0)}.
+ * <p>Disable retries in clients of langchain4j with {@code maxRetries(0)}.
  */
 public final class Model {
   private static final ChatRequestParameters NO_PARAMETERS =
@@ -80,7 +80,7 @@ public final class Model {
     this.terms = terms;
   }
 
-  /** A model that gives its reply in one piece. */
+  /** A model that replies in one piece. */
   public static Model of(String name, ChatModel chat) {
     return new Model(name, chat, null, new Terms());
   }
@@ -111,7 +111,7 @@ public final class Model {
     return with(terms -> terms.cachedTokens = reader);
   }
 
-  /** How often it is asked before a fallback is; twice by default. */
+  /** The number of attempts before a fallback; two by default. */
   public Model attempts(int attempts) {
     if (attempts < 1) {
       throw new IllegalArgumentException(
@@ -126,9 +126,8 @@ public final class Model {
   }
 
   /**
-   * The wait before the second attempt, and the longest one. A provider that says when to come
-   * again is waited for, if that is longer than the backoff and no longer than the longest wait; if
-   * it is, the fallback is asked at once.
+   * The wait before the second attempt, and the longest one. If a provider requests a longer delay,
+   * that is used, up to the longest wait; beyond it, the fallback is called at once.
    */
   public Model backoff(Duration first, Duration longest) {
     requirePositive("backoff", first);
@@ -145,19 +144,19 @@ public final class Model {
     return with(terms -> terms.fallbacks = List.of(fallbacks));
   }
 
-  /** How long a stream may take to begin; two minutes by default. */
-  public Model firstChunk(Duration patience) {
-    requirePositive("firstChunk", patience);
-    return with(terms -> terms.firstChunk = patience);
+  /** How long a stream may take to start; two minutes by default. */
+  public Model firstChunk(Duration timeout) {
+    requirePositive("firstChunk", timeout);
+    return with(terms -> terms.firstChunk = timeout);
   }
 
   /**
-   * How long a stream may be silent once it has begun; 45 seconds by default. A reply that keeps
-   * streaming is never cut off.
+   * How long a stream may be silent once it has started; 45 seconds by default. A reply that keeps
+   * streaming never times out.
    */
-  public Model betweenChunks(Duration patience) {
-    requirePositive("betweenChunks", patience);
-    return with(terms -> terms.betweenChunks = patience);
+  public Model betweenChunks(Duration timeout) {
+    requirePositive("betweenChunks", timeout);
+    return with(terms -> terms.betweenChunks = timeout);
   }
 
   /** How long a reply in one piece may take; five minutes by default. */
@@ -166,12 +165,12 @@ public final class Model {
     return with(terms -> terms.timeout = timeout);
   }
 
-  /** Parameters for every request that does not say otherwise. */
+  /** Default parameters of requests. */
   public Model parameters(ChatRequestParameters parameters) {
     return with(terms -> terms.parameters = parameters);
   }
 
-  /** How many tokens a request may have. */
+  /** The maximum number of tokens of a request. */
   public Model contextTokens(int tokens) {
     return with(terms -> terms.contextTokens = OptionalInt.of(tokens));
   }
@@ -193,12 +192,12 @@ public final class Model {
     return name;
   }
 
-  /** How many tokens a request may have, if it was said. */
+  /** The maximum number of tokens of a request, if set. */
   public OptionalInt contextTokens() {
     return terms.contextTokens;
   }
 
-  // --- asking ---------------------------------------------------------------------------------
+  // --- calling ---------------------------------------------------------------------------------
 
   /** Calls the model without a listener. */
   public ModelReply call(ChatRequest request) throws InterruptedException {
@@ -206,9 +205,10 @@ public final class Model {
   }
 
   /**
-   * Asks, and blocks until there is a reply. An interrupt ends the stream or the request.
+   * Calls the model, and blocks until there is a reply. An interrupt ends the stream or the
+   * request.
    *
-   * @throws ModelException if neither this model nor a fallback gave a reply
+   * @throws ModelException if neither this model nor a fallback replied
    */
   public ModelReply call(ChatRequest request, ModelListener listener) throws InterruptedException {
     List<ModelAttempt> failed = new ArrayList<>();
@@ -265,7 +265,7 @@ public final class Model {
       return streamed(pieces, request, listener);
     } else if (whole != null) {
       ChatResponse response = inOnePiece(whole, request);
-      tell(listener, response.aiMessage());
+      notify(listener, response.aiMessage());
       return response;
     }
     throw new IllegalStateException("Model " + name + " has no client");
@@ -282,16 +282,15 @@ public final class Model {
       }
       ChatResponse response = given(reply.await(listener, terms.firstChunk, terms.betweenChunks));
       if (response.finishReason() == null && response.tokenUsage() == null) {
-        throw new Unanswered(
-            Failure.broken(ModelError.UNAVAILABLE, "The stream broke off before its end"));
+        throw new Unanswered(Failure.broken(ModelError.UNAVAILABLE, "The stream ended early"));
       }
       return response;
     }
   }
 
   /**
-   * The thread that asks is blocked in the client, so that only an interrupt can bring it back; a
-   * timer that the JDK has anyway gives it.
+   * The calling thread is blocked in the client, so only an interrupt ends the call; a timer of the
+   * JDK triggers it.
    */
   private ChatResponse inOnePiece(ChatModel client, ChatRequest request)
       throws InterruptedException, Unanswered {
@@ -322,8 +321,7 @@ public final class Model {
     if (thrown != null) {
       throw inTime
           ? failed(thrown)
-          : new Unanswered(
-              Failure.late(ModelError.TIMEOUT, "There was no reply within " + terms.timeout));
+          : new Unanswered(Failure.late(ModelError.TIMEOUT, "No reply within " + terms.timeout));
     }
     return given(response);
   }
@@ -335,16 +333,16 @@ public final class Model {
     return response;
   }
 
-  /** An interrupt comes as whatever the client makes of it. */
+  /** Clients wrap an interrupt in various exceptions. */
   private static Unanswered failed(RuntimeException thrown) throws InterruptedException {
     if (Thread.interrupted()
         || Failure.causes(thrown).stream().anyMatch(InterruptedException.class::isInstance)) {
-      throw new InterruptedException("The thread that asked the model was interrupted");
+      throw new InterruptedException("The thread that called the model was interrupted");
     }
     return new Unanswered(Failure.of(thrown));
   }
 
-  private static void tell(ModelListener listener, AiMessage message) {
+  private static void notify(ModelListener listener, AiMessage message) {
     String thinking = message.thinking();
     if (thinking != null && !thinking.isEmpty()) {
       listener.thinking(thinking);

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable {
   private static final ThreadLocal<@Nullable StreamedReply> ASKING = new ThreadLocal<>();
 
-  /** What a stream says. */
+  /** A signal of a stream. */
   private sealed interface Signal {
     record Text(String delta) implements Signal {}
 
@@ -36,7 +36,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
     /** A part of a tool call, which is not delivered before it is complete. */
     record Calling() implements Signal {}
 
-    /** Something that is no part of the reply, but shows that the provider is at work. */
+    /** No part of the reply, but a sign that the provider is working. */
     record Alive() implements Signal {}
 
     record Done(@Nullable ChatResponse response) implements Signal {}
@@ -50,8 +50,8 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
   private boolean closed;
 
   /**
-   * A connection was opened by the thread that asks for a streamed reply; it is how even a stream
-   * that has said nothing yet can be ended. Without such a thread it means nothing.
+   * Registers the connection that the calling thread opened for a streamed reply, so that a stream
+   * can be ended before its first signal. Ignored on other threads.
    */
   static void opened(Runnable end) {
     StreamedReply asking = ASKING.get();
@@ -70,9 +70,9 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
   }
 
   /**
-   * Takes the reply as it comes.
+   * Receives the reply.
    *
-   * @param first how long it may take to begin
+   * @param first how long it may take to start
    * @param between how long it may be silent after that
    */
   @Nullable ChatResponse await(ModelListener listener, Duration first, Duration between)
@@ -82,7 +82,8 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
       Duration patience = begun ? between : first;
       Signal signal = signals.poll(patience.toNanos(), TimeUnit.NANOSECONDS);
       if (signal == null) {
-        String silence = begun ? "The stream fell silent for " : "The stream did not begin within ";
+        String silence =
+            begun ? "The stream was silent for  " : "The stream did not" + " start within  ";
         throw new Unanswered(Failure.late(ModelError.STALLED, silence + patience));
       } else if (signal instanceof Signal.Done done) {
         return done.response();
@@ -90,12 +91,12 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
         throw new Unanswered(Failure.of(broken.thrown()));
       } else if (!(signal instanceof Signal.Alive)) {
         begun = true;
-        tell(listener, signal);
+        notify(listener, signal);
       }
     }
   }
 
-  private static void tell(ModelListener listener, Signal signal) {
+  private static void notify(ModelListener listener, Signal signal) {
     if (signal instanceof Signal.Text text) {
       listener.text(text.delta());
     } else if (signal instanceof Signal.Thinking thinking) {
@@ -129,11 +130,11 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
     try {
       end.run();
     } catch (RuntimeException e) {
-      // Some clients cannot end a stream; what still comes is then ignored.
+      // Some clients cannot end a stream; later signals are then ignored.
     }
   }
 
-  /** Clients hand the handle with every piece; one is enough. */
+  /** Clients pass the handle with every piece; one is enough. */
   private void endsBy(StreamingHandle streaming) {
     synchronized (ends) {
       if (streaming == handle && !closed) {
@@ -144,7 +145,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
     endsBy(streaming::cancel);
   }
 
-  // --- what the client says -------------------------------------------------------------------
+  // --- signals of the client -------------------------------------------------------------------
 
   @Override
   public void onPartialResponse(String text) {

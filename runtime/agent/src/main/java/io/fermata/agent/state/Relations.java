@@ -6,20 +6,20 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A thread's children, and what it has yet to report to its parent or withdraw elsewhere.
+ * A thread's children, and its pending reports and withdrawals.
  *
  * @param children by thread id
- * @param reports the reports that the parent has yet to acknowledge
+ * @param reports the reports that the parent has not acknowledged yet
  * @param reported how many reports there have been
- * @param leftBehind work elsewhere for calls that were ended, which has yet to be withdrawn
- * @param tellings the reports and withdrawals whose delivery failed, by effect
+ * @param abandonedCalls calls that ended while other work for them must still be withdrawn
+ * @param deliveries the reports and withdrawals whose delivery failed, by effect
  */
 public record Relations(
     Map<String, ChildThread> children,
-    List<ThreadEvent.ReportOwed> reports,
+    List<ThreadEvent.ReportPending> reports,
     long reported,
-    List<ThreadEvent.LeftBehind> leftBehind,
-    Map<String, Telling> tellings) {
+    List<ThreadEvent.CallAbandoned> abandonedCalls,
+    Map<String, Delivery> deliveries) {
 
   static final Relations NONE = new Relations(Map.of(), List.of(), 0, List.of(), Map.of());
 
@@ -28,7 +28,7 @@ public record Relations(
    *
    * @param due when the next attempt begins; null if it is in progress
    */
-  public record Telling(int attempt, @Nullable Long due) {}
+  public record Delivery(int attempt, @Nullable Long due) {}
 
   Relations with(ChildThread child) {
     return withChild(child.threadId(), child);
@@ -40,42 +40,42 @@ public record Relations(
 
   private Relations withChild(String threadId, @Nullable ChildThread child) {
     Map<String, ChildThread> all = ThreadState.put(children, threadId, child);
-    return new Relations(all, reports, reported, leftBehind, tellings);
+    return new Relations(all, reports, reported, abandonedCalls, deliveries);
   }
 
-  Relations owing(ThreadEvent.ReportOwed report) {
-    List<ThreadEvent.ReportOwed> all = new ArrayList<>(reports);
+  Relations withReport(ThreadEvent.ReportPending report) {
+    List<ThreadEvent.ReportPending> all = new ArrayList<>(reports);
     all.add(report);
-    return new Relations(children, List.copyOf(all), report.report(), leftBehind, tellings);
+    return new Relations(children, List.copyOf(all), report.report(), abandonedCalls, deliveries);
   }
 
   Relations reported(long report) {
-    List<ThreadEvent.ReportOwed> rest = new ArrayList<>(reports);
-    rest.removeIf(owed -> owed.report() == report);
-    return new Relations(children, List.copyOf(rest), reported, leftBehind, tellings)
-        .telling(ThreadEffect.delivery(ThreadEffect.Kind.REPORT, "" + report), null);
+    List<ThreadEvent.ReportPending> rest = new ArrayList<>(reports);
+    rest.removeIf(pending -> pending.report() == report);
+    return new Relations(children, List.copyOf(rest), reported, abandonedCalls, deliveries)
+        .delivery(ThreadEffect.delivery(ThreadEffect.Kind.REPORT, "" + report), null);
   }
 
-  Relations leavingBehind(ThreadEvent.LeftBehind left) {
-    List<ThreadEvent.LeftBehind> all = new ArrayList<>(leftBehind);
+  Relations abandoning(ThreadEvent.CallAbandoned left) {
+    List<ThreadEvent.CallAbandoned> all = new ArrayList<>(abandonedCalls);
     all.add(left);
-    return new Relations(children, reports, reported, List.copyOf(all), tellings);
+    return new Relations(children, reports, reported, List.copyOf(all), deliveries);
   }
 
   Relations withdrawn(String call) {
-    List<ThreadEvent.LeftBehind> rest = new ArrayList<>(leftBehind);
+    List<ThreadEvent.CallAbandoned> rest = new ArrayList<>(abandonedCalls);
     rest.removeIf(left -> left.call().equals(call));
-    return new Relations(children, reports, reported, List.copyOf(rest), tellings)
-        .telling(ThreadEffect.delivery(ThreadEffect.Kind.WITHDRAW, call), null);
+    return new Relations(children, reports, reported, List.copyOf(rest), deliveries)
+        .delivery(ThreadEffect.delivery(ThreadEffect.Kind.WITHDRAW, call), null);
   }
 
-  Relations telling(String what, @Nullable Telling telling) {
-    Map<String, Telling> all = ThreadState.put(tellings, what, telling);
-    return new Relations(children, reports, reported, leftBehind, all);
+  Relations delivery(String what, @Nullable Delivery delivery) {
+    Map<String, Delivery> all = ThreadState.put(deliveries, what, delivery);
+    return new Relations(children, reports, reported, abandonedCalls, all);
   }
 
-  /** What is left of them when the thread is deleted: failed deliveries are not retried. */
+  /** The relations of a deleted thread, without retries of failed deliveries. */
   Relations deleted() {
-    return new Relations(children, reports, reported, leftBehind, Map.of());
+    return new Relations(children, reports, reported, abandonedCalls, Map.of());
   }
 }

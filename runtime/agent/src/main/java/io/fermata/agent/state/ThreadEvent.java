@@ -17,8 +17,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happened in a thread. A thread's state is the fold of its events and nothing else, and an
- * event carries all that the fold needs, so a journal is replayed without the agent's code.
+ * An event of a thread. A thread's state is the fold of its events alone, and an event contains
+ * everything that the fold needs, so replay calls no agent code.
  *
  * <p>Names are part of the journal's format: they never change. Times are milliseconds of the
  * epoch.
@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.CallDelegated.class, name = "call_delegated"),
   @JsonSubTypes.Type(value = ThreadEvent.CallReturned.class, name = "call_returned"),
   @JsonSubTypes.Type(value = ThreadEvent.CallEnded.class, name = "call_ended"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallStruck.class, name = "call_struck"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallRemoved.class, name = "call_removed"),
   @JsonSubTypes.Type(value = ThreadEvent.SideTurned.class, name = "side_turned"),
   @JsonSubTypes.Type(value = ThreadEvent.HandedOver.class, name = "handed_over"),
   @JsonSubTypes.Type(value = ThreadEvent.Stopped.class, name = "stopped"),
@@ -56,14 +56,14 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.EffectEnded.class, name = "effect_ended"),
   @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildStands.class, name = "child_stands"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildGone.class, name = "child_gone"),
-  @JsonSubTypes.Type(value = ThreadEvent.ReportOwed.class, name = "report_owed"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildStatusChanged.class, name = "child_status_changed"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildDeleted.class, name = "child_deleted"),
+  @JsonSubTypes.Type(value = ThreadEvent.ReportPending.class, name = "report_pending"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
-  @JsonSubTypes.Type(value = ThreadEvent.TellingFailed.class, name = "telling_failed"),
-  @JsonSubTypes.Type(value = ThreadEvent.TellingBegan.class, name = "telling_began"),
-  @JsonSubTypes.Type(value = ThreadEvent.LeftBehind.class, name = "left_behind"),
-  @JsonSubTypes.Type(value = ThreadEvent.TakenBack.class, name = "taken_back"),
+  @JsonSubTypes.Type(value = ThreadEvent.DeliveryFailed.class, name = "delivery_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.DeliveryBegan.class, name = "delivery_began"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallAbandoned.class, name = "call_abandoned"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallWithdrawn.class, name = "call_withdrawn"),
   @JsonSubTypes.Type(value = ThreadEvent.Deleted.class, name = "deleted"),
   @JsonSubTypes.Type(value = ThreadEvent.Said.class, name = "said"),
   @JsonSubTypes.Type(value = ThreadEvent.Updated.class, name = "updated"),
@@ -92,10 +92,10 @@ public sealed interface ThreadEvent {
   // --- the thread ------------------------------------------------------------------------------
 
   /**
-   * A thread began.
+   * A thread was created.
    *
    * @param window how many of the latest messages its state keeps
-   * @param parent the thread that created it, and the call that it did it for
+   * @param parent the thread that created it, and the call for which it did
    */
   record Created(
       String threadId,
@@ -114,10 +114,10 @@ public sealed interface ThreadEvent {
   /** The hooks for a new thread have been called. */
   record Greeted() implements ThreadEvent {}
 
-  /** The agent's current definition shows its models more, or less, of the conversation. */
+  /** The agent's current definition has another window. */
   record Widened(int window) implements ThreadEvent {}
 
-  /** It was deleted, with all that it keeps. */
+  /** It was deleted, with its data. */
   record Deleted(long at) implements ThreadEvent {}
 
   // --- messages from outside -------------------------------------------------------------------
@@ -125,11 +125,11 @@ public sealed interface ThreadEvent {
   /**
    * A message was received and waits for the end of the current step.
    *
-   * @param key the sender's name for it, so that it counts once; null if it has none
+   * @param key makes it idempotent; null for none
    */
   record Received(@Nullable String key, Message message, long at) implements ThreadEvent {}
 
-  /** A message that had arrived was taken into the conversation. */
+  /** A received message was added to the conversation. */
   record Taken(Message message) implements ThreadEvent {}
 
   /** A message arrived for a thread that a client had stopped. */
@@ -161,16 +161,16 @@ public sealed interface ThreadEvent {
       implements ThreadEvent {}
 
   /**
-   * A model answered.
+   * A model replied.
    *
    * @param calls the calls that it requests, in order
-   * @param log how the step went
+   * @param log the log of the step
    */
   record StepEnded(String frame, Message message, List<RequestedCall> calls, StepLog log)
       implements ThreadEvent {}
 
   /**
-   * What a step took.
+   * The log of a step.
    *
    * @param failed the attempts that failed
    */
@@ -184,7 +184,7 @@ public sealed interface ThreadEvent {
       long ended) {}
 
   /**
-   * No model answered.
+   * No model replied.
    *
    * @param message reports it in the conversation; null in a sub-prompt, whose call reports it
    */
@@ -208,10 +208,10 @@ public sealed interface ThreadEvent {
       List<Message> said)
       implements ThreadEvent {}
 
-  /** The calls of a step are all over. */
+  /** All calls of a step have ended. */
   record FrameClosed(String frame) implements ThreadEvent {}
 
-  /** The turn of a side is over. */
+  /** The turn of a side has ended. */
   record SideTurned(Side from, Side to, boolean counts) implements ThreadEvent {}
 
   /** Another agent took the thread over. */
@@ -220,8 +220,8 @@ public sealed interface ThreadEvent {
   /**
    * The thread rests.
    *
-   * @param by the side that brought it about; null if neither did
-   * @param session whether the session is over, which resets its counters
+   * @param by the side that caused it; null for neither
+   * @param session whether the session has ended, which resets its counters
    */
   record Stopped(@Nullable Side by, String code, @Nullable String detail, boolean session, long at)
       implements ThreadEvent {}
@@ -239,7 +239,7 @@ public sealed interface ThreadEvent {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  /** A call is made. */
+  /** An attempt of a call has started. */
   record CallBegan(String call, int attempt, long at) implements ThreadEvent {}
 
   /** An attempt failed and will be followed by another. */
@@ -251,7 +251,7 @@ public sealed interface ThreadEvent {
   /**
    * A person is asked about a call.
    *
-   * @param approval whether the call may be made; otherwise the flow behind it asks
+   * @param approval whether the question is to approve the call; otherwise the flow behind it asks
    */
   record CallAsked(String call, boolean approval, JsonNode question, long at)
       implements ThreadEvent {}
@@ -259,8 +259,8 @@ public sealed interface ThreadEvent {
   /**
    * A person answered.
    *
-   * @param approved whether the call may be made; null if that was not the question
-   * @param by who answered, as the host knows it; null if it does not
+   * @param approved whether the call is approved; null if that was not the question
+   * @param by the principal who answered; null if unknown
    */
   record CallAnswered(
       String call,
@@ -272,18 +272,18 @@ public sealed interface ThreadEvent {
       long at)
       implements ThreadEvent {}
 
-  /** A call waits for what a child comes to. */
+  /** A call waits for the result of a child. */
   record CallDelegated(String call, String threadId) implements ThreadEvent {}
 
   /** A call returned; the hooks for its result have not run yet. */
   record CallReturned(String call, ToolResult result) implements ThreadEvent {}
 
-  /** A call is over; the message holds its result. */
+  /** A call has ended; the message contains its result. */
   record CallEnded(String call, Message message, @Nullable String code, long at)
       implements ThreadEvent {}
 
   /** A hook removed a call. */
-  record CallStruck(String call, long at) implements ThreadEvent {}
+  record CallRemoved(String call, long at) implements ThreadEvent {}
 
   /**
    * A call was ended while a flow or a child works for it, which must be withdrawn.
@@ -292,12 +292,12 @@ public sealed interface ThreadEvent {
    * @param unborn the agent of a child that may have been created for the call but is not known
    *     yet; null if there is none
    */
-  record LeftBehind(
+  record CallAbandoned(
       String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
       implements ThreadEvent {}
 
   /** The work for a call that was ended is withdrawn. */
-  record TakenBack(String call) implements ThreadEvent {}
+  record CallWithdrawn(String call) implements ThreadEvent {}
 
   // --- scheduled effects -----------------------------------------------------------------------
 
@@ -306,9 +306,9 @@ public sealed interface ThreadEvent {
   record EffectDelayed(String id, int attempt, String reason, long due) implements ThreadEvent {}
 
   /**
-   * An effect is over.
+   * An effect has ended.
    *
-   * @param error what went wrong; null if nothing did
+   * @param error the error; null for none
    */
   record EffectEnded(String id, @Nullable String error, long at) implements ThreadEvent {}
 
@@ -319,24 +319,25 @@ public sealed interface ThreadEvent {
       implements ThreadEvent {}
 
   /** An unfinished child reported its status. */
-  record ChildStands(String threadId, long report, ChildThread.Status status, long at)
+  record ChildStatusChanged(String threadId, long report, ChildThread.Status status, long at)
       implements ThreadEvent {}
 
   /**
-   * A report to the parent is due.
+   * A report to the parent is pending.
    *
-   * @param standing the status of an unfinished thread; null if it reports a result
+   * @param status the status of an unfinished thread; null if it reports a result
    */
-  record ReportOwed(long report, boolean failed, String text, ChildThread.@Nullable Status standing)
+  record ReportPending(
+      long report, boolean failed, String text, ChildThread.@Nullable Status status)
       implements ThreadEvent {
 
-    public ReportOwed(long report, boolean failed, String text) {
+    public ReportPending(long report, boolean failed, String text) {
       this(report, failed, text, null);
     }
   }
 
   /** A child was deleted. */
-  record ChildGone(String threadId, long at) implements ThreadEvent {}
+  record ChildDeleted(String threadId, long at) implements ThreadEvent {}
 
   /** The parent acknowledged a report. */
   record Reported(long report) implements ThreadEvent {}
@@ -346,15 +347,15 @@ public sealed interface ThreadEvent {
    *
    * @param what the effect that delivers
    */
-  record TellingFailed(String what, int attempt, String reason, long due) implements ThreadEvent {}
+  record DeliveryFailed(String what, int attempt, String reason, long due) implements ThreadEvent {}
 
   /** A delivery is retried. */
-  record TellingBegan(String what, int attempt) implements ThreadEvent {}
+  record DeliveryBegan(String what, int attempt) implements ThreadEvent {}
 
   // --- changes by author code -----------------------------------------------------------------
 
   /**
-   * A message was put into the conversation.
+   * A message was added to the conversation.
    *
    * @param before the message that it precedes; null for the end
    */
@@ -365,7 +366,7 @@ public sealed interface ThreadEvent {
   /**
    * A call was queued that no model requested.
    *
-   * @param frame the step whose calls it follows; null if it waits for a place of its own
+   * @param frame the step whose calls it follows; null if it waits for its own step
    * @param call its id is unique in the thread
    */
   record Queued(@Nullable String frame, RequestedCall call) implements Change {}
@@ -394,7 +395,7 @@ public sealed interface ThreadEvent {
   /**
    * Work was scheduled.
    *
-   * @param agent whose effect it is, whichever agent the thread has by then
+   * @param agent the agent that scheduled it, even if another agent acts by then
    */
   record Scheduled(String id, String agent, String effect, JsonNode arguments, long due)
       implements Change {}

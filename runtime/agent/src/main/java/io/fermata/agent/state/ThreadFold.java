@@ -13,9 +13,9 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** How an event changes a thread's state. */
+/** Applies events to a thread's state. */
 public final class ThreadFold {
-  /** How many effects that are over a thread remembers. */
+  /** How many finished effects a thread remembers. */
   private static final int REMEMBERED_EFFECTS = 50;
 
   private static final Pattern NUMBER = Pattern.compile("\\d+");
@@ -38,25 +38,23 @@ public final class ThreadFold {
     } else if (event instanceof ThreadEvent.Taken taken) {
       return taken(state, taken);
     } else if (event instanceof ThreadEvent.Released) {
-      return state.with(state.course().released());
+      return state.with(state.turn().released());
     } else if (event instanceof ThreadEvent.Woke woke) {
-      return state.with(state.course().woken(woke.flowId()));
+      return state.with(state.turn().woken(woke.flowId()));
     } else if (event instanceof ThreadEvent.SideTurned turned) {
-      TurnState course = turned.counts() ? state.course().counted(turned.from()) : state.course();
-      boolean begins = !course.running() || course.side() != turned.to();
+      TurnState turn = turned.counts() ? state.turn().counted(turned.from()) : state.turn();
+      boolean begins = !turn.running() || turn.side() != turned.to();
       return state
           .with(begins ? state.history().turned() : state.history())
-          .with(course.turnedTo(turned.to()));
+          .with(turn.turnedTo(turned.to()));
     } else if (event instanceof ThreadEvent.HandedOver over) {
       return state
           .with(state.lifecycle().handedOver(over.agent()))
           .with(state.history().widened(over.window()))
-          .with(state.course().turnedTo(Side.A));
+          .with(state.turn().turnedTo(Side.A));
     } else if (event instanceof ThreadEvent.Stopped stopped) {
       TurnState.Rest why = new TurnState.Rest(stopped.by(), stopped.code(), stopped.detail());
-      return state
-          .with(state.course().resting(why, stopped.session()))
-          .with(state.steps().stopped());
+      return state.with(state.turn().resting(why, stopped.session())).with(state.steps().stopped());
     } else if (event instanceof ThreadEvent.Compacting compacting) {
       return state.with(state.steps().compacting(compacting.attempt()));
     } else if (event instanceof ThreadEvent.Compacted compacted) {
@@ -103,7 +101,7 @@ public final class ThreadFold {
       return call(state, returned.call(), call -> call.returned(returned.result()));
     } else if (event instanceof ThreadEvent.CallEnded ended) {
       return callEnded(state, ended);
-    } else if (event instanceof ThreadEvent.CallStruck struck) {
+    } else if (event instanceof ThreadEvent.CallRemoved struck) {
       return flushed(call(state, struck.call(), call -> call.ended(null)), struck.call());
     }
     return effectsAndFamily(state, event);
@@ -130,20 +128,20 @@ public final class ThreadFold {
           reported.threadId(),
           reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE,
           reported.report());
-    } else if (event instanceof ThreadEvent.ChildStands stands) {
-      return child(state, stands.threadId(), stands.status(), stands.report());
-    } else if (event instanceof ThreadEvent.ChildGone gone) {
+    } else if (event instanceof ThreadEvent.ChildStatusChanged changed) {
+      return child(state, changed.threadId(), changed.status(), changed.report());
+    } else if (event instanceof ThreadEvent.ChildDeleted gone) {
       return state.with(state.relations().withoutChild(gone.threadId()));
-    } else if (event instanceof ThreadEvent.ReportOwed owed) {
-      return state.with(state.relations().owing(owed));
-    } else if (event instanceof ThreadEvent.LeftBehind left) {
-      return state.with(state.relations().leavingBehind(left));
-    } else if (event instanceof ThreadEvent.TakenBack back) {
+    } else if (event instanceof ThreadEvent.ReportPending pending) {
+      return state.with(state.relations().withReport(pending));
+    } else if (event instanceof ThreadEvent.CallAbandoned left) {
+      return state.with(state.relations().abandoning(left));
+    } else if (event instanceof ThreadEvent.CallWithdrawn back) {
       return state.with(state.relations().withdrawn(back.call()));
-    } else if (event instanceof ThreadEvent.TellingFailed failed) {
-      return telling(state, failed.what(), new Relations.Telling(failed.attempt(), failed.due()));
-    } else if (event instanceof ThreadEvent.TellingBegan began) {
-      return telling(state, began.what(), new Relations.Telling(began.attempt(), null));
+    } else if (event instanceof ThreadEvent.DeliveryFailed failed) {
+      return delivery(state, failed.what(), new Relations.Delivery(failed.attempt(), failed.due()));
+    } else if (event instanceof ThreadEvent.DeliveryBegan began) {
+      return delivery(state, began.what(), new Relations.Delivery(began.attempt(), null));
     }
     ThreadEvent.Reported acknowledged = (ThreadEvent.Reported) event;
     return state.with(state.relations().reported(acknowledged.report()));
@@ -157,9 +155,9 @@ public final class ThreadFold {
         : state.with(state.relations().with(child.now(status, String.valueOf(report))));
   }
 
-  private static ThreadState telling(
-      ThreadState state, String what, Relations.@Nullable Telling telling) {
-    return state.with(state.relations().telling(what, telling));
+  private static ThreadState delivery(
+      ThreadState state, String what, Relations.@Nullable Delivery delivery) {
+    return state.with(state.relations().delivery(what, delivery));
   }
 
   private static ThreadState changed(
@@ -171,23 +169,23 @@ public final class ThreadFold {
     } else if (change instanceof ThreadEvent.Queued queued) {
       return queued(state, queued);
     } else if (change instanceof ThreadEvent.Forced forced) {
-      return state.with(state.course().forced(forced.side()));
+      return state.with(state.turn().forced(forced.side()));
     } else if (change instanceof ThreadEvent.StopWanted wanted) {
-      return state.with(state.course().wantingStop(wanted.by(), wanted.reason()));
+      return state.with(state.turn().wantingStop(wanted.by(), wanted.reason()));
     } else if (change instanceof ThreadEvent.ContextSet set) {
-      return state.with(state.shelf().inContext(set.key(), set.value()));
+      return state.with(state.stored().inContext(set.key(), set.value()));
     } else if (change instanceof ThreadEvent.Stored stored) {
-      return state.with(state.shelf().stored(stored.key(), stored.value()));
+      return state.with(state.stored().stored(stored.key(), stored.value()));
     } else if (change instanceof ThreadEvent.EnvSet set) {
-      return state.with(state.shelf().inEnv(set.key(), set.value()));
+      return state.with(state.stored().inEnv(set.key(), set.value()));
     } else if (change instanceof ThreadEvent.Tagged tagged) {
-      return state.with(state.shelf().tagged(tagged.tags()));
+      return state.with(state.stored().tagged(tagged.tags()));
     } else if (change instanceof ThreadEvent.StatusSet set) {
-      return state.with(state.shelf().withStatus(set.text()));
+      return state.with(state.stored().withStatus(set.text()));
     } else if (change instanceof ThreadEvent.FileWritten written) {
       return state.with(
           state
-              .shelf()
+              .stored()
               .withFile(
                   written.path(),
                   new ThreadStorage.StoredFile(
@@ -198,7 +196,7 @@ public final class ThreadFold {
                       seq,
                       index)));
     } else if (change instanceof ThreadEvent.FileRemoved removed) {
-      return state.with(state.shelf().withFile(removed.path(), null));
+      return state.with(state.stored().withFile(removed.path(), null));
     } else if (change instanceof ThreadEvent.FileMoved moved) {
       return moved(state, moved);
     } else if (change instanceof ThreadEvent.Scheduled scheduled) {
@@ -226,7 +224,7 @@ public final class ThreadFold {
         draft -> {
           draft.lifecycle = Lifecycle.of(created);
           draft.history = History.empty(created.window());
-          draft.shelf =
+          draft.stored =
               new ThreadStorage(Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
         });
   }
@@ -246,7 +244,7 @@ public final class ThreadFold {
         draft -> {
           draft.mailbox = state.mailbox().without(id);
           draft.history = state.history().plus(taken.message(), null);
-          draft.course = decides ? state.course().spokenTo() : state.course();
+          draft.turn = decides ? state.turn().spokenTo() : state.turn();
         });
   }
 
@@ -272,7 +270,7 @@ public final class ThreadFold {
             .attempting(StepFrame.Stage.HANDLING, began.attempt(), began.step(), began.messageId());
     return state
         .with(state.steps().counted(began.step()).with(frame))
-        .with(state.course().acting(began.side()));
+        .with(state.turn().acting(began.side()));
   }
 
   private static ThreadState frameOpened(ThreadState state, ThreadEvent.FrameOpened opened) {
@@ -297,7 +295,7 @@ public final class ThreadFold {
             StepFrame.Stage.THINKING, began.attempt(), began.step(), began.messageId());
     boolean counts = began.attempt() == 1 && frame.top();
     ThreadState after = state.with(state.steps().counted(began.step()).with(asking));
-    return counts ? after.with(after.course().stepped(began.side())) : after;
+    return counts ? after.with(after.turn().stepped(began.side())) : after;
   }
 
   private static ThreadState stepEnded(ThreadState state, ThreadEvent.StepEnded ended) {
@@ -316,7 +314,7 @@ public final class ThreadFold {
     if (frame.top()) {
       return (nothing ? after : after.with(after.history().plus(message, null)))
           .with(answered)
-          .with(after.course().said(nothing));
+          .with(after.turn().said(nothing));
     }
     List<Message> said = new ArrayList<>(frame.said());
     said.add(message);
@@ -350,9 +348,8 @@ public final class ThreadFold {
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
     Message message = ended.message();
-    TurnState course =
-        state.course().called(message.failed() ? normalized(message.content()) : null);
-    ThreadState after = call(state.with(course), ended.call(), call -> call.ended(message));
+    TurnState turn = state.turn().called(message.failed() ? normalized(message.content()) : null);
+    ThreadState after = call(state.with(turn), ended.call(), call -> call.ended(message));
     return flushed(after, ended.call());
   }
 
@@ -432,7 +429,7 @@ public final class ThreadFold {
     return state.with(frame.saying(all));
   }
 
-  /** The message may be one that waits for the calls before it, or one of a sub-prompt's. */
+  /** The message may wait for earlier calls, or belong to a sub-prompt. */
   private static ThreadState updated(ThreadState state, ThreadEvent.Updated updated) {
     String id = updated.messageId();
     ThreadState after = state.with(state.history().changed(id, updated.update()::of));
@@ -452,7 +449,7 @@ public final class ThreadFold {
     return after;
   }
 
-  /** Only what has not begun can be taken back. */
+  /** Only effects that have not started can be removed. */
   private static ThreadState unscheduled(ThreadState state, String id) {
     ScheduledEffect effect = state.effects().get(id);
     return effect == null || effect.status() != ScheduledEffect.Status.PENDING
@@ -490,14 +487,14 @@ public final class ThreadFold {
   }
 
   private static ThreadState moved(ThreadState state, ThreadEvent.FileMoved moved) {
-    ThreadStorage.StoredFile file = state.shelf().files().get(moved.path());
+    ThreadStorage.StoredFile file = state.stored().files().get(moved.path());
     if (file == null) {
       return state;
     }
     ThreadStorage.StoredFile there =
         new ThreadStorage.StoredFile(
             moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.index());
-    return state.with(state.shelf().withFile(moved.path(), null).withFile(moved.to(), there));
+    return state.with(state.stored().withFile(moved.path(), null).withFile(moved.to(), there));
   }
 
   private static ThreadState effect(

@@ -12,14 +12,14 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What comes into a thread from outside. Times are milliseconds of the epoch. */
+/** An input of a thread. Times are milliseconds of the epoch. */
 public sealed interface ThreadInput {
   long at();
 
   /**
-   * Begins a thread. One that exists stays as it is.
+   * Creates a thread. An existing one does not change.
    *
-   * @param messages what it begins with
+   * @param messages the initial messages
    */
   record Create(
       String threadId,
@@ -35,21 +35,21 @@ public sealed interface ThreadInput {
   /**
    * A message: of a user to side A, or of an assistant to side B.
    *
-   * @param key the sender's name for the message, so that it counts once; null if it has none
+   * @param key makes the message idempotent; null for none
    */
   record Post(@Nullable String key, Message message, List<Attachment> attachments, long at)
       implements ThreadInput {}
 
-  /** Stops the thread at once and cancels what is in progress. */
+  /** Stops the thread at once and cancels running effects. */
   record Stop(long at) implements ThreadInput {}
 
   /** Resumes the thread, with a side or with the one whose turn it is. */
   record Proceed(@Nullable Side side, long at) implements ThreadInput {}
 
   /**
-   * A person answers what was asked about a call.
+   * A person answers a question about a call.
    *
-   * @param answerId the same for every repetition of the answer
+   * @param answerId makes the answer idempotent
    */
   record Answer(
       String call,
@@ -72,11 +72,11 @@ public sealed interface ThreadInput {
       implements ThreadInput {}
 
   /** An unfinished child reports its status. */
-  record ChildStands(String child, long report, ChildThread.Status status, long at)
+  record ChildStatusChanged(String child, long report, ChildThread.Status status, long at)
       implements ThreadInput {}
 
-  /** A child was deleted, and reports no more. */
-  record ChildGone(String child, long at) implements ThreadInput {}
+  /** A child was deleted and will not report. */
+  record ChildDeleted(String child, long at) implements ThreadInput {}
 
   /** An effect has ended. */
   record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}
@@ -85,30 +85,30 @@ public sealed interface ThreadInput {
   record EffectDue(ThreadEffect effect, long at) implements ThreadInput {}
 
   /**
-   * The thread was read back from its journal: attempts that were running are lost.
+   * The thread was recovered from its journal: running attempts are lost.
    *
-   * @param running the keys of the effects that are not
+   * @param running the keys of effects that still run
    */
   record Recovered(Set<String> running, long at) implements ThreadInput {
-    /** After the process was lost, and every attempt with it. */
+    /** After a crash of the process, with no effect running. */
     public Recovered(long at) {
       this(Set.of(), at);
     }
   }
 
   /**
-   * How an effect ended. Changes are those that author code made: before the message that the
-   * effect is about, and after it.
+   * The result of an effect, with the changes of author code before and after the message of the
+   * effect.
    */
   sealed interface Result {}
 
   record Done(List<ThreadEvent.Change> changes) implements Result {}
 
-  /** A message from outside, as the hooks want it. */
+  /** A message from outside, after its hooks. */
   record Admitted(Message message, List<ThreadEvent.Change> before, List<ThreadEvent.Change> after)
       implements Result {}
 
-  /** What a model said. */
+  /** The reply of a model. */
   record Replied(
       Message message,
       List<RequestedCall> calls,
@@ -117,17 +117,17 @@ public sealed interface ThreadInput {
       List<ThreadEvent.Change> after)
       implements Result {}
 
-  /** A hook did not let the model be called. */
+  /** A hook blocked the call of the model. */
   record Blocked(Message message, List<ThreadEvent.Change> before, List<ThreadEvent.Change> after)
       implements Result {}
 
-  /** No model answered. */
+  /** No model replied. */
   record Unanswered(String code, String reason, List<ModelAttempt> failed) implements Result {}
 
   /**
-   * A call is over.
+   * A call has ended.
    *
-   * @param message null if a hook struck the call out
+   * @param message null if a hook removed the call
    */
   record Called(
       @Nullable Message message,
@@ -149,14 +149,14 @@ public sealed interface ThreadInput {
    */
   record Delegated(@Nullable String threadId, List<ThreadEvent.Change> changes) implements Result {}
 
-  /** The older messages in short. */
+  /** The summary of the older messages. */
   record Summed(String summary, String upTo, Usage usage) implements Result {}
 
   /**
    * It failed.
    *
-   * @param reason what models and clients may read
-   * @param detail what the operator may read
+   * @param reason the message for models and clients
+   * @param detail the details for the operator
    */
   record Failed(String code, String reason, @Nullable String detail) implements Result {}
 }

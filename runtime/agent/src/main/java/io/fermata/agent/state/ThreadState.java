@@ -17,19 +17,19 @@ import org.jspecify.annotations.Nullable;
  *
  * @param mailbox messages and answers from outside
  * @param history the latest messages of the conversation
- * @param course whose turn it is, or why the thread rests
- * @param steps what is in progress
- * @param shelf what author code keeps with the thread
+ * @param turn whose turn it is, or why the thread rests
+ * @param steps the steps in progress
+ * @param stored the data that author code stores with the thread
  * @param effects scheduled work, by id
- * @param relations the thread's children, and what it owes its parent
+ * @param relations the thread's children, and its pending reports
  */
 public record ThreadState(
     Lifecycle lifecycle,
     Mailbox mailbox,
     History history,
-    TurnState course,
+    TurnState turn,
     StepState steps,
-    ThreadStorage shelf,
+    ThreadStorage stored,
     Map<String, ScheduledEffect> effects,
     Relations relations,
     Usage usage) {
@@ -60,7 +60,7 @@ public record ThreadState(
   public ThreadEvent.Created begun() {
     ThreadEvent.Created created = created();
     if (created == null) {
-      throw new IllegalStateException("There is no thread yet");
+      throw new IllegalStateException("The thread does not exist yet");
     }
     return created;
   }
@@ -91,7 +91,7 @@ public record ThreadState(
         agent(),
         first.agent(),
         first.principal(),
-        shelf.tags(),
+        stored.tags(),
         first.at(),
         parent == null ? null : parent.threadId());
   }
@@ -171,8 +171,8 @@ public record ThreadState(
     return relations.children();
   }
 
-  /** The reports that the parent has yet to acknowledge. */
-  public List<ThreadEvent.ReportOwed> reports() {
+  /** The reports that the parent has not acknowledged yet. */
+  public List<ThreadEvent.ReportPending> reports() {
     return relations.reports();
   }
 
@@ -181,8 +181,8 @@ public record ThreadState(
     return relations.reported();
   }
 
-  public List<ThreadEvent.LeftBehind> leftBehind() {
-    return relations.leftBehind();
+  public List<ThreadEvent.CallAbandoned> abandonedCalls() {
+    return relations.abandonedCalls();
   }
 
   /** The children that calls wait for while they wait for a person. */
@@ -212,7 +212,7 @@ public record ThreadState(
   /**
    * The state after events.
    *
-   * @param seq the number of the journal entry that holds them
+   * @param seq the number of their journal entry
    */
   public ThreadState apply(List<ThreadEvent> events, long seq) {
     ThreadState state = this;
@@ -245,7 +245,7 @@ public record ThreadState(
   }
 
   ThreadState with(TurnState value) {
-    return with(draft -> draft.course = value);
+    return with(draft -> draft.turn = value);
   }
 
   ThreadState with(StepState value) {
@@ -257,7 +257,7 @@ public record ThreadState(
   }
 
   ThreadState with(ThreadStorage value) {
-    return with(draft -> draft.shelf = value);
+    return with(draft -> draft.stored = value);
   }
 
   ThreadState with(Relations value) {
@@ -278,9 +278,9 @@ public record ThreadState(
     Lifecycle lifecycle;
     Mailbox mailbox;
     History history;
-    TurnState course;
+    TurnState turn;
     StepState steps;
-    ThreadStorage shelf;
+    ThreadStorage stored;
     Map<String, ScheduledEffect> effects;
     Relations relations;
     Usage usage;
@@ -289,9 +289,9 @@ public record ThreadState(
       lifecycle = from.lifecycle;
       mailbox = from.mailbox;
       history = from.history;
-      course = from.course;
+      turn = from.turn;
       steps = from.steps;
-      shelf = from.shelf;
+      stored = from.stored;
       effects = from.effects;
       relations = from.relations;
       usage = from.usage;
@@ -299,7 +299,7 @@ public record ThreadState(
 
     private ThreadState state() {
       return new ThreadState(
-          lifecycle, mailbox, history, course, steps, shelf, effects, relations, usage);
+          lifecycle, mailbox, history, turn, steps, stored, effects, relations, usage);
     }
   }
 }

@@ -5,14 +5,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a thread is in its turns.
+ * The position of a thread in its turns.
  *
  * @param flowId the current execution; null while the thread rests
  * @param side the side that acts, or acted last
  * @param forced the side that acts next, out of turn; null if none was forced
  * @param addressed a message since the last step has decided which side acts
  * @param rest why the thread rests; null if it does not, or never acted
- * @param stopRequest author code wants the thread to rest at the end of the step; null if not
+ * @param stopRequest a stop requested by author code, for the end of the step; null for none
  */
 public record TurnState(
     @Nullable String flowId,
@@ -28,7 +28,7 @@ public record TurnState(
       new TurnState(null, Side.A, null, false, null, null, Counts.ZERO, Streak.NONE);
 
   /**
-   * Why a thread rests until somebody speaks.
+   * Why a thread rests.
    *
    * @param by the side that stopped it; null if neither did
    * @param code one of {@link StopCode}
@@ -39,7 +39,7 @@ public record TurnState(
   public record StopRequest(@Nullable Side by, @Nullable String reason) {}
 
   /**
-   * What the limits count.
+   * The counters of the limits.
    *
    * @param steps how often models were called in this execution
    * @param turnsA the turns of side A in this session
@@ -70,7 +70,7 @@ public record TurnState(
   }
 
   /**
-   * Fruitless replies and calls in a row.
+   * Consecutive empty replies and failed calls.
    *
    * @param empty how many replies had neither text nor calls
    * @param error the text of the latest error, normalized; null if the latest call succeeded
@@ -83,14 +83,14 @@ public record TurnState(
       return new Streak(nothing ? empty + 1 : 0, error, sameError);
     }
 
-    /** After a call; null stands for a success. */
+    /** After a call; null means success. */
     Streak called(@Nullable String failure) {
       int same = failure == null ? 0 : failure.equals(error) ? sameError + 1 : 1;
       return new Streak(empty, failure, same);
     }
   }
 
-  /** Whether the thread acts, or waits for what it has started. */
+  /** Whether the thread acts, or waits for its effects. */
   public boolean running() {
     return flowId != null;
   }
@@ -204,7 +204,7 @@ public record TurnState(
     return with(draft -> draft.streak = streak.replied(nothing));
   }
 
-  /** After a call; null stands for a success. */
+  /** After a call; null means success. */
   TurnState called(@Nullable String failure) {
     return with(draft -> draft.streak = streak.called(failure));
   }
@@ -212,7 +212,7 @@ public record TurnState(
   private TurnState with(Consumer<Draft> change) {
     Draft draft = new Draft(this);
     change.accept(draft);
-    return draft.course();
+    return draft.turn();
   }
 
   private static final class Draft {
@@ -236,7 +236,7 @@ public record TurnState(
       streak = from.streak;
     }
 
-    TurnState course() {
+    TurnState turn() {
       return new TurnState(flowId, side, forced, addressed, rest, stopRequest, counts, streak);
     }
   }

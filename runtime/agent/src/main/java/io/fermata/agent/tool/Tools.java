@@ -71,7 +71,7 @@ public final class Tools {
       Method other = named.putIfAbsent(blueprint.name, method);
       if (other != null) {
         wrong.add(
-            "%s: %s is a tool of that name already; give one of them a name of its own: @AgentTool(name = …)"
+            "%s: %s is a tool of that name already; give one of them a name of its own: @ToolMethod(name = …)"
                 .formatted(signature(method), signature(other)));
       }
       if (tool != null) {

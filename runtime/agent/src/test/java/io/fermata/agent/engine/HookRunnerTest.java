@@ -465,7 +465,7 @@ class HookRunnerTest {
     Conversation talk = talk(throwing, append("b")).say("Hi").crash();
 
     assertThat(talk.lines()).containsExactly("user: Hi+b", "assistant: Hello+b");
-    assertThat(talk.state().shelf().storage()).isEmpty();
+    assertThat(talk.state().stored().storage()).isEmpty();
     assertThat(talk.events(ThreadEvent.HookFailed.class))
         .containsExactly(
             new ThreadEvent.HookFailed("bad", "BeforeCreateMessage", "oops"),
@@ -552,7 +552,7 @@ class HookRunnerTest {
 
     Conversation talk = talk(hooks).say("Hi").crash();
 
-    assertThat(talk.state().shelf().storage().keySet())
+    assertThat(talk.state().stored().storage().keySet())
         .containsExactlyInAnyOrder(
             "created",
             "system",

@@ -28,14 +28,14 @@ public final class Rig {
                 throw new UnsupportedOperationException(method.getName());
               });
 
-  private final ChangeRecorder scribe;
+  private final ChangeRecorder recorder;
   private final FlowState flow;
 
   public Rig(String callKey) {
     Agent agent = Agent.of("desk", Participant.person(), Participant.code((flow, message) -> {}));
     ThreadEvent.Created created =
         new ThreadEvent.Created("t1", "desk", "ada", Set.of(), Map.of(), null, 10, 1);
-    scribe =
+    recorder =
         new ChangeRecorder(
             new Agents(List.of(agent)),
             agent,
@@ -44,7 +44,7 @@ public final class Rig {
             NOWHERE,
             callKey,
             1);
-    flow = new RecordingFlowState(scribe, StepFrame.TOP);
+    flow = new RecordingFlowState(recorder, StepFrame.TOP);
   }
 
   public FlowState flow() {
@@ -53,7 +53,7 @@ public final class Rig {
 
   /** What has been done to the thread. */
   public List<ThreadEvent.Change> changes() {
-    return scribe.changes();
+    return recorder.changes();
   }
 
   /** Calls a tool as the turn loop does. */

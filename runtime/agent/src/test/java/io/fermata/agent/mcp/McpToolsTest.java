@@ -97,7 +97,7 @@ class McpToolsTest {
     try (McpTools shop = McpTools.http("shop", server.url())) {
       ToolResult result = say(tool(shop, "say"), "in pictures");
 
-      assertThat(result.text()).isEqualTo("ad\n(image-2.png was sent, and cannot be read)");
+      assertThat(result.text()).isEqualTo("ad\n(image-2.png cannot be decoded)");
       assertThat(result.attachments())
           .singleElement()
           .satisfies(file -> assertThat(file.data()).containsExactly(1, 2, 3))
@@ -167,7 +167,7 @@ class McpToolsTest {
 
       assertThatThrownBy(() -> say(say, "hang up"))
           .isInstanceOf(OutcomeUnknownException.class)
-          .hasMessageContaining("The MCP server shop broke off");
+          .hasMessageContaining("The MCP server shop disconnected");
       assertThat(say(say, "well").text()).isEqualTo("well");
     }
   }
@@ -209,7 +209,7 @@ class McpToolsTest {
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContainingAll(
               "The MCP server shop cannot be reached at " + url,
-              "Start it, or correct where it is.");
+              "Start it, or correct its address.");
       assertThat(perhaps.tools()).isEmpty();
     }
   }
@@ -269,7 +269,7 @@ class McpToolsTest {
       assertThatThrownBy(shop::tools)
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContainingAll(
-              "Not all tools of the MCP server shop can be taken; name with only(…) those that can",
+              "Some tools of the MCP server shop cannot be used; select others with only(…)",
               "- a/b: another tool is named a_b, too",
               "- list: A schema of arguments must have the type object",
               "- odd: ",

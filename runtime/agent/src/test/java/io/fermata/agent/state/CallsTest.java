@@ -240,7 +240,7 @@ class CallsTest {
     assertThat(talk.lines())
         .containsSubsequence(
             "broken failed: Failed to execute tool: no paper", "one: one done", "assistant: Done.");
-    assertThat(talk.state().shelf().storage()).isEmpty();
+    assertThat(talk.state().stored().storage()).isEmpty();
   }
 
   @Test
@@ -476,7 +476,7 @@ class CallsTest {
     talk.approve("s1.0");
     talk.answer("s9.8", "a2", Json.object());
     assertThat(Objects.requireNonNull(talk.refusal()).message())
-        .isEqualTo("Nobody is asked about the call s9.8; no call waits for an answer");
+        .isEqualTo("There is no open question about the call s9.8; no call waits for an answer");
   }
 
   @Test
@@ -487,7 +487,7 @@ class CallsTest {
     Conversation talk = talk(sly, tool("one").approval("May I?")).say("Go");
 
     assertThat(ran).isEmpty();
-    assertThat(talk.messages().get(2).content()).contains("has to approve", "queueTool");
+    assertThat(talk.messages().get(2).content()).contains("must approve", "queueTool");
   }
 
   // --- other agents ----------------------------------------------------------------------------
@@ -632,7 +632,7 @@ class CallsTest {
     talk.stop().run().crash().run();
 
     assertThat(talk.world().stoppedChildren).containsExactly("child-s1.0");
-    assertThat(talk.state().leftBehind()).isEmpty();
+    assertThat(talk.state().abandonedCalls()).isEmpty();
   }
 
   @Test
@@ -652,7 +652,7 @@ class CallsTest {
 
     assertThat(talk.world().reports).containsExactly("1: Found.");
     assertThat(talk.state().reports()).isEmpty();
-    assertThat(talk.state().relations().tellings()).isEmpty();
+    assertThat(talk.state().relations().deliveries()).isEmpty();
   }
 
   private Conversation child(Offered... offered) {
@@ -689,7 +689,8 @@ class CallsTest {
   }
 
   private static Conversation stands(Conversation talk, long number, ChildThread.Status status) {
-    return talk.accept(new ThreadInput.ChildStands("child-s1.0", number, status, talk.now()));
+    return talk.accept(
+        new ThreadInput.ChildStatusChanged("child-s1.0", number, status, talk.now()));
   }
 
   @Test
@@ -733,7 +734,7 @@ class CallsTest {
         .say("Done.");
     Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
 
-    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run().crash();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run().crash();
 
     assertThat(talk.messages().get(2).content()).contains("child-s1.0", "deleted");
     assertThat(talk.state().children()).containsOnlyKeys("child-s2.0");
@@ -745,8 +746,8 @@ class CallsTest {
     model.call("worker", Map.of("message", "dig")).say("Begun.").say("A pity.");
     Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
 
-    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
-    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run();
 
     assertThat(talk.lines())
         .endsWith(
@@ -761,7 +762,7 @@ class CallsTest {
     Conversation talk = parent(prompt(BLOCKING)).say("Go");
     talk.report("child-s1.0", 1, false, "a hole").run();
 
-    talk.accept(new ThreadInput.ChildGone("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run();
 
     assertThat(talk.state().children()).isEmpty();
     assertThat(talk.last().content()).isEqualTo("Done.");
@@ -823,7 +824,7 @@ class CallsTest {
     talk.stop().crash().run();
 
     assertThat(talk.world().discarded).containsExactly("worker s1.0");
-    assertThat(talk.state().leftBehind()).isEmpty();
+    assertThat(talk.state().abandonedCalls()).isEmpty();
   }
 
   @Test
@@ -916,7 +917,7 @@ class CallsTest {
     talk.say("Go").stop().crash().run();
 
     assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
-    assertThat(talk.state().leftBehind()).isEmpty();
+    assertThat(talk.state().abandonedCalls()).isEmpty();
     assertThat(talk.state().open()).isEmpty();
   }
 

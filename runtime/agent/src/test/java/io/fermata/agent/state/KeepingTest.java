@@ -100,11 +100,11 @@ class KeepingTest {
     model.call("tool").say("Done.");
     Conversation talk =
         Conversation.with(desk).post("Go").runUntil(effect -> effect.id().equals("s1.0"));
-    ThreadAccess first = loan(talk, desk, "one", List.of());
+    ThreadAccess first = access(talk, desk, "one", List.of());
     first.flow().files().write("/a", "first");
     first.flow().injectMessage(Message.assistant("Half way"));
 
-    FlowState second = loan(talk, desk, "two", first.changes()).flow();
+    FlowState second = access(talk, desk, "two", first.changes()).flow();
     second.files().write("/b", "second");
 
     assertThat(second.files().readText("/a")).isEqualTo("first");
@@ -114,7 +114,7 @@ class KeepingTest {
         .containsExactly("user: Go", "assistant: [tool]", "assistant: Half way");
   }
 
-  private static ThreadAccess loan(
+  private static ThreadAccess access(
       Conversation talk, Agent agent, String step, List<JsonNode> before) {
     return ThreadAccess.of(
             new Agents(List.of(agent)), talk.state(), talk.world(), "s1.0", step, 1, before)
@@ -335,7 +335,7 @@ class KeepingTest {
               }
               assertThatThrownBy(
                       () -> flow.scheduleEffect("note", new Note("more"), Duration.ofDays(1)))
-                  .hasMessageContaining("at most " + Bounds.EFFECTS + " effects");
+                  .hasMessageContaining("at most " + Bounds.EFFECTS + " scheduled effects");
               flow.removeScheduledEffect(flow.scheduledEffects().get(0).id());
               return flow.scheduleEffect("note", new Note("instead"), Duration.ofDays(1));
             });

@@ -64,7 +64,7 @@ class PropertyTest {
     assertThat(seen)
         .as("what happened")
         .contains(
-            ThreadEvent.CallStruck.class,
+            ThreadEvent.CallRemoved.class,
             ThreadEvent.HookFailed.class,
             ThreadEvent.HandedOver.class,
             ThreadEvent.Compacted.class,
@@ -72,7 +72,7 @@ class PropertyTest {
             ThreadEvent.ChildReported.class,
             ThreadEvent.EffectEnded.class,
             ThreadEvent.StepFailed.class,
-            ThreadEvent.TakenBack.class);
+            ThreadEvent.CallWithdrawn.class);
   }
 
   @Test
@@ -168,7 +168,7 @@ class PropertyTest {
     if (talk.wanted().isEmpty() && talk.state().open().isEmpty()) {
       assertThat(talk.state().frames()).isEmpty();
       assertThat(talk.state().waiting()).isEmpty();
-      assertThat(talk.state().course().running()).isFalse();
+      assertThat(talk.state().turn().running()).isFalse();
     }
   }
 

@@ -108,8 +108,8 @@ class SidesTest {
 
     assertThat(talk.messages()).hasSize(11);
     assertThat(talk.code()).isEqualTo(StopCode.MAX_SESSION_TURNS);
-    assertThat(talk.state().course().turnsA()).isZero();
-    assertThat(talk.state().course().turnsB()).isZero();
+    assertThat(talk.state().turn().turnsA()).isZero();
+    assertThat(talk.state().turn().turnsB()).isZero();
 
     talk.say("Once more?");
     assertThat(talk.messages()).hasSize(22);
@@ -165,7 +165,7 @@ class SidesTest {
 
     assertThat(talk.lines()).containsExactly("assistant: Side A speaks", "user: Hello.");
     assertThat(model.lastRequest()).containsExactly("user: Side A speaks");
-    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.B);
+    assertThat(talk.state().turn().stoppedBy()).isEqualTo(Side.B);
   }
 
   @Test
@@ -425,7 +425,7 @@ class SidesTest {
     talk.say("Hi");
 
     assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
-    assertThat(talk.state().course().detail()).isEqualTo("no paper");
+    assertThat(talk.state().turn().detail()).isEqualTo("no paper");
   }
 
   @Test
@@ -595,7 +595,7 @@ class SidesTest {
 
     assertThat(talk.lines()).contains("user (silent): Order 7, paid twice.");
     assertThat(second.lastRequest()).contains("user: Order 7, paid twice.");
-    assertThat(talk.state().course().turnsA()).isEqualTo(1);
+    assertThat(talk.state().turn().turnsA()).isEqualTo(1);
   }
 
   @Test

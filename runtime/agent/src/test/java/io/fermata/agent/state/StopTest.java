@@ -60,7 +60,7 @@ class StopTest {
         .containsExactly(
             "user: Hi", "assistant: One moment. [look]", "look: ok", "assistant: There.");
     assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
-    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.A);
+    assertThat(talk.state().turn().stoppedBy()).isEqualTo(Side.A);
     assertThat(talk.state().frames()).isEmpty();
   }
 
@@ -90,8 +90,8 @@ class StopTest {
     talk.say("Hi");
 
     assertThat(talk.code()).isEqualTo(StopCode.SESSION_STOP);
-    assertThat(talk.state().course().detail()).isEqualTo("Bye.");
-    assertThat(talk.state().course().turnsB()).isZero();
+    assertThat(talk.state().turn().detail()).isEqualTo("Bye.");
+    assertThat(talk.state().turn().turnsB()).isZero();
   }
 
   @Test
@@ -123,7 +123,7 @@ class StopTest {
     talk.say("Hi");
 
     assertThat(talk.code()).isEqualTo(StopCode.SESSION_FAIL);
-    assertThat(talk.state().course().detail()).isEqualTo("It cannot be done.");
+    assertThat(talk.state().turn().detail()).isEqualTo("It cannot be done.");
   }
 
   @Test
@@ -143,7 +143,7 @@ class StopTest {
 
     talk.say("Hi");
 
-    assertThat(talk.state().shelf().status()).isEqualTo("Bye.");
+    assertThat(talk.state().stored().status()).isEqualTo("Bye.");
     assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
   }
 
@@ -203,8 +203,8 @@ class StopTest {
 
     assertThat(made).containsExactly("stop true A");
     assertThat(talk.code()).isEqualTo(StopCode.STATE_STOP_SESSION);
-    assertThat(talk.state().course().detail()).isEqualTo("enough");
-    assertThat(talk.state().course().stoppedBy()).isEqualTo(Side.A);
+    assertThat(talk.state().turn().detail()).isEqualTo("enough");
+    assertThat(talk.state().turn().stoppedBy()).isEqualTo(Side.A);
     assertThat(talk.lines()).hasSize(4);
     assertThat(talk.last().failed()).isTrue();
     assertThat(talk.last().content()).contains("stopped before it was made");
@@ -280,7 +280,7 @@ class StopTest {
     assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
     assertThat(model.requests()).hasSize(3);
     assertThat(talk.last().status()).isEqualTo(Message.Status.FAILED);
-    assertThat(error(talk.last()).get("message").textValue()).contains("said nothing");
+    assertThat(error(talk.last()).get("message").textValue()).contains("replied with nothing");
   }
 
   @Test
@@ -316,7 +316,7 @@ class StopTest {
     talk.say("one").say("two").say("three");
 
     assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
-    assertThat(talk.state().course().detail()).contains("30 tokens");
+    assertThat(talk.state().turn().detail()).contains("30 tokens");
     assertThat(model.requests()).hasSize(2);
     assertThat(talk.state().usage().inputTokens()).isEqualTo(20);
   }
@@ -390,7 +390,7 @@ class StopTest {
             "second failed: Failed to execute tool: Execution stopped by user",
             "first failed: Failed to execute tool: Execution stopped by user",
             "system: Execution stopped by user");
-    assertThat(talk[0].state().shelf().storage()).isEmpty();
+    assertThat(talk[0].state().stored().storage()).isEmpty();
     assertThat(talk[0].state().frames()).isEmpty();
     talk[0].crash();
   }

@@ -227,8 +227,8 @@ class ToolsTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContainingAll(
             "The methods of io.fermata.agent.tool.ToolsTest$Wrong cannot be tools:",
-            "- hidden(): is not public; make it so",
-            "- silent(): has no description; tell the model when to call it",
+            "- hidden(): is not public; make it public",
+            "- silent(): has no description; describe for the model when to call it",
             "- options(): its name \"bad name\" is not 1 to 64",
             "- options(): timeout is \"30s\"",
             "write 30 seconds as PT30S",
@@ -245,6 +245,6 @@ class ToolsTest {
   @Test
   void anObjectWithoutToolsIsRefused() {
     assertThatThrownBy(() -> Tools.of("text"))
-        .hasMessageContaining("none of its methods has @AgentTool");
+        .hasMessageContaining("none of its methods has @ToolMethod");
   }
 }

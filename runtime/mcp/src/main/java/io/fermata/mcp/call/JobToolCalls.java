@@ -229,9 +229,9 @@ public final class JobToolCalls {
     }
 
     private CompletionStage<RpcResult> settle(TaskRun run, TaskView view) {
-      return switch (view.standing()) {
+      return switch (view.status()) {
         case WORKING -> takesTasks ? now(taskMethods.created(run)) : awaitRun(run);
-        case STANDING -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
+        case INPUT_REQUIRED -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
         case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
         case CANCELLED -> failed("The run was cancelled.");
         case EXPIRED ->
@@ -257,7 +257,7 @@ public final class JobToolCalls {
                   if (!settled.isDone()) {
                     RETRY.execute(() -> poll(run, settled));
                   }
-                } else if (view.standing() != TaskView.Standing.WORKING) {
+                } else if (view.status() != TaskView.Status.WORKING) {
                   settled.complete(view);
                 }
               });

@@ -192,16 +192,16 @@ public final class TaskMethods {
   // --- tasks as JSON --------------------------------------------------------------------------
 
   private static void requireKnown(TaskView view) {
-    if (view.standing() == TaskView.Standing.UNKNOWN) {
+    if (view.status() == TaskView.Status.UNKNOWN) {
       throw unknown();
-    } else if (view.standing() == TaskView.Standing.UNREACHABLE) {
+    } else if (view.status() == TaskView.Status.UNREACHABLE) {
       throw unreachable(view.reply());
     }
   }
 
   /** Whether a run cannot be read for a temporary reason. */
   static boolean unavailable(TaskView view) {
-    return view.standing() == TaskView.Standing.UNREACHABLE
+    return view.status() == TaskView.Status.UNREACHABLE
         && TRANSIENT.contains(view.reply().structured().path("code").asText());
   }
 
@@ -227,9 +227,9 @@ public final class TaskMethods {
    */
   ObjectNode taskJson(TaskIds.Task task, TaskView view, McpRequest request) {
     requireKnown(view);
-    return switch (view.standing()) {
+    return switch (view.status()) {
       case WORKING -> working(task, view, request);
-      case STANDING -> paused(task, view, request);
+      case INPUT_REQUIRED -> paused(task, view, request);
       case ENDED -> completed(task, view, request);
       case CANCELLED -> fields(task, "cancelled", view);
       default -> expired(task, view);

@@ -323,7 +323,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
 
   @Override
   public void happened(long offset, int index, long at, ThreadEvent event) {
-    List<ThreadJson.Told> parts = ThreadJson.told(event);
+    List<ThreadJson.Notification> parts = ThreadJson.notifications(event);
     StringBuilder text = new StringBuilder();
     for (int part = place.skipped(offset, index); part < parts.size(); part++) {
       String id = offset + "." + index + (part == parts.size() - 1 ? "" : "." + part);
@@ -336,7 +336,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   }
 
   @Override
-  public void heard(Outside.Delta delta) {
+  public void streamed(Outside.Delta delta) {
     synchronized (lock) {
       if (ending || delta.messageId().equals(dropped)) {
         return;

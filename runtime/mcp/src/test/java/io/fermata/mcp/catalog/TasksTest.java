@@ -516,7 +516,7 @@ class TasksTest {
   private static TaskView ended(String result) {
     ToolReply reply =
         new ToolReply(Json.object().put("status", "complete").put("result", result), Json.object());
-    return new TaskView(TaskView.Standing.ENDED, reply, Map.of(), Instant.now(), null);
+    return new TaskView(TaskView.Status.ENDED, reply, Map.of(), Instant.now(), null);
   }
 
   /** A host that is sometimes too busy to view its tasks. */
@@ -537,7 +537,7 @@ class TasksTest {
       ToolReply reply =
           new ToolReply(Json.object().put("status", "error").put("code", "busy"), Json.object());
       return CompletableFuture.completedFuture(
-          new TaskView(TaskView.Standing.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+          new TaskView(TaskView.Status.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
     }
   }
 

@@ -56,7 +56,7 @@ class ThreadsOverHttpTest {
             .is(201);
     String thread = created.header("Location");
     assertThat(thread).isEqualTo("/threads/" + created.body().path("threadId").asText());
-    assertThat(created.body().path("standing").asText()).isEqualTo("resting");
+    assertThat(created.body().path("status").asText()).isEqualTo("resting");
     assertThat(created.body().path("tags")).hasSize(2);
     assertThat(created.body().has("env")).isFalse();
 
@@ -79,7 +79,7 @@ class ThreadsOverHttpTest {
     JsonNode outcome = alice.says(thread, "hello");
 
     assertThat(outcome.path("repeated").asBoolean()).isFalse();
-    assertThat(outcome.at("/thread/standing").asText()).isEqualTo("resting");
+    assertThat(outcome.at("/thread/status").asText()).isEqualTo("resting");
     assertThat(outcome.at("/thread/code").asText()).isEqualTo("stop_on_response");
     assertThat(Desk.contents(outcome.path("messages"))).containsExactly("How can I help?");
     JsonNode message = outcome.at("/messages/0");
@@ -157,7 +157,7 @@ class ThreadsOverHttpTest {
     String thread = alice.thread();
 
     JsonNode asked = alice.says(thread, "a refund, please");
-    assertThat(asked.at("/thread/standing").asText()).isEqualTo("asking");
+    assertThat(asked.at("/thread/status").asText()).isEqualTo("asking");
     JsonNode question = asked.at("/thread/questions/0");
     assertThat(question.path("tool").asText()).isEqualTo("refund");
     assertThat(question.path("approval").asBoolean()).isTrue();
@@ -182,14 +182,14 @@ class ThreadsOverHttpTest {
 
   /** Messages before the model's next step are answered together with the decision. */
   private void rests(String thread) throws InterruptedException {
-    for (int look = 0; look < 1_200 && !standing(thread).equals("resting"); look++) {
+    for (int look = 0; look < 1_200 && !status(thread).equals("resting"); look++) {
       Thread.sleep(50);
     }
-    assertThat(standing(thread)).isEqualTo("resting");
+    assertThat(status(thread)).isEqualTo("resting");
   }
 
-  private String standing(String thread) {
-    return alice.get(thread).body().path("standing").asText();
+  private String status(String thread) {
+    return alice.get(thread).body().path("status").asText();
   }
 
   @Test
@@ -198,7 +198,7 @@ class ThreadsOverHttpTest {
     alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
 
     JsonNode stopped = alice.post(thread + "/stop", null).is(200).body();
-    assertThat(stopped.path("standing").asText()).isEqualTo("resting");
+    assertThat(stopped.path("status").asText()).isEqualTo("resting");
     assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");
 
     alice.post(thread + "/continue", "{\"side\":\"a\"}").is(200);
@@ -219,7 +219,7 @@ class ThreadsOverHttpTest {
 
     JsonNode outcome =
         alice.post(thread + "/messages?wait=1", "{\"content\":\"work\"}").is(200).body();
-    assertThat(outcome.at("/thread/standing").asText()).isEqualTo("working");
+    assertThat(outcome.at("/thread/status").asText()).isEqualTo("working");
 
     desk.gate.release();
     assertThat(Desk.contents(alice.says(thread, "well?").path("messages"))).isNotEmpty();

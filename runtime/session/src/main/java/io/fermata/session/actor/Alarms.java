@@ -18,28 +18,31 @@ import org.apache.pekko.actor.typed.javadsl.Receive;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 
 /**
- * Wakes the sessions whose time has come: it asks the store now and then who is due soon, so that a
- * session can sleep for months without being in memory, here or after a restart.
+ * Wakes sessions that are due. It polls the store, so a session can sleep for months without being
+ * in memory, also across restarts.
  */
 public final class Alarms extends AbstractBehavior<Alarms.Message> {
-  /** How often the store is asked. */
+  /** How often the store is polled. */
   static final Duration LOOK = Duration.ofSeconds(5);
 
-  /** How far ahead the store is asked. A session that has less to wait had better stay awake. */
+  /** How far ahead the store is polled. A session with a shorter wait should stay awake. */
   static final Duration HORIZON = LOOK.multipliedBy(2);
 
-  /** How many more sessions than are known may be found at once: what the region wakes in LOOK. */
+  /**
+   * How many more sessions than the known ones a poll may return: as many as the region wakes
+   * within LOOK.
+   */
   static final int FOUND_AT_ONCE = 10_000;
 
-  /** How long a session that was woken may stay due before it is woken again; then twice that. */
-  private static final Duration PATIENCE = Duration.ofMinutes(1);
+  /** How long a woken session may stay due before it is woken again; doubled each time. */
+  private static final Duration BACKOFF = Duration.ofMinutes(1);
 
-  private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
+  private static final Duration LONGEST_BACKOFF = Duration.ofHours(1);
 
-  /** Alarms that are closer together than this ring together. */
+  /** Alarms closer together than this fire together. */
   private static final Duration GRAIN = Duration.ofMillis(20);
 
-  /** What the alarms are told. */
+  /** The messages of the alarms. */
   sealed interface Message {}
 
   private record Look() implements Message {}
@@ -50,7 +53,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
 
   private record NotFound(Throwable thrown) implements Message {}
 
-  /** Who is due until a time, in milliseconds since 1970. */
+  /** Finds the sessions that are due up to a time, in milliseconds since 1970. */
   public interface Calendar {
     CompletionStage<List<Due>> due(long until, int max);
   }
@@ -58,17 +61,17 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   /**
    * A session that is due.
    *
-   * @param at when the session wants to be woken
-   * @param next when it is woken, for the first time or again
-   * @param patience how long it then has to do what it was woken for
+   * @param at when the session is due
+   * @param next when it is woken next
+   * @param backoff how long it then has before it is woken again
    */
-  private record Alarm(long at, long next, long patience) {
+  private record Alarm(long at, long next, long backoff) {
     static Alarm first(Due due) {
-      return new Alarm(due.at(), due.at(), PATIENCE.toMillis());
+      return new Alarm(due.at(), due.at(), BACKOFF.toMillis());
     }
 
     Alarm rung(long now) {
-      return new Alarm(at, now + patience, Math.min(2 * patience, LONGEST_PATIENCE.toMillis()));
+      return new Alarm(at, now + backoff, Math.min(2 * backoff, LONGEST_BACKOFF.toMillis()));
     }
   }
 
@@ -96,9 +99,9 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   }
 
   /**
-   * Wakes the sessions of a host when their time comes.
+   * Wakes the sessions of a host when they are due.
    *
-   * @param ours which journals are sessions of this host; others are left alone
+   * @param ours whether a journal is a session of this host; others are ignored
    */
   public static Behavior<Message> create(
       Calendar calendar,
@@ -124,10 +127,10 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
         .build();
   }
 
-  /** One look follows the other, so that a slow one does not queue up more. */
+  /** Polls follow each other, so a slow one does not queue up more. */
   private Behavior<Message> look() {
     long until = clock.millis() + HORIZON.toMillis();
-    // What is known already, and what is not ours, must not crowd out the rest.
+    // Known and foreign sessions must not crowd out the rest.
     int max = alarms.size() + foreign + FOUND_AT_ONCE;
     getContext()
         .pipeToSelf(
@@ -155,7 +158,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private Behavior<Message> notFound(NotFound failed) {
     getContext()
         .getLog()
-        .warn("Sessions that are due could not be found; will look again", failed.thrown());
+        .warn("Due sessions could not be read from the store; retrying", failed.thrown());
     timers.startSingleTimer(new Look(), LOOK);
     return this;
   }

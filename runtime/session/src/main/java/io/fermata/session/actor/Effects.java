@@ -23,11 +23,11 @@ import org.jspecify.annotations.Nullable;
  * The effects of one session that are running or whose results are not journaled yet. Handlers run
  * on the host's handler threads; their results arrive as messages.
  *
- * <p>It outlives its actor where the store fails: a result is kept until the journal has it, and
+ * <p>It outlives its actor if the store fails: a result is kept until the journal has it, and
  * delivered once more to the next actor of the session, see {@link LostEffects}.
  *
- * @param <F> what is to be done
- * @param <R> how it ended
+ * @param <F> the effects
+ * @param <R> their results
  */
 public final class Effects<F extends Effect, R> {
 
@@ -40,13 +40,13 @@ public final class Effects<F extends Effect, R> {
     /** The result of an effect whose handler threw. */
     R failed(F effect, Throwable thrown);
 
-    /** The effect as telemetry has it. */
+    /** The effect as telemetry reports it. */
     Telemetry.Effect described(F effect);
 
-    /** The result as telemetry has it: one of those of {@link Activity.End}. */
+    /** The status that telemetry reports for a result: one of those in {@link Activity.End}. */
     String described(R result);
 
-    /** The labels of what is logged meanwhile. */
+    /** The labels of log lines while it runs. */
     LogLabels labels(F effect);
   }
 
@@ -54,10 +54,10 @@ public final class Effects<F extends Effect, R> {
   private static final class Running<F extends Effect, R> {
     private final F effect;
 
-    /** The moment that the program only waits for: it can sleep until then. */
+    /** When the timer fires, if the program can sleep until then. */
     private final @Nullable Long sleepsUntil;
 
-    /** The handler's turn on a thread; null for a timer. */
+    /** The submitted handler; null for a timer. */
     private @Nullable Future<?> task;
 
     private boolean started;
@@ -77,7 +77,7 @@ public final class Effects<F extends Effect, R> {
     private void cancel() {
       if (task != null && result == null) {
         // Before the handler reports what the interruption did to it.
-        activity.end(Activity.End.of(Activity.End.GIVEN_UP));
+        activity.end(Activity.End.of(Activity.End.CANCELLED));
         task.cancel(true);
       }
     }
@@ -86,7 +86,7 @@ public final class Effects<F extends Effect, R> {
   /** An effect and its result. */
   record Ended<F extends Effect, R>(F effect, R result) {}
 
-  /** A timer cannot be set for much longer; what lies further ahead is looked at again then. */
+  /** A timer cannot be set for much longer; one further ahead is set again then. */
   private static final Duration LONGEST = Duration.ofDays(100);
 
   private final ExecutorService threads;
@@ -108,7 +108,7 @@ public final class Effects<F extends Effect, R> {
 
   // --- across the life of its actor ------------------------------------------------------------
 
-  /** The session has a new actor, which knows what the journal has and nothing more. */
+  /** The session has a new actor, which knows only what is journaled. */
   void moveTo(ActorRef<SessionCommand> next, TimerScheduler<SessionCommand> itsTimers) {
     session = next;
     timers = itsTimers;
@@ -139,7 +139,7 @@ public final class Effects<F extends Effect, R> {
 
   // --- what is running -------------------------------------------------------------------------
 
-  /** Whether every handler has ended, and only moments are waited for that are far enough ahead. */
+  /** Whether no handler runs and every timer is far enough ahead to sleep. */
   boolean nothingPressing(long now) {
     long soon = now + Alarms.HORIZON.toMillis();
     return running.values().stream()
@@ -147,7 +147,7 @@ public final class Effects<F extends Effect, R> {
         .allMatch(each -> each.sleepsUntil != null && each.sleepsUntil > soon);
   }
 
-  /** Whether no handler is running; retries may still wait for their time. */
+  /** Whether no handler is running; retries may still be scheduled. */
   boolean noneRunning() {
     return running.values().stream().allMatch(each -> each.task == null || each.delivered);
   }
@@ -156,7 +156,7 @@ public final class Effects<F extends Effect, R> {
     return running.containsKey(key);
   }
 
-  /** Cancels what the program does not want any more. Returns what is not running yet. */
+  /** Cancels effects that the program no longer wants. Returns those that are not running yet. */
   List<F> retain(List<F> wanted) {
     List<F> fresh = new ArrayList<>();
     Set<String> keys = new HashSet<>();
@@ -205,7 +205,7 @@ public final class Effects<F extends Effect, R> {
         far ? LONGEST : Duration.ofMillis(Math.max(0, millis)));
   }
 
-  @SuppressWarnings("try") // What is entered is only left again.
+  @SuppressWarnings("try") // Entered is only closed.
   private void perform(String key, Running<F, R> each, Performer<F, R> performer) {
     session.tell(new SessionCommand.EffectStarted(key));
     Activity activity =
@@ -235,7 +235,7 @@ public final class Effects<F extends Effect, R> {
     session.tell(new SessionCommand.EffectEnded(key));
   }
 
-  /** From now on its time runs; what it spent waiting for a thread does not count. */
+  /** Starts the timeout of an effect; the time that it waited for a thread does not count. */
   void started(String key) {
     Running<F, R> each = running.get(key);
     if (each != null) {
@@ -286,7 +286,7 @@ public final class Effects<F extends Effect, R> {
     running.put(effect.key(), ended);
   }
 
-  /** The timer whose moment has come; null if it is cancelled, or its moment still to come. */
+  /** The timer that is due; null if it is cancelled or not due yet. */
   @Nullable F due(String key, boolean arrived, long now) {
     Running<F, R> each = running.get(key);
     if (each == null) {
@@ -302,7 +302,7 @@ public final class Effects<F extends Effect, R> {
     return null;
   }
 
-  /** The journal has all that the program has. */
+  /** Everything delivered to the program is journaled. */
   void journaled() {
     running.values().removeIf(each -> each.delivered);
   }

@@ -44,17 +44,17 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Turns calls of tools and of threads into commands to sessions, and their replies into results. It
- * knows every call in flight, so it can refuse more than the host can hold, and reply for a session
- * that is lost. It is no actor: a call is admitted on its caller's thread.
+ * tracks every call in flight, so it can refuse calls beyond the host's capacity and reply for a
+ * session that is lost. It is no actor: a call is admitted on its caller's thread.
  */
 public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Losses {
-  /** How long after its deadline a call is replied to for a session that stays silent. */
+  /** How long after its deadline a call gets an error if its session does not respond. */
   private static final Duration GRACE = Duration.ofSeconds(10);
 
   /** How precisely deadlines are kept; one timer serves them all. */
   private static final Duration TICK = Duration.ofMillis(50);
 
-  /** Calls of one session beyond those that it lets wait: repetitions, and calls for status. */
+  /** Calls of one session beyond its queue: repetitions, and calls for status. */
   private static final int MARGIN = 64;
 
   /** A call in flight. */
@@ -149,15 +149,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, conversation));
   }
 
-  /** A signal goes the way of a call, so that it is journaled before its sender gets a reply. */
+  /** Sends a signal as a call, so that it is journaled before its sender gets a reply. */
   public CompletionStage<ToolReply> signal(
       String entityId, Request.Signal signal, @Nullable String callId) {
     return toRun(
         entityId, Entry.Origin.SIGNAL, callId, Request.OfRun.signal(signal), ReplyMode.WAITS);
   }
 
-  /** A call for one run alone, which is replied to as soon as it is journaled. */
-  public CompletionStage<ToolReply> tell(TaskRun run, Request.OfRun request) {
+  /** Sends a command to one run. The reply leaves as soon as it is journaled. */
+  public CompletionStage<ToolReply> command(TaskRun run, Request.OfRun request) {
     return toRun(
         run.entityId(), Entry.Origin.caller(run.principal()), null, request, ReplyMode.LEAVES);
   }
@@ -202,7 +202,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private static ToolReply toolReply(RunReply reply, @Nullable Conversation conversation) {
     ObjectNode structured = Json.object();
     structured.setAll((ObjectNode) reply.body());
-    if (conversation != null && conversation.told()) {
+    if (conversation != null && conversation.inReplies()) {
       structured.put("sessionId", conversation.session());
     }
     ObjectNode meta = Json.object();
@@ -215,19 +215,19 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   // --- calls of threads ------------------------------------------------------------------------
 
   /**
-   * A call of a thread. What threads and the host want of each other is part of the work that is in
-   * flight already, and never refused.
+   * A call of a thread. Calls between threads and from the host belong to work in flight, and are
+   * never refused.
    *
-   * @param patience how long the caller waits
+   * @param timeout how long the caller waits
    */
   public CompletionStage<ThreadReply> call(
-      ThreadKey key, Entry.Origin origin, Request request, Duration patience, TraceContext trace) {
+      ThreadKey key, Entry.Origin origin, Request request, Duration timeout, TraceContext trace) {
     String entityId = key.entityId();
     boolean outside = origin.principal() != null;
     if (outside && inFlight.get() >= settings.callsInFlight()) {
       return later(ThreadReply.refused(HostError.OVERLOADED.failure()));
     }
-    Pending waiting = new Pending(entityId, progress -> {}, deadline(patience));
+    Pending waiting = new Pending(entityId, progress -> {}, deadline(timeout));
     ReplyMode mode = request.immediate() ? ReplyMode.LEAVES : ReplyMode.WAITS;
     SessionCommand.Call command =
         new SessionCommand.Call(
@@ -250,8 +250,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN;
   }
 
-  private long deadline(Duration patience) {
-    return clock.millis() + patience.toMillis();
+  private long deadline(Duration timeout) {
+    return clock.millis() + timeout.toMillis();
   }
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
@@ -276,7 +276,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     if (call != null) {
       pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
       gauges.callsInFlight(inFlight.decrementAndGet());
-      // Whatever the caller does with its reply must not hold up the session.
+      // The caller's callbacks must not block the session.
       replies.execute(() -> call.reply.complete(reply));
       finishDraining();
     }
@@ -321,7 +321,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   // --- the end ---------------------------------------------------------------------------------
 
-  /** Lets no caller wait any longer: the work goes on, and its outcome is fetched later. */
+  /** Replies to all waiting callers now: the work continues, and its outcome is fetched later. */
   public void handBack() {
     long now = clock.millis();
     pending.values().forEach(call -> call.deadline = Math.min(call.deadline, now - 1));
@@ -344,7 +344,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     }
   }
 
-  /** The sessions are gone: nobody else replies to what is left. */
+  /** Replies to the remaining calls, as the sessions have stopped. */
   public void stop() {
     replyFor((id, call) -> true, HostError.SHUTTING_DOWN);
   }

@@ -51,9 +51,9 @@ import org.slf4j.Logger;
  * <pre>receive → accept → persist → apply → next → perform → reply</pre>
  *
  * <p>A call becomes an input. The program <i>accepts</i> it: events, or a refusal. The events are
- * <i>persisted</i> as one entry and <i>applied</i> to the state. <i>Next</i> says what the program
- * wants: effects, which are <i>performed</i> on the host's handler threads and come back as inputs;
- * or a pause, or its end, which is the <i>reply</i>.
+ * <i>persisted</i> as one entry and <i>applied</i> to the state. <i>Next</i> returns what the
+ * program needs: effects, which are <i>performed</i> on the host's handler threads and come back as
+ * inputs; or a pause, or its end, which is the <i>reply</i>.
  *
  * <p><b>State.</b> {@code state} is the fold of the journal, {@code ahead} that of the journal and
  * of the events in {@code unjournaled}. They differ only while effects run that are declared
@@ -69,7 +69,7 @@ import org.slf4j.Logger;
  * same key, or, declared {@code once}, its outcome is unknown and a person decides.
  *
  * <p><b>An outage of the store</b> stops the actor: Pekko cannot continue after a failed append.
- * Callers are told so by the region. Effects keep running, {@link LostEffects} keeps them and their
+ * The region replies to its callers. Effects keep running, {@link LostEffects} keeps them and their
  * results, and the next actor of the session takes them over, so that none is attempted again.
  *
  * @param <S> the state of the program
@@ -82,7 +82,7 @@ import org.slf4j.Logger;
 public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect, R, W>
     extends EventSourcedBehavior<SessionCommand, Entry<E>, SessionState<S>> {
 
-  /** What a port can ask of its session. */
+  /** What a port can use of its session. */
   public interface Handle {
     String entityId();
 
@@ -98,7 +98,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     /** A text without the secrets of the session. */
     String masked(@Nullable String text);
 
-    /** The values of secret fields in a state are secret from now on. */
+    /** Treats the values of secret fields in a state as secret from now on. */
     void keepSecret(io.fermata.flow.event.RunState run);
   }
 
@@ -120,7 +120,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private boolean resultsUnjournaled;
   private boolean working;
 
-  /** Who caused what is not journaled, and what the call was part of. */
+  /** The origin of unjournaled events, and the trace of the call. */
   private Entry.Origin origin = Entry.Origin.HOST;
 
   private TraceContext cause = TraceContext.NONE;
@@ -144,7 +144,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     this.host = host;
     this.region = region;
     this.context = context;
-    this.encryption = host.seals().of(entityId);
+    this.encryption = host.encryption().of(entityId);
     this.calls = new Calls(host.settings().waitingCalls());
     this.effects =
         host.lostEffects()
@@ -162,7 +162,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   /**
    * The actor of a session.
    *
-   * @param ports makes what is particular to its kind
+   * @param ports creates the port of its kind
    */
   public static <S, I, E, F extends io.fermata.flow.event.Effect, R, W>
       Behavior<SessionCommand> create(
@@ -192,7 +192,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return context.getSelf();
     }
 
-    /** The actor system takes the labels away again, with its own, when the message is handled. */
+    /** The actor system clears the labels, with its own, after the message. */
     @Override
     public Logger log() {
       Logger log = context.getLog();
@@ -287,7 +287,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       }
       EncryptionException unreadable = encryption.unreadable();
       if (unreadable != null && command instanceof Call call) {
-        // It is read again for the next call: the key may be there by then.
+        // The next call reads it again: the key may be available by then.
         call.reply(SessionReply.failure(entityId, unreadable.failure()));
         offerToSleep();
         return Effect().none();
@@ -347,7 +347,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return program;
   }
 
-  /** Whether nothing goes on until somebody calls, or a moment comes. */
+  /** Whether nothing happens until the next call or timer. */
   private boolean idle() {
     return calls.none() && !resuming && !working;
   }
@@ -424,7 +424,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     origin = waiting.call.origin();
   }
 
-  /** A call that ends the work that goes on does not wait for it. */
+  /** Handles a call that ends the current work, without waiting for it. */
   private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Call call) {
     Waiting interrupting = new Waiting(call);
     Waiting driven = calls.release();
@@ -529,7 +529,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   /**
-   * Does what the program wants next.
+   * Does what the program returns as next.
    *
    * @param again whether nothing happened since it was asked last
    */
@@ -582,7 +582,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return true;
   }
 
-  /** Replies to a call once it is persisted, whatever work goes on. */
+  /** Replies to a call once it is persisted, while work continues. */
   private Effect<Entry<E>, SessionState<S>> acknowledge(
       SessionState<S> state,
       Program<S, I, E, F, R, W> program,
@@ -642,7 +642,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return accept(state, program(ahead).completed(effect, result, host.now()));
   }
 
-  /** What the session kept is deleted, so that nothing more can be journaled of it. */
+  /** The data of the session is deleted, so nothing more can be journaled. */
   private Effect<Entry<E>, SessionState<S>> sessionEnded(F effect, R result) {
     effects.journaled();
     boolean failed = port.failure(effect, result) != null;
@@ -744,7 +744,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
             });
   }
 
-  /** The entry that leads to the state of the program that is reached. */
+  /** The entry whose events lead to the current state of the program. */
   private @Nullable Entry<E> stepOf(List<Entry<E>> entries) {
     for (Entry<E> entry : entries) {
       if (!entry.events().isEmpty()) {
@@ -846,7 +846,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     awake();
     UnreadableEntry unreadable = RootCauses.find(failure, UnreadableEntry.class);
     if (unreadable != null) {
-      handle.log().error("Session {} cannot go on: {}", entityId, unreadable.getMessage());
+      handle.log().error("Session {} cannot continue: {}", entityId, unreadable.getMessage());
       region.tell(new SessionRegion.Unreadable(entityId, context.getSelf()));
     }
   }
@@ -895,7 +895,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   // --- erasure --------------------------------------------------------------------------------
 
-  /** A snapshot that is still being written would be there after everything was erased. */
+  /** Waits for a snapshot that is being written, which would otherwise remain after the erasure. */
   private Effect<Entry<E>, SessionState<S>> vanish() {
     if (!vanishing) {
       vanishing = true;

@@ -28,13 +28,13 @@ public record SessionHost(
     ExecutorService handlerThreads,
     Observers observers,
     Listing listing,
-    Encryption seals,
+    Encryption encryption,
     LostEffects lostEffects) {
 
   /**
    * What the sessions of threads share.
    *
-   * @param outside what the effects of a thread reach, by its id
+   * @param outside the world of a thread's effects, by its id
    * @param state the state of a thread, by its id
    */
   public record Threading(
@@ -46,15 +46,15 @@ public record SessionHost(
     }
   }
 
-  /** Those who follow what sessions do. */
+  /** The observers of sessions. */
   public record Observers(
-      Audience audience,
+      Recorders recorders,
       SessionSubscriptions subscriptions,
       Telemetry telemetry,
       HostGauges gauges) {}
 
   /** The lists of sessions that a host keeps. */
-  public record Listing(SessionDirectory ledger, RunCounts tally, Directory directory) {}
+  public record Listing(SessionDirectory sessions, RunCounts counts, Directory directory) {}
 
   public Telemetry telemetry() {
     return observers.telemetry();

@@ -51,7 +51,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
       @Nullable String callId,
       @Nullable Waiting current) {
 
-    public boolean news() {
+    public boolean hasEvents() {
       return !unjournaled.isEmpty();
     }
 
@@ -61,29 +61,29 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     }
   }
 
-  /** What becomes of a call. */
+  /** How a call is handled. */
   sealed interface Admission<I, E> {}
 
-  /** It is replied to, and changes nothing. */
+  /** It gets a reply, and changes nothing. */
   record Answer<I, E>(SessionReply reply) implements Admission<I, E> {}
 
   /** It is an input of the program. */
   record Accept<I, E>(I input) implements Admission<I, E> {}
 
   /**
-   * Something happens that is no input of the program.
+   * Events happen without an input of the program.
    *
-   * @param first whether the call is handled after it, as another program runs the session then
+   * @param first whether the call is handled afterwards, by the program that runs the session then
    */
   record Happen<I, E>(List<E> events, boolean first) implements Admission<I, E> {}
 
-  /** It is replied to once something is written. */
+  /** It gets a reply once entries are persisted. */
   record Write<I, E>(Written<E> written) implements Admission<I, E> {}
 
   /**
    * Entries to be persisted, and the reply that leaves once they are.
    *
-   * @param reply null if nobody is replied to
+   * @param reply null if there is no caller
    */
   record Written<E>(List<Entry<E>> entries, @Nullable SessionReply reply) {}
 
@@ -92,7 +92,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   /** The program that runs a session in this state; null if the host has none that can. */
   @Nullable Program<S, I, E, F, R, W> program(S state);
 
-  /** The program that starts sessions, and folds the journals of all. */
+  /** The program that starts sessions and folds all journals. */
   Program<S, I, E, F, R, W> newest();
 
   /** The program that takes an input. */
@@ -109,7 +109,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     return false;
   }
 
-  /** Whether a timer is a moment that the program waits for asleep, as opposed to a retry. */
+  /** Whether the program can sleep until a timer fires, as opposed to a retry. */
   boolean onlyWaits(F timer);
 
   // --- calls ----------------------------------------------------------------------------------
@@ -117,43 +117,43 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   /** The reply to a call that needs no input: a view, or a call that was handled before. */
   @Nullable SessionReply known(Situation<S, E> at, Call call);
 
-  /** Whether a call ends the work that goes on, instead of waiting for it. */
+  /** Whether a call ends the current work, instead of waiting for it. */
   default boolean interrupts(Situation<S, E> at, Call call) {
     return false;
   }
 
-  /** Whether a call answers something while other work of the session goes on. */
+  /** Whether a call answers a question while other work of the session continues. */
   default boolean answersMeanwhile(Situation<S, E> at, Call call) {
     return false;
   }
 
-  /** What becomes of a call whose turn it is. */
+  /** How a call is handled when its turn comes. */
   Admission<I, E> admit(Situation<S, E> at, Call call);
 
   /**
-   * What becomes of a session that was read back from its journal.
+   * How a session continues after recovery.
    *
-   * @param running the keys of the effects that were not lost
+   * @param running the keys of the effects that still run
    */
   Admission<I, E> resume(Situation<S, E> at, Set<String> running);
 
-  /** Whether a session that was read back has something to resume or to wait for. */
+  /** Whether a recovered session has effects or timers to resume. */
   boolean resumes(S state);
 
   /** Whether effects of the program are outstanding. */
   boolean works(S state);
 
-  /** The input that lets a session continue without its caller; null if it waits for one. */
+  /** The input with which a session continues without a caller; null if it waits for one. */
   default @Nullable I continuesAlone(Situation<S, E> at, Outcome outcome) {
     return null;
   }
 
-  /** Whether the caller may wait for what a pause waits for. */
+  /** Whether the caller waits until a pause ends. */
   default boolean waitsFor(Situation<S, E> at, Program.Pause<F> pause) {
     return false;
   }
 
-  /** Whether callers get their reply, though effects are outstanding. */
+  /** Whether callers get their reply although effects are outstanding. */
   default boolean settles(S ahead, List<F> outstanding) {
     return false;
   }
@@ -164,20 +164,20 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   SessionReply refused(Situation<S, E> at, Outcome.Failure why);
 
   /**
-   * The program has paused or finished.
+   * The entries and reply when the program has paused or finished.
    *
    * @param again whether nothing happened since the last pause
    * @param beside timers, and effects that no caller waits for
    */
   Written<E> settled(Situation<S, E> at, Program.Next<F> next, boolean again, List<F> beside);
 
-  /** Effects are to be performed whose cause is not journaled. */
+  /** The entries to persist before effects start. */
   Written<E> working(Situation<S, E> at);
 
-  /** A call is replied to while the work goes on. */
+  /** The entries and reply of a call that does not wait for the work. */
   Written<E> acknowledged(Situation<S, E> at, Waiting call);
 
-  /** A call is replied to before its work is done; repeated, it gets the outcome. */
+  /** The entries and reply of a call whose deadline passed; repeated, it gets the outcome. */
   Written<E> detached(Situation<S, E> at, Waiting call);
 
   /** The reply to a call that waited behind others until its deadline. */
@@ -188,7 +188,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     return reply;
   }
 
-  /** The call being driven made this happen. */
+  /** The call being driven caused an event. */
   default void happened(Waiting call, E event, long at) {}
 
   // --- the journal ----------------------------------------------------------------------------
@@ -198,14 +198,14 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     return true;
   }
 
-  /** An entry is part of the state, just persisted or read back. */
+  /** An entry was applied to the state, after it was persisted or during recovery. */
   default void applied(Entry<E> entry, S before, S after) {}
 
   /** The journal was read; the directory may lag behind. */
   default void recovered(SessionState<S> state) {}
 
   /**
-   * The journal has these entries, or has had all there is to write.
+   * Entries were persisted, or there was nothing to persist.
    *
    * @param ahead the state of the program before an end was folded
    * @param current the call that is being driven
@@ -218,24 +218,24 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
       S ahead,
       @Nullable Waiting current);
 
-  /** The directory has this of the session: the number of an entry, or null for nothing. */
+  /** The directory's entry of the session reflects this sequence number; null if there is none. */
   default void listed(SessionState<S> state, long seq, @Nullable Long listed) {}
 
   // --- descriptions ---------------------------------------------------------------------------
 
-  /** Adds what a line of the log about the session is about. */
+  /** Adds the labels of a log line about the session. */
   void label(LogLabels labels, S state);
 
   /** The performer of effects in a state of the session. */
   Effects.Performer<F, R> performer(
       Program<S, I, E, F, R, W> program, Situation<S, E> at, TraceContext cause);
 
-  /** Whether a session is over when an effect has succeeded, so that nothing is journaled of it. */
+  /** Whether the success of an effect ends the session, so that nothing more is journaled. */
   default boolean endsSession(F effect) {
     return false;
   }
 
-  /** Whether the program waits for nothing any more. */
+  /** Whether the program has ended. */
   default boolean over(S state) {
     return false;
   }

@@ -25,82 +25,82 @@ import org.apache.pekko.actor.typed.javadsl.Receive;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Brings messages to sessions by name, on one node: it wakes a session that sleeps, lets idle ones
- * go, and holds what arrives while one is falling asleep. Its protocol is that of cluster sharding,
- * which takes its place on several nodes.
+ * Delivers messages to sessions by name, on one node. It wakes sleeping sessions, stops idle ones,
+ * and holds messages that arrive while one stops. Its protocol is that of cluster sharding, which
+ * replaces it on several nodes.
  */
 public final class SessionRegion extends AbstractBehavior<SessionRegion.Message> {
-  /** How many of the least used sessions are looked at when another wakes. */
+  /** How many of the least used sessions are considered when another wakes. */
   private static final int LOOKED_AT = 64;
 
-  /** How many sessions are woken at once when a host takes up unfinished work. */
+  /** How many sessions are woken at once when a host resumes unfinished work. */
   private static final int WOKEN_AT_ONCE = 200;
 
   private static final Duration BETWEEN_WAKES = Duration.ofMillis(100);
 
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
-  /** How long a session that was lost is left alone; then twice that, each time it is lost. */
+  /** How long a lost session is left alone before it is woken; doubled each time it is lost. */
   static final Duration RECOVERS = Duration.ofSeconds(1);
 
   private static final Duration LONGEST_RECOVERS = Duration.ofHours(1);
 
-  /** What the region is told. */
+  /** The messages of the region. */
   public sealed interface Message {}
 
-  /** Something for a session. */
+  /** A command for a session. */
   record Envelope(String entityId, SessionCommand command) implements Message {}
 
   /** A session offers to go to sleep. */
   record Passivate(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
-  /** A session that was told to sleep has work to do. */
+  /** A session that should sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
-  /** A session ends because it cannot read its journal, and never will. */
+  /** A session stops because it cannot read its journal and never will. */
   record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
-  /** Look for sessions that nobody has called for a while. */
+  /** Look for idle sessions. */
   private record Tick() implements Message {}
 
   private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
-  /** A session that was lost is to take up what it was at. */
+  /** A lost session is to resume. */
   private record WakeAgain(String entityId) implements Message {}
 
-  /** What was lost need not be left alone any longer. */
+  /** The store is available again, so lost sessions can resume. */
   public record StoreBack() implements Message {}
 
-  /** Let every session finish what it does and go to sleep. */
+  /** Let every session finish its work and stop. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
 
-  /** Stop some sessions, whatever they are at, and let nobody reach them. */
+  /** Stop some sessions at once and block messages to them. */
   public record Bar(SessionScope scope, CompletableFuture<Void> stopped) implements Message {}
 
   /** Sessions can be reached again. */
-  public record Unbar(SessionScope scope, boolean takeUp) implements Message {}
+  public record Unbar(SessionScope scope, boolean resume) implements Message {}
 
-  /** Wake sessions whose work was cut off, or whose time has come. */
+  /** Wake sessions with interrupted work, or that are due. */
   public record WakeUp(List<String> entityIds) implements Message {}
 
-  /** Start an actor that calls or wakes sessions by itself; it ends with the host. */
+  /** Start an actor that calls or wakes sessions by itself; it stops with the host. */
   public record Spawn(String name, Behavior<?> behavior) implements Message {}
 
   /** How many sessions are in memory. */
   public record CountAwake(ActorRef<Integer> replyTo) implements Message {}
 
-  /** Who answers for sessions that are lost. */
+  /** Replies on behalf of lost sessions. */
   interface Losses {
     /**
-     * A session's actor has ended; calls that it had not replied to get no reply from it.
+     * A session's actor has stopped and will not reply to its pending calls.
      *
      * @param lastCall the number of the last call that reached it
      */
     void lost(String entityId, long lastCall, HostError why);
   }
 
-  /** How to make a session, given the region it belongs to. */
-  public interface Birth {
+  /** Creates the actor of a session. */
+  public interface SessionFactory {
     /**
      * The session of a name.
      *
@@ -129,7 +129,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     }
   }
 
-  private final Birth birth;
+  private final SessionFactory factory;
   private final int bound;
   private final Duration idle;
   private final InstantSource clock;
@@ -138,21 +138,21 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
-  /** With those that were stopped meanwhile, or were to be woken. */
+  /** With the sessions that were stopped, or due to be woken, meanwhile. */
   private final Map<Bar, Set<String>> bars = new LinkedHashMap<>();
 
-  /** How long those that were lost have been left alone, until they sleep of their own accord. */
+  /** The current delay of each lost session, until it sleeps regularly. */
   private final Map<String, Duration> lost = new HashMap<>();
 
   private SessionRegion(
       ActorContext<Message> context,
-      Birth birth,
+      SessionFactory factory,
       Settings settings,
       InstantSource clock,
       HostGauges gauges,
       Losses losses) {
     super(context);
-    this.birth = birth;
+    this.factory = factory;
     this.bound = settings.awake();
     this.idle = settings.idle();
     this.clock = clock;
@@ -161,7 +161,11 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   }
 
   public static Behavior<Message> create(
-      Birth birth, Settings settings, InstantSource clock, HostGauges gauges, Losses losses) {
+      SessionFactory factory,
+      Settings settings,
+      InstantSource clock,
+      HostGauges gauges,
+      Losses losses) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -169,7 +173,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
                   Duration look = settings.idle().dividedBy(4);
                   timers.startTimerWithFixedDelay(
                       new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
-                  return new SessionRegion(context, birth, settings, clock, gauges, losses);
+                  return new SessionRegion(context, factory, settings, clock, gauges, losses);
                 }));
   }
 
@@ -222,14 +226,14 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .ifPresent(
             bar -> {
               Set<String> stopped = bars.remove(bar);
-              if (unbar.takeUp() && stopped != null && !stopped.isEmpty()) {
+              if (unbar.resume() && stopped != null && !stopped.isEmpty()) {
                 wakeUp(new WakeUp(List.copyOf(stopped)));
               }
             });
     return this;
   }
 
-  private void takeUpAfterBars(String entityId) {
+  private void resumeAfterBars(String entityId) {
     bars.forEach(
         (bar, stopped) -> {
           if (bar.scope().has(entityId)) {
@@ -256,7 +260,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     }
   }
 
-  /** A host that takes up unfinished work wakes its sessions in portions. */
+  /** Wakes sessions in batches. */
   private Behavior<Message> wakeUp(WakeUp wake) {
     if (sleepingAll != null) {
       // The next start wakes them.
@@ -279,7 +283,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     if (isBarred(envelope.entityId())) {
       refuse(envelope);
       if (envelope.command() instanceof SessionCommand.Wake) {
-        takeUpAfterBars(envelope.entityId());
+        resumeAfterBars(envelope.entityId());
       }
       return this;
     }
@@ -323,7 +327,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   private Awake wake(String entityId, boolean fresh) {
     ActorRef<SessionCommand> session =
-        getContext().spawnAnonymous(birth.of(entityId, fresh, getContext().getSelf()));
+        getContext().spawnAnonymous(factory.of(entityId, fresh, getContext().getSelf()));
     getContext().watchWith(session, new Terminated(entityId, session));
     Awake entry = new Awake(session);
     awake.put(entityId, entry);
@@ -332,7 +336,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return entry;
   }
 
-  /** Asks the least used session that was not asked before whether it can sleep. */
+  /** Asks the least used session that was not asked yet whether it can sleep. */
   private void makeRoom() {
     if (awake.size() <= bound) {
       return;
@@ -383,7 +387,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return this;
   }
 
-  /** Only a call makes it try again. */
+  /** Only a call wakes it again. */
   private Behavior<Message> unreadable(Unreadable unreadable) {
     Awake entry = awake.get(unreadable.entityId());
     if (entry != null && entry.session.equals(unreadable.session())) {
@@ -405,8 +409,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return this;
   }
 
-  /** Nobody told it to sleep: what it was at stands still until somebody wakes it. */
-  private void takeUpLater(String entityId) {
+  /** It stopped unexpectedly: its work waits until it is woken. */
+  private void resumeLater(String entityId) {
     Duration before = lost.get(entityId);
     Duration twice = before == null ? RECOVERS : before.multipliedBy(2);
     Duration wait = twice.compareTo(LONGEST_RECOVERS) < 0 ? twice : LONGEST_RECOVERS;
@@ -436,7 +440,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     losses.lost(terminated.entityId(), entry.lastCall, why);
     if (erased) {
       lost.remove(terminated.entityId());
-      takeUpAfterBars(terminated.entityId());
+      resumeAfterBars(terminated.entityId());
       held.forEach(command -> refuse(new Envelope(terminated.entityId(), command)));
       completeBars();
       finishSleepingAll();
@@ -446,7 +450,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     } else if (entry.unreadable) {
       lost.remove(terminated.entityId());
     } else if (entry.held == null) {
-      takeUpLater(terminated.entityId());
+      resumeLater(terminated.entityId());
     } else {
       lost.remove(terminated.entityId());
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));

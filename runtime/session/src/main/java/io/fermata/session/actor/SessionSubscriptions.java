@@ -9,23 +9,23 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Those who follow the sessions of a host, by session: event streams and task subscriptions. */
+/** The subscribers to the sessions of a host, by session: event streams and task subscriptions. */
 public final class SessionSubscriptions {
 
-  /** One who follows a session. Its methods return at once, on any thread. */
+  /** A subscriber to a session. Its methods return at once, on any thread. */
   public interface Subscriber {
 
     /**
-     * The journal has an entry.
+     * An entry was persisted.
      *
      * @param last whether the session is deleted, so that its journal is erased next
      */
     void persisted(Entry<?> entry, boolean last);
 
-    /** A piece of what is being said; no journal keeps it. */
-    default void streamed(Outside.Delta tiding) {}
+    /** A piece of streamed text, which is not journaled. */
+    default void streamed(Outside.Delta delta) {}
 
-    /** There will be nothing more to follow. */
+    /** The subscription has ended. */
     void ended(@Nullable Throwable why);
   }
 
@@ -58,8 +58,8 @@ public final class SessionSubscriptions {
     each(entityId, subscriber -> subscriber.persisted(entry, last));
   }
 
-  public void streamed(String entityId, Outside.Delta tiding) {
-    each(entityId, subscriber -> subscriber.streamed(tiding));
+  public void streamed(String entityId, Outside.Delta delta) {
+    each(entityId, subscriber -> subscriber.streamed(delta));
   }
 
   public void ended(String entityId, @Nullable Throwable why) {

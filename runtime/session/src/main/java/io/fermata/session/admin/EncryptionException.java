@@ -3,7 +3,7 @@ package io.fermata.session.admin;
 import io.fermata.flow.event.Outcome;
 import io.fermata.session.key.HostError;
 
-/** Something encrypted cannot be read: its key is missing, or it is not what was written there. */
+/** Encrypted data cannot be read: its key is missing, or the data was changed. */
 public final class EncryptionException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
@@ -17,23 +17,27 @@ public final class EncryptionException extends RuntimeException {
   public static EncryptionException keyMissing(String key) {
     return new EncryptionException(
         HostError.KEY_MISSING,
-        "What is stored is encrypted with the key " + key + ", which this host does not have");
+        "The stored data is encrypted with the key "
+            + key
+            + ", which this host does not"
+            + " have; configure that key");
   }
 
   public static EncryptionException broken(String key) {
     return new EncryptionException(
-        HostError.SEAL_BROKEN,
-        "What is stored does not open with the key "
+        HostError.DECRYPTION_FAILED,
+        "The stored data cannot be decrypted with the key "
             + key
-            + ": it was changed, belongs to another journal, or the key is another one of that id");
+            + ": it was changed, it belongs to another journal, or the key of that id was"
+            + " replaced");
   }
 
   public static EncryptionException unknownForm() {
     return new EncryptionException(
-        HostError.SEAL_BROKEN, "What is stored is encrypted in a form that is not known here");
+        HostError.DECRYPTION_FAILED, "The stored data is encrypted in an unknown format");
   }
 
-  /** The stable name of what is wrong. */
+  /** The stable error code. */
   public String code() {
     return error.wireName();
   }

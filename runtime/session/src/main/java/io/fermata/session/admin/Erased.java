@@ -3,28 +3,27 @@ package io.fermata.session.admin;
 import io.fermata.persistence.spi.Deleted;
 
 /**
- * What an erasure removed. When it is reported the store has been asked again and has nothing left
- * of what was to be erased.
+ * The counts of an erasure. It is reported after a second query of the store found nothing left.
  *
- * @param journals of how many sessions and threads there was anything
- * @param records the events, by records of the journals
- * @param snapshots of any of them
- * @param entries in the directory
- * @param untold what recorders had still to be told, by records of the journals
+ * @param journals sessions and threads of which anything was erased
+ * @param records journal entries
+ * @param snapshots their snapshots
+ * @param entries entries of the directory
+ * @param undelivered journal entries that recorders had not received yet
  */
-public record Erased(int journals, int records, int snapshots, int entries, int untold) {
+public record Erased(int journals, int records, int snapshots, int entries, int undelivered) {
 
-  public static Erased of(Deleted forgotten, int untold) {
+  public static Erased of(Deleted forgotten, int undelivered) {
     return new Erased(
         forgotten.journals(),
         forgotten.records(),
         forgotten.snapshots(),
         forgotten.entries(),
-        untold);
+        undelivered);
   }
 
   /** Whether there was nothing to erase. */
   public boolean nothing() {
-    return journals == 0 && untold == 0;
+    return journals == 0 && undelivered == 0;
   }
 }

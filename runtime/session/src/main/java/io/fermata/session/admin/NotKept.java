@@ -5,11 +5,13 @@ import io.fermata.session.key.RootCauses;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** Not every store has a history, or can list what it has; callers are told with a code. */
+/**
+ * Translates the failure of a store without history or lists into the error code {@code not_kept}.
+ */
 public final class NotKept {
   private NotKept() {}
 
-  public static <T> CompletionStage<T> told(CompletionStage<T> stage) {
+  public static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
     return stage.exceptionallyCompose(
         thrown ->
             CompletableFuture.failedFuture(

@@ -16,14 +16,14 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads as clients may see them: what they say, how they stand and what happens in them, but
- * neither the bytes of files nor what authors' code keeps in storage, context and environment.
+ * The JSON of threads for clients: messages, status and events, without the bytes of files and
+ * without storage, context and environment.
  */
 public final class ThreadJson {
   private ThreadJson() {}
 
-  /** What a client is told of something that happened. */
-  public record Told(String type, ObjectNode data) {}
+  /** An event as clients receive it. */
+  public record Notification(String type, ObjectNode data) {}
 
   // --- messages and views ----------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ public final class ThreadJson {
     return json;
   }
 
-  /** The calls as one JSON text, as those who know the format expect it. */
+  /** The calls as one JSON text, which this message format requires. */
   private static @Nullable String calls(List<RequestedCall> calls) {
     return calls.isEmpty() ? null : Json.text(Json.tree(calls));
   }
@@ -65,12 +65,12 @@ public final class ThreadJson {
     view.tags().stream().sorted().forEach(json.putArray("tags")::add);
     json.put("createdAt", view.createdAt());
     json.put("parent", view.parent());
-    json.put("standing", lower(view.standing()));
+    json.put("status", lower(view.status()));
     json.put("side", lower(view.side()));
     json.put("stoppedBy", side(view.stoppedBy()));
     json.put("code", view.code());
     json.put("detail", view.detail());
-    json.put("status", view.status());
+    json.put("statusText", view.statusText());
     json.set("questions", questions(view.questions()));
     json.put("waiting", view.waiting());
     json.put("messages", view.messages());
@@ -106,7 +106,7 @@ public final class ThreadJson {
     json.put("threadId", thread.threadId()).put("agent", thread.agent());
     thread.tags().stream().sorted().forEach(json.putArray("tags")::add);
     json.put("createdAt", thread.createdAt()).put("activeAt", thread.activeAt());
-    return json.put("standing", thread.standing());
+    return json.put("status", thread.status());
   }
 
   private static ObjectNode usage(Usage usage) {
@@ -127,60 +127,60 @@ public final class ThreadJson {
 
   // --- what happens ----------------------------------------------------------------------------
 
-  /** What clients are told of an event: usually one thing, nothing if it is none of theirs. */
-  public static List<Told> told(ThreadEvent event) {
-    List<Told> told = new ArrayList<>(2);
+  /** The notifications of an event: usually one, none if it is internal. */
+  public static List<Notification> notifications(ThreadEvent event) {
+    List<Notification> all = new ArrayList<>(2);
     if (event instanceof ThreadEvent.Change change) {
-      changed(told, change);
-    } else if (!ofMessages(told, event) && !ofSteps(told, event) && !ofCalls(told, event)) {
-      ofTheRest(told, event);
+      changed(all, change);
+    } else if (!ofMessages(all, event) && !ofSteps(all, event) && !ofCalls(all, event)) {
+      ofTheRest(all, event);
     }
-    return told;
+    return all;
   }
 
-  private static ObjectNode tell(List<Told> told, String type) {
+  private static ObjectNode add(List<Notification> all, String type) {
     ObjectNode data = Json.object();
-    told.add(new Told(type, data));
+    all.add(new Notification(type, data));
     return data;
   }
 
-  private static void tellMessage(List<Told> told, Message message) {
-    tell(told, "message.created").set("message", message(message));
+  private static void addMessage(List<Notification> all, Message message) {
+    add(all, "message.created").set("message", message(message));
   }
 
-  private static boolean ofMessages(List<Told> told, ThreadEvent event) {
+  private static boolean ofMessages(List<Notification> all, ThreadEvent event) {
     if (event instanceof ThreadEvent.Created created) {
-      ObjectNode data = tell(told, "thread.created");
+      ObjectNode data = add(all, "thread.created");
       data.put("threadId", created.threadId()).put("agent", created.agent());
       created.tags().stream().sorted().forEach(data.putArray("tags")::add);
       data.put("at", created.at());
     } else if (event instanceof ThreadEvent.Deleted deleted) {
-      tell(told, "thread.deleted").put("at", deleted.at());
+      add(all, "thread.deleted").put("at", deleted.at());
     } else if (event instanceof ThreadEvent.Received received) {
-      tell(told, "message.received").set("message", message(received.message()));
+      add(all, "message.received").set("message", message(received.message()));
     } else if (event instanceof ThreadEvent.Taken taken) {
-      tellMessage(told, taken.message());
+      addMessage(all, taken.message());
     } else if (event instanceof ThreadEvent.FrameOpened opened) {
-      opened.said().forEach(message -> tellMessage(told, message));
+      opened.said().forEach(message -> addMessage(all, message));
     } else {
       return false;
     }
     return true;
   }
 
-  private static boolean ofSteps(List<Told> told, ThreadEvent event) {
+  private static boolean ofSteps(List<Notification> all, ThreadEvent event) {
     if (event instanceof ThreadEvent.Woke woke) {
-      tell(told, "woke").put("flowId", woke.flowId()).put("at", woke.at());
+      add(all, "woke").put("flowId", woke.flowId()).put("at", woke.at());
     } else if (event instanceof ThreadEvent.TurnBegan began) {
-      tell(told, "turn.began")
+      add(all, "turn.began")
           .put("side", lower(began.side()))
           .put("messageId", began.messageId())
           .put("attempt", began.attempt())
           .put("at", began.at());
     } else if (event instanceof ThreadEvent.SideTurned turned) {
-      tell(told, "turn.ended").put("from", lower(turned.from())).put("to", lower(turned.to()));
+      add(all, "turn.ended").put("from", lower(turned.from())).put("to", lower(turned.to()));
     } else if (event instanceof ThreadEvent.StepBegan began) {
-      tell(told, "step.began")
+      add(all, "step.began")
           .put("side", lower(began.side()))
           .put("prompt", began.prompt())
           .put("step", began.step())
@@ -188,38 +188,38 @@ public final class ThreadJson {
           .put("messageId", began.messageId())
           .put("at", began.at());
     } else if (event instanceof ThreadEvent.StepEnded ended) {
-      stepEnded(told, ended);
+      stepEnded(all, ended);
     } else if (event instanceof ThreadEvent.StepFailed failed) {
-      ObjectNode data = tell(told, "step.failed");
+      ObjectNode data = add(all, "step.failed");
       data.put("code", failed.code()).put("reason", failed.reason());
       data.set("failed", attempts(failed.failed()));
       data.put("at", failed.at());
       if (failed.message() != null) {
-        tellMessage(told, failed.message());
+        addMessage(all, failed.message());
       }
     } else if (event instanceof ThreadEvent.Stopped stopped) {
-      tell(told, "stopped")
+      add(all, "stopped")
           .put("by", side(stopped.by()))
           .put("code", stopped.code())
           .put("detail", stopped.detail())
           .put("session", stopped.session())
           .put("at", stopped.at());
     } else if (event instanceof ThreadEvent.HandedOver handed) {
-      tell(told, "handed_over").put("agent", handed.agent());
+      add(all, "handed_over").put("agent", handed.agent());
     } else {
       return false;
     }
     return true;
   }
 
-  private static void stepEnded(List<Told> told, ThreadEvent.StepEnded ended) {
+  private static void stepEnded(List<Notification> all, ThreadEvent.StepEnded ended) {
     Message message = ended.message();
     boolean empty = message.content() == null || message.content().isBlank();
     if (!ended.calls().isEmpty() || !empty) {
-      tellMessage(told, message);
+      addMessage(all, message);
     }
     ThreadEvent.StepLog log = ended.log();
-    ObjectNode data = tell(told, "step.ended");
+    ObjectNode data = add(all, "step.ended");
     data.put("id", log.id()).put("messageId", message.id());
     data.put("model", log.model()).put("finish", log.finish());
     data.set("usage", usage(log.usage()));
@@ -247,127 +247,127 @@ public final class ThreadJson {
     return all;
   }
 
-  private static boolean ofCalls(List<Told> told, ThreadEvent event) {
+  private static boolean ofCalls(List<Notification> all, ThreadEvent event) {
     if (event instanceof ThreadEvent.CallBegan began) {
-      tell(told, "call.began")
+      add(all, "call.began")
           .put("call", began.call())
           .put("attempt", began.attempt())
           .put("at", began.at());
     } else if (event instanceof ThreadEvent.CallFailed failed) {
-      tell(told, "call.failed")
+      add(all, "call.failed")
           .put("call", failed.call())
           .put("attempt", failed.attempt())
           .put("reason", failed.reason())
           .put("retryAt", failed.retryAt());
     } else if (event instanceof ThreadEvent.CallAsked asked) {
-      tell(told, "call.asked")
+      add(all, "call.asked")
           .put("call", asked.call())
           .put("approval", asked.approval())
           .put("at", asked.at())
           .set("question", asked.question());
     } else if (event instanceof ThreadEvent.CallAnswered answered) {
-      ObjectNode data = tell(told, "call.answered").put("call", answered.call());
+      ObjectNode data = add(all, "call.answered").put("call", answered.call());
       putIfPresent(data, "approved", answered.approved());
       putIfPresent(data, "answers", answered.answers());
       putIfPresent(data, "reason", answered.reason());
       putIfPresent(data, "by", answered.by());
       data.put("at", answered.at());
     } else if (event instanceof ThreadEvent.CallEnded ended) {
-      tellMessage(told, ended.message());
-      tell(told, "call.ended")
+      addMessage(all, ended.message());
+      add(all, "call.ended")
           .put("call", ended.call())
           .put("messageId", ended.message().id())
           .put("name", ended.message().name())
           .put("failed", ended.message().failed())
           .put("code", ended.code())
           .put("at", ended.at());
-    } else if (event instanceof ThreadEvent.CallStruck struck) {
-      tell(told, "call.struck").put("call", struck.call()).put("at", struck.at());
+    } else if (event instanceof ThreadEvent.CallRemoved struck) {
+      add(all, "call.removed").put("call", struck.call()).put("at", struck.at());
     } else {
       return false;
     }
     return true;
   }
 
-  private static void ofTheRest(List<Told> told, ThreadEvent event) {
+  private static void ofTheRest(List<Notification> all, ThreadEvent event) {
     if (event instanceof ThreadEvent.Compacted compacted) {
-      ObjectNode data = tell(told, "compacted").put("upTo", compacted.upTo());
+      ObjectNode data = add(all, "compacted").put("upTo", compacted.upTo());
       data.set("usage", usage(compacted.usage()));
       data.put("at", compacted.at());
     } else if (event instanceof ThreadEvent.EffectBegan began) {
-      tell(told, "effect.began")
+      add(all, "effect.began")
           .put("id", began.id())
           .put("attempt", began.attempt())
           .put("at", began.at());
     } else if (event instanceof ThreadEvent.EffectDelayed late) {
-      tell(told, "effect.delayed")
+      add(all, "effect.delayed")
           .put("id", late.id())
           .put("attempt", late.attempt())
           .put("reason", late.reason())
           .put("due", late.due());
     } else if (event instanceof ThreadEvent.EffectEnded ended) {
-      tell(told, "effect.ended")
+      add(all, "effect.ended")
           .put("id", ended.id())
           .put("error", ended.error())
           .put("at", ended.at());
     } else if (event instanceof ThreadEvent.ChildReported reported) {
-      tell(told, "child.reported")
+      add(all, "child.reported")
           .put("threadId", reported.threadId())
           .put("failed", reported.failed())
           .put("text", reported.text())
           .put("at", reported.at());
-    } else if (event instanceof ThreadEvent.ChildStands stands) {
-      tell(told, "child.stands")
-          .put("threadId", stands.threadId())
-          .put("status", lower(stands.status()))
-          .put("at", stands.at());
+    } else if (event instanceof ThreadEvent.ChildStatusChanged changed) {
+      add(all, "child.status")
+          .put("threadId", changed.threadId())
+          .put("status", lower(changed.status()))
+          .put("at", changed.at());
     }
   }
 
-  private static void changed(List<Told> told, ThreadEvent.Change change) {
+  private static void changed(List<Notification> all, ThreadEvent.Change change) {
     if (change instanceof ThreadEvent.Said said) {
-      ObjectNode data = tell(told, "message.created");
+      ObjectNode data = add(all, "message.created");
       data.set("message", message(said.message()));
       putIfPresent(data, "before", said.before());
     } else if (change instanceof ThreadEvent.Updated updated) {
-      updated(tell(told, "message.updated"), updated.messageId(), updated.update());
+      updated(add(all, "message.updated"), updated.messageId(), updated.update());
     } else if (change instanceof ThreadEvent.Tagged tagged) {
-      ArrayNode tags = tell(told, "tagged").putArray("tags");
+      ArrayNode tags = add(all, "tagged").putArray("tags");
       tagged.tags().stream().sorted().forEach(tags::add);
     } else if (change instanceof ThreadEvent.StatusSet set) {
-      tell(told, "status").put("text", set.text());
+      add(all, "status").put("text", set.text());
     } else if (change instanceof ThreadEvent.Emitted emitted) {
-      ObjectNode data = tell(told, "custom").put("type", emitted.type());
+      ObjectNode data = add(all, "custom").put("type", emitted.type());
       putIfPresent(data, "data", emitted.data());
       data.put("at", emitted.at());
     } else if (change instanceof ThreadEvent.Scheduled scheduled) {
-      tell(told, "effect.scheduled")
+      add(all, "effect.scheduled")
           .put("id", scheduled.id())
           .put("effect", scheduled.effect())
           .put("due", scheduled.due());
     } else if (change instanceof ThreadEvent.Unscheduled gone) {
-      tell(told, "effect.removed").put("id", gone.id());
+      add(all, "effect.removed").put("id", gone.id());
     } else if (change instanceof ThreadEvent.ChildCreated born) {
-      tell(told, "child.created")
+      add(all, "child.created")
           .put("threadId", born.child().threadId())
           .put("relation", born.child().relation())
           .put("agent", born.child().agent());
     } else {
-      filed(told, change);
+      filed(all, change);
     }
   }
 
-  private static void filed(List<Told> told, ThreadEvent.Change change) {
+  private static void filed(List<Notification> all, ThreadEvent.Change change) {
     if (change instanceof ThreadEvent.FileWritten written) {
-      tell(told, "file.written")
+      add(all, "file.written")
           .put("path", written.path())
           .put("mimeType", written.mimeType())
           .put("size", written.data().length)
           .put("at", written.at());
     } else if (change instanceof ThreadEvent.FileRemoved removed) {
-      tell(told, "file.removed").put("path", removed.path());
+      add(all, "file.removed").put("path", removed.path());
     } else if (change instanceof ThreadEvent.FileMoved moved) {
-      tell(told, "file.moved").put("path", moved.path()).put("to", moved.to());
+      add(all, "file.moved").put("path", moved.path()).put("to", moved.to());
     }
   }
 

@@ -17,19 +17,18 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The threads of a host's agents, as those outside see and drive them.
+ * The threads of a host's agents: the API for applications and transports.
  *
- * <p>A thread belongs to the principal that created it; to everybody else it does not exist. What
- * is acknowledged is in the journal. A stage that cannot do what it was asked fails with a {@link
- * ThreadException}, whose code tells why.
+ * <p>A thread belongs to the principal that created it; for others it does not exist. Acknowledged
+ * changes are in the journal. Errors are reported as a {@link ThreadException} with a stable code.
  */
 public interface Threads {
 
   /**
    * A thread to be created.
    *
-   * @param key names the thread, so that a repeated request creates it once; null for a new one
-   * @param messages what the conversation begins with; nobody is called on to answer them
+   * @param key makes the request idempotent; null for none
+   * @param messages the initial messages; they start no turn
    */
   record NewThread(
       String principal,
@@ -42,16 +41,16 @@ public interface Threads {
   /**
    * A message to a thread: from a user to side A, from an assistant to side B.
    *
-   * @param key names the message, so that a repeated request counts once; null if it has no name
+   * @param key makes the request idempotent; null for none
    */
   record NewMessage(Message message, List<Attachment> attachments, @Nullable String key) {}
 
   /**
-   * An answer to what a thread asks a person about a call.
+   * An answer to a thread's question about a call.
    *
    * @param call the call's key
    * @param answerId the same for every repetition of the answer
-   * @param approved whether the call may be made, where that is the question
+   * @param approved whether the call is approved, if that is the question
    * @param answers the answers to a flow's questions, by field
    */
   record Answer(
@@ -61,22 +60,22 @@ public interface Threads {
       @Nullable JsonNode answers,
       @Nullable String reason) {}
 
-  /** How a thread stands. */
-  enum Standing {
-    /** A model, a tool or code is at work, or is about to be. */
+  /** The status of a thread. */
+  enum Status {
+    /** A model, a tool or a handler runs or is about to. */
     WORKING,
-    /** A person is asked about a call, here or in a child that is waited for. */
+    /** A person is asked about a call, here or in a child that it waits for. */
     ASKING,
-    /** It rests until somebody speaks. */
+    /** It waits for the next message. */
     RESTING
   }
 
   /**
-   * What a person is asked about a call.
+   * A question to a person about a call.
    *
-   * @param approval whether the call may be made; otherwise the flow behind it asks
-   * @param question for an approval {@code question}, {@code tool} and {@code arguments}; else what
-   *     the flow's client would see
+   * @param approval whether the question is to approve the call; otherwise the flow behind it asks
+   * @param question for an approval {@code question}, {@code tool} and {@code arguments}; otherwise
+   *     what a client of the flow would get
    */
   record Question(String call, String tool, boolean approval, JsonNode question) {}
 
@@ -86,11 +85,11 @@ public interface Threads {
    * @param agent the agent that acts now
    * @param origin the agent that it began with
    * @param side whose turn it is, or was last
-   * @param code why it rests, a {@code StopCode}; null if it has not acted yet or is at work
-   * @param status what the agent says about how things stand
-   * @param waiting messages that wait for the end of the step under way
-   * @param messages how many messages there are
-   * @param offset the number of the last record of its journal
+   * @param code why it rests, a {@code StopCode}; null if it has not acted yet or works
+   * @param statusText what the agent says about its progress
+   * @param waiting messages that wait for the end of the current step
+   * @param messages the number of messages
+   * @param offset the number of its last journal entry
    */
   record View(
       String threadId,
@@ -100,12 +99,12 @@ public interface Threads {
       Set<String> tags,
       long createdAt,
       @Nullable String parent,
-      Standing standing,
+      Status status,
       Side side,
       @Nullable Side stoppedBy,
       @Nullable String code,
       @Nullable String detail,
-      @Nullable String status,
+      @Nullable String statusText,
       List<Question> questions,
       int waiting,
       long messages,
@@ -114,25 +113,25 @@ public interface Threads {
       long offset) {}
 
   /**
-   * A message was taken.
+   * A message was accepted.
    *
-   * @param repeated it had been taken before
+   * @param repeated whether it had been accepted before
    */
   record Posted(String threadId, String messageId, boolean repeated, long offset) {}
 
   /**
-   * A page of messages, the latest first.
+   * A page of messages, latest first.
    *
-   * @param before names the next page; null if there is none
+   * @param before the cursor of the next page; null if there is none
    */
   record Messages(List<Message> messages, @Nullable String before) {}
 
   /**
-   * Which threads to list.
+   * A query of threads.
    *
-   * @param tags those that a thread has to have, all of them
-   * @param text to be found in the id, the agent or the tags; null for any
-   * @param cursor names the page; null for the first
+   * @param tags tags that a thread must all have
+   * @param text a text in the id, the agent or the tags; null for any
+   * @param cursor the cursor of the page; null for the first
    */
   record Query(
       String principal,
@@ -143,14 +142,14 @@ public interface Threads {
       int limit,
       @Nullable String cursor) {}
 
-  /** A thread in a list, as it was within the last second or so. */
+  /** A thread in a list, at most about a second old. */
   record Listed(
       String threadId,
       String agent,
       Set<String> tags,
       long createdAt,
       long activeAt,
-      String standing) {
+      String status) {
 
     /** The agent that it began with. */
     public String origin() {
@@ -168,31 +167,31 @@ public interface Threads {
   CompletionStage<Posted> post(String principal, String threadId, NewMessage message);
 
   /**
-   * Completes when the thread rests, or asks, after what it has been told so far; at the latest
-   * when the patience is over, with how it stands then.
+   * Completes when the thread rests or asks, after everything posted so far; at the latest after
+   * the timeout, with its current state.
    */
-  CompletionStage<View> settled(String principal, String threadId, Duration patience);
+  CompletionStage<View> settled(String principal, String threadId, Duration timeout);
 
-  /** Lets the thread rest at once. What was under way is given up. */
+  /** Stops the current turn; running effects are cancelled. */
   CompletionStage<View> stop(String principal, String threadId);
 
-  /** Lets a thread that rests go on, with a side, or with the one whose turn it is. */
+  /** Continues a resting thread, with a side, or with the one whose turn it is. */
   CompletionStage<View> proceed(String principal, String threadId, @Nullable Side side);
 
   CompletionStage<View> answer(String principal, String threadId, Answer answer);
 
-  /** Changes tags and environment; what is null stays. */
+  /** Changes tags and environment; null tags stay unchanged. */
   CompletionStage<View> change(
       String principal, String threadId, @Nullable Set<String> tags, Map<String, String> env);
 
-  /** Deletes the thread, what it keeps, and the threads that it created. */
+  /** Deletes the thread, its data, and the threads that it created. */
   CompletionStage<Void> delete(String principal, String threadId);
 
   /**
    * The messages of the thread, page by page.
    *
-   * @param before names the page; null for the latest
-   * @param depth the deepest messages to be listed; 0 for the conversation alone
+   * @param before the cursor of the page; null for the latest
+   * @param depth the maximum depth of messages; 0 for the conversation only
    */
   CompletionStage<Messages> messages(
       String principal,
@@ -207,18 +206,18 @@ public interface Threads {
   /** The bytes of a file of the thread, and its type. */
   CompletionStage<Attachment> file(String principal, String threadId, String path);
 
-  /** Hears what happens in a thread. Called by one thread at a time. */
+  /** A listener to the events of a thread. It is called by one Java thread at a time. */
   interface Listener {
     /**
-     * Something that the journal has.
+     * A journaled event.
      *
-     * @param offset the number of its record, and
-     * @param index its place in it; both together name where to resume
+     * @param offset the number of its journal entry, and
+     * @param index its index in the entry; both together are the position to resume from
      */
     void happened(long offset, int index, long at, ThreadEvent event);
 
-    /** A piece of what is being said; it has no offset, and is not told again. */
-    void heard(Outside.Delta tiding);
+    /** A piece of streamed text; it has no offset and is not repeated. */
+    void streamed(Outside.Delta delta);
 
     /** The feed has ended: the thread was deleted, the host closes, or the store failed. */
     void ended(@Nullable Throwable why);
@@ -226,22 +225,23 @@ public interface Threads {
 
   /** A subscription. */
   interface Feed extends AutoCloseable {
-    /** Tells of so many more events; what is not asked for waits in the journal. */
+    /** Requests more events; the others wait in the journal. */
     void request(int events);
 
-    /** Completes when all up to a record has been told, or when nothing more will be. */
-    CompletionStage<@Nullable Void> toldUpTo(long offset);
+    /** Completes when all events up to an entry are delivered, or the feed has ended. */
+    CompletionStage<@Nullable Void> deliveredUpTo(long offset);
 
     @Override
     void close();
   }
 
   /**
-   * Tells all that happened after a place in the journal, and then what happens, without a gap and
-   * without repeating anything. The thread is not woken for it.
+   * Delivers the events after a position in the journal, and then new ones, without gap or
+   * repetition. The thread is not woken.
    *
-   * @param offset the record, and
-   * @param index the event in it after which to begin, -1 for its first; 0 and -1 for the beginning
+   * @param offset the journal entry, and
+   * @param index the event in it after which to start, -1 for its first; 0 and -1 for the start of
+   *     the journal
    */
   CompletionStage<Feed> follow(
       String principal, String threadId, long offset, int index, Listener listener);

@@ -12,10 +12,10 @@ import org.jspecify.annotations.Nullable;
  * The conversation that a call belongs to.
  *
  * @param session the key of the session
- * @param told whether results must carry it, because the client does not know it by itself
- * @param fresh whether its key was made up for this call, so that nothing can be known of it
+ * @param inReplies whether replies must carry it, because the client does not know it
+ * @param fresh whether its key was generated for this call, so that it has no journal
  */
-public record Conversation(String session, boolean told, boolean fresh) {
+public record Conversation(String session, boolean inReplies, boolean fresh) {
   public static final String SESSION_ID = "fermata/sessionId";
 
   private static final List<String> META_KEYS =
@@ -31,20 +31,20 @@ public record Conversation(String session, boolean told, boolean fresh) {
           "antigravity.google/conversation_id",
           "mcp-session-id");
 
-  /** The handle by which the client of a session knows it; null if the client named it itself. */
+  /** The handle of a session; null if the client chose its key. */
   public static @Nullable String handle(String session) {
     return session.startsWith(SessionKey.CHOSEN) ? null : session;
   }
 
-  /** What a session is called within the host that a client knows by a handle or a key. */
+  /** The host's key of a session, for a handle or a key of the client. */
   public static String keyOf(String session, Handles handles) {
-    // A handle means the same session wherever it stands.
+    // A handle means the same session in every argument.
     return handles.minted(session) ? session : SessionKey.CHOSEN + session;
   }
 
   private static final int LONGEST_HINT = 1_024;
 
-  /** The conversation, or why there is none. */
+  /** The conversation, or the reason why there is none. */
   public sealed interface Finding {}
 
   public record Found(Conversation conversation) implements Finding {}

@@ -23,8 +23,8 @@ public final class FlowCatalog {
   private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
 
   /**
-   * @param flowTools those that agents call
-   * @param clientJobs those that clients call
+   * @param flowTools the tools of agents
+   * @param clientJobs the tools of clients
    */
   public FlowCatalog(
       List<Flow<?>> flows, List<FlowTool> flowTools, List<FlowTool> clientJobs, Limits limits) {
@@ -37,7 +37,7 @@ public final class FlowCatalog {
       List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
       if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
         throw new IllegalArgumentException(
-            "Flow " + flow + " is registered twice; give a changed graph a new version");
+            "Flow " + flow + " is registered twice; use a new version for a changed graph");
       }
       versions.add(FlowProgram.of(flow, limits));
       versions.sort(Comparator.comparingInt(p -> -p.flow().version()));
@@ -53,7 +53,7 @@ public final class FlowCatalog {
     return programs.values().stream().<FlowProgram<?>>flatMap(List::stream).toList();
   }
 
-  /** The fields that flows mark as secret in any of their versions; others are not there. */
+  /** The fields that flows mark as secret in any version; flows without secrets are absent. */
   public Map<String, SecretFields> secretFields() {
     Map<String, SecretFields> fields = new LinkedHashMap<>();
     programs()
@@ -62,7 +62,7 @@ public final class FlowCatalog {
     return fields;
   }
 
-  /** The tool whose runs a flow's are; null if clients call the flow themselves. */
+  /** The tool of a flow; null if clients call the flow directly. */
   public @Nullable FlowTool tool(String flow) {
     FlowTool tool = tools.get(flow);
     return tool == null ? jobs.get(flow) : tool;
@@ -78,12 +78,12 @@ public final class FlowCatalog {
     return jobs;
   }
 
-  /** Whether clients may call a flow, as itself or as a job. */
+  /** Whether clients may call a flow, directly or as a job. */
   public boolean offers(String flow) {
     return has(flow) && !tools.containsKey(flow);
   }
 
-  /** How a caller waits who takes tasks. */
+  /** The reply mode for a caller that accepts tasks. */
   public ReplyMode replyMode(String tool) {
     if (!offers(tool)) {
       return ReplyMode.WAITS;
@@ -109,7 +109,7 @@ public final class FlowCatalog {
     return versions(flow).get(0);
   }
 
-  /** The program that a run began on, if it is registered unchanged. */
+  /** The program of a run's version, if it is registered unchanged. */
   public Optional<FlowProgram<?>> of(String flow, RunState run) {
     return versions(flow).stream()
         .filter(p -> p.flow().version() == run.version())
@@ -119,8 +119,9 @@ public final class FlowCatalog {
   }
 
   /**
-   * The newest program that takes over a run whose own version is not registered. A version that is
-   * registered in another form is not: nobody knows which of the two the migration is from.
+   * The newest program that migrates a run whose own version is not registered. There is none if
+   * that version is registered with another graph, as it is unclear which of both the migration is
+   * from.
    */
   public Optional<FlowProgram<?>> takingOver(String flow, RunState run) {
     List<FlowProgram<?>> all = versions(flow);
@@ -131,8 +132,11 @@ public final class FlowCatalog {
         .map(p -> p);
   }
 
-  /** The flow by which a run is told: its own, or the newest where that is not registered. */
-  public Flow<?> telling(String flow, RunState run) {
+  /**
+   * The flow that describes a run to recorders: its own version, or the newest if that is not
+   * registered.
+   */
+  public Flow<?> describing(String flow, RunState run) {
     return of(flow, run).orElse(newest(flow)).flow();
   }
 

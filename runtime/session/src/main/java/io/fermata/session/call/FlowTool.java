@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A flow as a tool of an agent, or as a {@linkplain HostBuilder#job job} of clients. Every call of
- * it is a run of its own, with nothing left over from another; a run that pauses pauses its caller.
+ * A flow as a tool of an agent, or as a {@linkplain HostBuilder#job job} of clients. Every call is
+ * a separate run; a run that pauses pauses its caller.
  *
  * <pre>{@code
  * FlowTool triage =
@@ -52,7 +52,7 @@ public final class FlowTool {
     this.recorders = recorders;
   }
 
-  /** What a finished run is mapped from. */
+  /** A finished run, for the result mapper. */
   public static final class Finished {
     private final ObjectNode values;
     private final @Nullable JsonNode result;
@@ -64,27 +64,27 @@ public final class FlowTool {
       this.narrative = narrative;
     }
 
-    /** The state as it was at the end. */
+    /** The final state. */
     public ObjectNode values() {
       return values;
     }
 
-    /** What the flow itself returns; null if it returns nothing. */
+    /** The result of the flow; null for none. */
     public @Nullable JsonNode result() {
       return result;
     }
 
-    /** The account of the run, put together when it is asked for. */
+    /** The narrative of the run, created on demand. */
     public String narrative() {
       return narrative.get();
     }
   }
 
   /**
-   * A tool that takes no arguments and returns what the flow returns, or its whole state if the
-   * flow returns nothing.
+   * A tool without arguments. It returns the result of the flow, or its whole state if there is
+   * none.
    *
-   * @param name what a model calls it; 1 to 64 of a-z, 0-9, _ and -
+   * @param name the name; 1 to 64 of a-z, 0-9, _ and -
    * @param description when a model should use it
    */
   public static FlowTool of(String name, String description, Flow<?> flow) {
@@ -94,7 +94,10 @@ public final class FlowTool {
     }
     if (description.isBlank()) {
       throw new IllegalArgumentException(
-          "The tool " + name + " has no description; a model needs one to know when to use it");
+          "The tool "
+              + name
+              + " has no description; add one, so that a model knows when"
+              + " to use it");
     }
     ObjectNode nothing = Json.object().put("type", "object");
     nothing.putObject("properties");
@@ -103,8 +106,8 @@ public final class FlowTool {
   }
 
   /**
-   * The JSON Schema of the arguments. They become the first answers of the run, so each of them has
-   * to be a field that a client may write.
+   * The JSON Schema of the arguments. They become the first answers of the run, so each must be a
+   * field that a client may write.
    */
   public FlowTool inputSchema(JsonNode schema) {
     if (!(schema instanceof ObjectNode object)
@@ -137,28 +140,28 @@ public final class FlowTool {
   }
 
   /**
-   * What the caller is told of a finished run: a text as it is, anything else as JSON. If it
-   * throws, the caller is told {@code [mapper-error: …]}, as an error.
+   * Maps a finished run to the result for the caller: a text as it is, anything else as JSON. If it
+   * throws, the caller gets the error {@code [mapper-error: …]}.
    */
   public FlowTool resultMapper(Function<Finished, ?> mapper) {
     return new FlowTool(name, description, flow, inputSchema, mapper, recorders);
   }
 
   /**
-   * Observers of the runs. The instances are the author's and hear every call of the tool; the run
-   * id tells the calls apart.
+   * Recorders of the runs. These instances receive every call of the tool; the run id distinguishes
+   * the calls.
    */
   public FlowTool recorders(Recorder... observers) {
     return new FlowTool(name, description, flow, inputSchema, resultMapper, List.of(observers));
   }
 
-  /** As clients call it: nobody could go on with a run that stands still at a failed step. */
+  /** The tool as a job for clients: a run ends at a failed step, as nobody could resume it. */
   public FlowTool asJob() {
-    Function<Finished, ?> told = resultMapper == null ? FlowTool::returned : resultMapper;
-    return new FlowTool(name, description, flow.endingOnFailure(), inputSchema, told, recorders);
+    Function<Finished, ?> mapper = resultMapper == null ? FlowTool::returned : resultMapper;
+    return new FlowTool(name, description, flow.endingOnFailure(), inputSchema, mapper, recorders);
   }
 
-  /** What the flow returns, a text without quotes: people read it. */
+  /** The result of the flow; a text without quotes, for people. */
   private static Object returned(Finished finished) {
     JsonNode result = finished.result();
     if (result == null) {
@@ -188,7 +191,7 @@ public final class FlowTool {
     return recorders;
   }
 
-  /** What is wrong with a call's arguments; null if nothing is. */
+  /** The error message for a call's arguments; null if they are valid. */
   public @Nullable String wrong(ObjectNode arguments) {
     List<Violation> violations = inputSchema.check(arguments);
     return violations.isEmpty()
@@ -197,17 +200,19 @@ public final class FlowTool {
             + " Correct them and call again.";
   }
 
-  /** What a caller is told of a finished run: {@code text}, and whether it is an {@code error}. */
+  /**
+   * The result for the caller of a finished run: {@code text}, and whether it is an {@code error}.
+   */
   public ObjectNode mapped(Finished finished) {
-    ObjectNode told = Json.object();
+    ObjectNode mapped = Json.object();
     try {
-      return told.put("text", text(finished)).put("error", false);
+      return mapped.put("text", text(finished)).put("error", false);
     } catch (Throwable e) {
       if (e instanceof VirtualMachineError fatal && !(e instanceof StackOverflowError)) {
         throw fatal;
       }
       String reason = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
-      return told.put("text", "[mapper-error: " + reason + "]").put("error", true);
+      return mapped.put("text", "[mapper-error: " + reason + "]").put("error", true);
     }
   }
 

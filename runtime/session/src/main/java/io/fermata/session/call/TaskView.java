@@ -5,36 +5,36 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the run behind a task stands.
+ * The state of a task's run.
  *
- * @param reply what a call would be told; what a call was told that the run ended with
- * @param asked a name for each question that is open, by its field, which no other question of the
- *     run has had or will have: not even the same one, put again after an answer was refused
- * @param changedAt when the run changed last
- * @param keptUntil until when an end is known; null while the run goes on
+ * @param reply the reply that a call would get; for an ended run, its last reply
+ * @param asked a unique id of each open question, by field; a question that is asked again after a
+ *     rejected answer has another id
+ * @param changedAt when the run last changed
+ * @param keptUntil until when the end is kept; null while the run is unfinished
  */
 public record TaskView(
-    Standing standing,
+    Status status,
     ToolReply reply,
     Map<String, String> asked,
     Instant changedAt,
     @Nullable Instant keptUntil) {
 
-  /** The standings of a run. */
-  public enum Standing {
+  /** The status of a task. */
+  public enum Status {
     /** It works, or waits for a time or a signal. */
     WORKING,
-    /** It stands still until somebody answers or decides something. */
-    STANDING,
-    /** It has ended by itself, well or not; the reply says how. */
+    /** It waits for an answer or a decision. */
+    INPUT_REQUIRED,
+    /** It has completed or failed, as the reply says. */
     ENDED,
     /** It was cancelled. */
     CANCELLED,
-    /** It waited for too long. */
+    /** It expired. */
     EXPIRED,
-    /** There is no such run, or nothing is known of it any more. */
+    /** There is no such run, or its end is no longer kept. */
     UNKNOWN,
-    /** It could not be looked at; the reply says why. */
+    /** Its state could not be read, as the reply says. */
     UNREACHABLE
   }
 

@@ -11,45 +11,44 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /**
- * Calls whose work may outlast them: a run is begun, journaled and left to itself, and whoever
- * began it looks after it by its name, in another process if it must be.
+ * Calls whose work may outlast them: a run is started and journaled, and its caller polls it by its
+ * id, also from another process.
  */
 public interface Tasks {
 
   /**
-   * Calls a tool as {@link ToolHost#call(ToolCall, Consumer)} does, for a caller who takes a task
-   * where the reply has the code {@code still_working} or {@code waiting}: what the run comes to is
-   * kept for it. As the flow's author wants it, that reply comes as soon as the run has work to do;
-   * what it reflects is in the journal then.
+   * Calls a tool as {@link ToolHost#call(ToolCall, Consumer)} does, for a caller that accepts a
+   * task if the reply has the code {@code still_working} or {@code waiting}: the outcome of the run
+   * is kept for it. Depending on the flow, that reply leaves as soon as the run has work to do;
+   * everything it reflects is journaled.
    */
   CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress);
 
-  /** How a run stands. The stage never fails. */
+  /** The state of a run. The stage never fails. */
   CompletionStage<TaskView> view(TaskRun run);
 
   /**
-   * Answers open questions of a run, some or all, and does not wait for what comes of it. Where one
-   * of them is not asked any more, or asked anew, nothing is answered: the reply is {@code
-   * stale_call}.
+   * Answers some or all open questions of a run, without waiting for the outcome. If one of them is
+   * no longer open, or was asked again, nothing is answered and the reply is {@code stale_call}.
    *
    * @param answers by field, as a call's {@code stateUpdates}
-   * @param asked the names of the questions by field, as the {@linkplain TaskView#asked view} had
-   *     them that was answered
+   * @param asked the ids of the questions by field, from the {@linkplain TaskView#asked view} that
+   *     is answered
    */
   CompletionStage<ToolReply> answer(TaskRun run, ObjectNode answers, Map<String, String> asked);
 
-  /** Ends a run; what it did is undone. A run that has ended stays as it is. */
+  /** Cancels a run and compensates its effects. An ended run does not change. */
   CompletionStage<ToolReply> cancel(TaskRun run);
 
   /**
-   * Has somebody told, on any thread, whenever a run may stand otherwise than before.
+   * Notifies, on any thread, whenever the state of a run may have changed.
    *
-   * @return ends it
+   * @return ends the subscription
    */
   Runnable watch(TaskRun run, Runnable changed);
 
   /**
-   * The tasks of a host that has none: every call is an ordinary one.
+   * For a host without tasks: every call is an ordinary one.
    *
    * @param calls calls a tool of the host
    */
@@ -57,7 +56,7 @@ public interface Tasks {
       BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls) {
     ToolReply nothing = ToolReply.refused(HostError.UNKNOWN_SESSION);
     TaskView unknown =
-        new TaskView(TaskView.Standing.UNKNOWN, nothing, Map.of(), Instant.EPOCH, null);
+        new TaskView(TaskView.Status.UNKNOWN, nothing, Map.of(), Instant.EPOCH, null);
     return new Tasks() {
       @Override
       public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {

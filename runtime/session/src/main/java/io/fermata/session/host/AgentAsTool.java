@@ -42,15 +42,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An agent as one tool: a client sends it messages, answers its questions, and reads what it says.
+ * An agent as one tool: a client sends messages, answers questions, and reads the agent's messages.
  */
 public final class AgentAsTool {
-  /** How long a reply waits for the progress that led to it. */
-  private static final Duration LAST_WORDS = Duration.ofSeconds(2);
+  /** How long a reply waits for the delivery of its progress. */
+  private static final Duration PROGRESS_GRACE = Duration.ofSeconds(2);
 
   private static final Logger LOG = LoggerFactory.getLogger(AgentAsTool.class);
 
-  /** The latest messages that are looked through for those that are new. */
+  /** The number of latest messages searched for new ones. */
   private static final int PAGE = 100;
 
   private static final String PROTOCOL =
@@ -76,11 +76,11 @@ public final class AgentAsTool {
       Other actions:
       - status: waits while the agent works, changes nothing, and repeats what was said since the user \
       last spoke.
-      - stop: lets the agent rest at once; what is under way is given up.""";
+      - stop: lets the agent rest at once; running work is cancelled.""";
 
   private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer");
 
-  /** The fields that belong to each action, beside the action itself. */
+  /** The fields of each action, besides the action itself. */
   private static final Map<String, Set<String>> FIELDS =
       Map.of(
           "send", Set.of("threadId", "message"),
@@ -93,19 +93,19 @@ public final class AgentAsTool {
 
   private final Agent agent;
   private final AgentThreads threads;
-  private final Duration patience;
+  private final Duration timeout;
   private final ToolContract contract;
 
-  /** One for each call that waits; completed, it waits no longer. */
+  /** One per waiting call; completing it ends the wait. */
   private final Map<Object, CompletableFuture<Void>> waiting = new ConcurrentHashMap<>();
 
   /**
-   * @param patience how long a call waits for the thread to rest or ask
+   * @param timeout how long a call waits for the thread to rest or ask
    */
-  public AgentAsTool(Agent agent, AgentThreads threads, Duration patience) {
+  public AgentAsTool(Agent agent, AgentThreads threads, Duration timeout) {
     this.agent = agent;
     this.threads = threads;
-    this.patience = patience;
+    this.timeout = timeout;
     this.contract =
         new ToolContract(
             agent.name(), agent.name(), agent.description() + PROTOCOL, input(), output());
@@ -120,7 +120,7 @@ public final class AgentAsTool {
   /**
    * As {@link ToolHost#call(ToolCall, Consumer)}: the stage never fails.
    *
-   * @param trace what the call is part of
+   * @param trace the trace of the call
    */
   CompletionStage<ToolReply> call(
       ToolCall call, Consumer<ToolProgress> progress, TraceContext trace) {
@@ -215,9 +215,9 @@ public final class AgentAsTool {
             own(principal, id)
                 .thenCompose(
                     view ->
-                        heard(call, view, progress)
+                        relay(call, view, progress)
                             .thenCompose(
-                                hearing ->
+                                relay ->
                                     within
                                         .post(
                                             principal,
@@ -225,8 +225,8 @@ public final class AgentAsTool {
                                             new Threads.NewMessage(message, List.of(), key))
                                         .thenCompose(
                                             posted ->
-                                                settled(principal, id, posted.messageId(), hearing))
-                                        .whenComplete((reply, thrown) -> hearing.end()))));
+                                                settled(principal, id, posted.messageId(), relay))
+                                        .whenComplete((reply, thrown) -> relay.end()))));
   }
 
   private CompletionStage<ToolReply> awaited(
@@ -240,18 +240,18 @@ public final class AgentAsTool {
         known == null ? own(principal, id) : CompletableFuture.completedFuture(known);
     return view.thenCompose(
         now ->
-            heard(call, now, progress)
+            relay(call, now, progress)
                 .thenCompose(
-                    hearing ->
-                        settled(principal, id, since, hearing)
-                            .whenComplete((reply, thrown) -> hearing.end())));
+                    relay ->
+                        settled(principal, id, since, relay)
+                            .whenComplete((reply, thrown) -> relay.end())));
   }
 
   private CompletionStage<ToolReply> stop(ToolCall call, Threads within) {
     String id = text(call.arguments(), "threadId");
     return own(call.principal(), id)
         .thenCompose(view -> within.stop(call.principal(), id))
-        .thenCompose(view -> told(call.principal(), view, null));
+        .thenCompose(view -> fetchReply(call.principal(), view, null));
   }
 
   private CompletionStage<ToolReply> answer(
@@ -272,7 +272,7 @@ public final class AgentAsTool {
         .thenCompose(view -> awaited(call, id, null, view, progress));
   }
 
-  /** The thread, if it is one of the agent's: each tool reaches the threads that it began. */
+  /** The thread, if it was started with this agent; a tool reaches only those. */
   private CompletionStage<Threads.View> own(String principal, String id) {
     return threads
         .get(principal, id)
@@ -289,25 +289,25 @@ public final class AgentAsTool {
   }
 
   private CompletionStage<ToolReply> settled(
-      String principal, String id, @Nullable String since, Hearing hearing) {
+      String principal, String id, @Nullable String since, Relay relay) {
     return settled(principal, id)
         .thenCompose(
-            view -> hearing.upTo(view.offset()).thenCompose(heard -> told(principal, view, since)));
+            view ->
+                relay.upTo(view.offset()).thenCompose(done -> fetchReply(principal, view, since)));
   }
 
   private CompletionStage<Threads.View> settled(String principal, String id) {
     Object call = new Object();
     CompletableFuture<Void> enough = new CompletableFuture<>();
     waiting.put(call, enough);
-    CompletionStage<Threads.View> asItStands =
-        enough.thenCompose(now -> threads.get(principal, id));
+    CompletionStage<Threads.View> current = enough.thenCompose(now -> threads.get(principal, id));
     return threads
-        .settled(principal, id, patience)
-        .applyToEither(asItStands, view -> view)
+        .settled(principal, id, timeout)
+        .applyToEither(current, view -> view)
         .whenComplete((view, thrown) -> waiting.remove(call));
   }
 
-  /** Tells those who wait for the agent how things stand. */
+  /** Replies to waiting calls with the current state. */
   void handBack() {
     waiting.values().forEach(enough -> enough.complete(null));
   }
@@ -324,11 +324,11 @@ public final class AgentAsTool {
   // --- replies ---------------------------------------------------------------------------------
 
   /**
-   * What the client is told.
+   * Creates the reply.
    *
-   * @param since the message after which all is new; null for what the user said last
+   * @param since the message after which others are new; null for the user's last message
    */
-  private CompletionStage<ToolReply> told(
+  private CompletionStage<ToolReply> fetchReply(
       String principal, Threads.View view, @Nullable String since) {
     return threads
         .messages(principal, view.threadId(), null, PAGE, 0, true)
@@ -370,7 +370,7 @@ public final class AgentAsTool {
     if (view.code() != null) {
       body.put("code", view.code());
     }
-    if (view.standing() == Threads.Standing.WORKING) {
+    if (view.status() == Threads.Status.WORKING) {
       body.put("code", HostError.STILL_WORKING.wireName());
       body.put("hint", "The agent is still working; call again with action status to wait for it");
     }
@@ -399,7 +399,7 @@ public final class AgentAsTool {
   }
 
   private static String status(Threads.View view) {
-    return switch (view.standing()) {
+    return switch (view.status()) {
       case WORKING -> "working";
       case ASKING -> "asking";
       case RESTING -> "rest";
@@ -421,7 +421,7 @@ public final class AgentAsTool {
     if (RootCauses.of(thrown) instanceof ThreadException known) {
       body = error(known.code(), String.valueOf(known.getMessage()));
     } else {
-      LOG.error("A call of the agent {} failed inside the host", call.tool(), thrown);
+      LOG.error("A call of the agent {} failed in the host", call.tool(), thrown);
       body =
           error(
               HostError.STORE_UNAVAILABLE.wireName(),
@@ -440,31 +440,31 @@ public final class AgentAsTool {
 
   // --- progress --------------------------------------------------------------------------------
 
-  /** Follows the thread while the call is under way, if its client wants to hear of it. */
-  private CompletionStage<Hearing> heard(
+  /** Relays progress of the thread during the call, if its client requested progress. */
+  private CompletionStage<Relay> relay(
       ToolCall call, Threads.View view, Consumer<ToolProgress> progress) {
-    Hearing hearing = new Hearing(progress);
+    Relay relay = new Relay(progress);
     if (!call.meta().hasNonNull("progressToken")) {
-      return CompletableFuture.completedFuture(hearing);
+      return CompletableFuture.completedFuture(relay);
     }
     return threads
-        .follow(call.principal(), view.threadId(), view.offset() + 1, -1, hearing)
-        .thenApply(hearing::of);
+        .follow(call.principal(), view.threadId(), view.offset() + 1, -1, relay)
+        .thenApply(relay::of);
   }
 
-  /** Hands on what is heard until the call ends. */
-  private final class Hearing implements Threads.Listener {
+  /** Relays events of the thread to the client until the call ends. */
+  private final class Relay implements Threads.Listener {
     private final Consumer<ToolProgress> progress;
     private final StringBuilder spoken = new StringBuilder();
     private Threads.@Nullable Feed feed;
     private String speaking = "";
     private boolean over;
 
-    Hearing(Consumer<ToolProgress> progress) {
+    Relay(Consumer<ToolProgress> progress) {
       this.progress = progress;
     }
 
-    synchronized Hearing of(Threads.Feed itsFeed) {
+    synchronized Relay of(Threads.Feed itsFeed) {
       feed = itsFeed;
       itsFeed.request(1);
       return this;
@@ -478,7 +478,7 @@ public final class AgentAsTool {
       if (event instanceof ThreadEvent.Emitted emitted) {
         progress.accept(new ToolProgress(agent.name(), emitted.type(), Json.tree(emitted.data())));
       } else if (event instanceof ThreadEvent.StepEnded ended) {
-        tellWhatWasNotHeard(ended.message());
+        sendRest(ended.message());
         for (RequestedCall call : ended.calls()) {
           Function function = call.function();
           progress.accept(new ToolProgress(agent.name(), "calls", Json.tree(function.name())));
@@ -490,28 +490,28 @@ public final class AgentAsTool {
     }
 
     @Override
-    public synchronized void heard(Outside.Delta tiding) {
-      if (!over && tiding.kind().equals("text")) {
-        if (!speaking.equals(tiding.messageId())) {
-          speaking = tiding.messageId();
+    public synchronized void streamed(Outside.Delta delta) {
+      if (!over && delta.kind().equals("text")) {
+        if (!speaking.equals(delta.messageId())) {
+          speaking = delta.messageId();
           spoken.setLength(0);
         }
-        spoken.append(tiding.text());
-        progress.accept(ToolProgress.text(tiding.messageId(), tiding.text()));
+        spoken.append(delta.text());
+        progress.accept(ToolProgress.text(delta.messageId(), delta.text()));
       }
     }
 
-    /** Pieces of a message are not told to those who had not heard all that was before it. */
-    private void tellWhatWasNotHeard(Message said) {
+    /** Sends the part of a message that was not streamed. */
+    private void sendRest(Message said) {
       String all = said.content() == null ? "" : said.content();
-      String heard = speaking.equals(said.id()) ? spoken.toString() : "";
-      String rest = all.startsWith(heard) ? all.substring(heard.length()) : all;
+      String streamed = speaking.equals(said.id()) ? spoken.toString() : "";
+      String rest = all.startsWith(streamed) ? all.substring(streamed.length()) : all;
       if (!rest.isEmpty()) {
         progress.accept(ToolProgress.text(said.id(), rest));
       }
     }
 
-    /** Completes when the client was told of all up to a record, or that takes too long. */
+    /** Completes when all progress up to an entry is delivered, or after a timeout. */
     CompletionStage<@Nullable Void> upTo(long offset) {
       Threads.Feed followed;
       synchronized (this) {
@@ -520,14 +520,14 @@ public final class AgentAsTool {
       return followed == null
           ? CompletableFuture.completedFuture(null)
           : followed
-              .toldUpTo(offset)
+              .deliveredUpTo(offset)
               .toCompletableFuture()
-              .completeOnTimeout(null, LAST_WORDS.toMillis(), TimeUnit.MILLISECONDS);
+              .completeOnTimeout(null, PROGRESS_GRACE.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     @Override
     public void ended(@Nullable Throwable why) {
-      // The call tells by itself what it came to.
+      // The reply of the call reports the end.
     }
 
     synchronized void end() {
@@ -563,7 +563,7 @@ public final class AgentAsTool {
   private static ObjectNode output() {
     ObjectNode schema = object();
     ObjectNode properties = schema.putObject("properties");
-    string(properties, "status", "How the thread stands")
+    string(properties, "status", "The status of the thread")
         .putArray("enum")
         .add("rest")
         .add("asking")

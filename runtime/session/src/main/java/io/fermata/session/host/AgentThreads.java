@@ -47,10 +47,10 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The threads of a host, through their session actors, the directory, and the journals. */
+/** The threads of a host, over their session actors, the directory and the journals. */
 public final class AgentThreads implements Threads {
-  /** How long a thread may take to take something in. */
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  /** How long a thread may take to accept an input. */
+  private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
   private static final int PAGE = 64;
 
@@ -60,13 +60,13 @@ public final class AgentThreads implements Threads {
   private final Agents agents;
   private final OpenStore store;
   private final SessionSubscriptions subscriptions;
-  private final Encryption seals;
+  private final Encryption encryption;
   private final InstantSource clock;
   private final Executor executor;
   private final Executor feedThreads;
   private final BooleanSupplier closed;
 
-  /** What its calls are part of. */
+  /** The trace of its calls. */
   private final TraceContext trace;
 
   public AgentThreads(
@@ -74,7 +74,7 @@ public final class AgentThreads implements Threads {
       Agents agents,
       OpenStore store,
       SessionSubscriptions subscriptions,
-      Encryption seals,
+      Encryption encryption,
       InstantSource clock,
       Executor executor,
       Executor feedThreads,
@@ -83,7 +83,7 @@ public final class AgentThreads implements Threads {
     this.agents = agents;
     this.store = store;
     this.subscriptions = subscriptions;
-    this.seals = seals;
+    this.encryption = encryption;
     this.clock = clock;
     this.executor = executor;
     this.feedThreads = feedThreads;
@@ -96,7 +96,7 @@ public final class AgentThreads implements Threads {
     this.agents = same.agents;
     this.store = same.store;
     this.subscriptions = same.subscriptions;
-    this.seals = same.seals;
+    this.encryption = same.encryption;
     this.clock = same.clock;
     this.executor = same.executor;
     this.feedThreads = same.feedThreads;
@@ -104,7 +104,7 @@ public final class AgentThreads implements Threads {
     this.trace = trace;
   }
 
-  /** The same, for one call. */
+  /** A copy for one call. */
   AgentThreads within(TraceContext call) {
     return new AgentThreads(this, call);
   }
@@ -135,7 +135,7 @@ public final class AgentThreads implements Threads {
             parent,
             wanted.messages(),
             clock.millis());
-    return tell(key, parent == null ? wanted.principal() : null, input);
+    return send(key, parent == null ? wanted.principal() : null, input);
   }
 
   @Override
@@ -144,8 +144,8 @@ public final class AgentThreads implements Threads {
   }
 
   @Override
-  public CompletionStage<View> settled(String principal, String threadId, Duration patience) {
-    return view(look(principal, threadId, patience));
+  public CompletionStage<View> settled(String principal, String threadId, Duration timeout) {
+    return view(look(principal, threadId, timeout));
   }
 
   @Override
@@ -166,13 +166,13 @@ public final class AgentThreads implements Threads {
     if (key != null && state.contradicts(key, message.message(), message.attachments())) {
       throw new ThreadException(
           "key_used",
-          "The key %s named another message, %s; nothing was posted. Send this one with a new key"
+          "The key %s was used for another message, %s; nothing was posted. Send this one with a new key"
               .formatted(key, state.keys().get(key)));
     }
   }
 
   CompletionStage<ThreadReply> post(ThreadKey key, @Nullable String principal, NewMessage message) {
-    return tell(
+    return send(
         key,
         principal,
         new ThreadInput.Post(
@@ -181,17 +181,17 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> stop(String principal, String threadId) {
-    return told(principal, threadId, new ThreadInput.Stop(clock.millis()));
+    return apply(principal, threadId, new ThreadInput.Stop(clock.millis()));
   }
 
   @Override
   public CompletionStage<View> proceed(String principal, String threadId, @Nullable Side side) {
-    return told(principal, threadId, new ThreadInput.Proceed(side, clock.millis()));
+    return apply(principal, threadId, new ThreadInput.Proceed(side, clock.millis()));
   }
 
   @Override
   public CompletionStage<View> answer(String principal, String threadId, Answer answer) {
-    return told(
+    return apply(
         principal,
         threadId,
         new ThreadInput.Answer(
@@ -207,22 +207,22 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> change(
       String principal, String threadId, @Nullable Set<String> tags, Map<String, String> env) {
-    return told(principal, threadId, new ThreadInput.Change(tags, env, clock.millis()));
+    return apply(principal, threadId, new ThreadInput.Change(tags, env, clock.millis()));
   }
 
   @Override
   public CompletionStage<Void> delete(String principal, String threadId) {
-    return keyed(threadId, key -> tell(key, principal, new ThreadInput.Delete(clock.millis())))
+    return keyed(threadId, key -> send(key, principal, new ThreadInput.Delete(clock.millis())))
         .thenAccept(reply -> {});
   }
 
-  private CompletionStage<View> told(String principal, String threadId, ThreadInput input) {
-    return view(keyed(threadId, key -> tell(key, principal, input)));
+  private CompletionStage<View> apply(String principal, String threadId, ThreadInput input) {
+    return view(keyed(threadId, key -> send(key, principal, input)));
   }
 
   private CompletionStage<View> view(CompletionStage<ThreadReply> reply) {
     return reply.thenApplyAsync(
-        current -> ThreadViews.view(current.state(), current.standing(), current.seq()), executor);
+        current -> ThreadViews.view(current.state(), current.status(), current.seq()), executor);
   }
 
   private static <T> CompletionStage<T> failed(String code, String message) {
@@ -239,12 +239,12 @@ public final class AgentThreads implements Threads {
     return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
   }
 
-  /** A host that closes takes no calls from outside; the state of a thread can still be seen. */
-  CompletionStage<ThreadReply> tell(ThreadKey key, @Nullable String principal, ThreadInput input) {
+  /** A closing host refuses calls from outside; the state of a thread can still be read. */
+  CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
     if (principal != null && closed.getAsBoolean()) {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
-    return ask(key, principal, new Request.OfThread(input), PATIENCE);
+    return ask(key, principal, new Request.OfThread(input), TIMEOUT);
   }
 
   /** The state of a thread, for the host itself. */
@@ -261,13 +261,13 @@ public final class AgentThreads implements Threads {
                 key,
                 principal,
                 new Request.View(settling != null),
-                settling == null ? PATIENCE : settling));
+                settling == null ? TIMEOUT : settling));
   }
 
   private CompletionStage<ThreadReply> ask(
-      ThreadKey key, @Nullable String principal, Request request, Duration patience) {
+      ThreadKey key, @Nullable String principal, Request request, Duration timeout) {
     Entry.Origin origin = principal == null ? Entry.Origin.HOST : Entry.Origin.caller(principal);
-    return gateway.call(key, origin, request, patience, trace).thenApply(AgentThreads::checked);
+    return gateway.call(key, origin, request, timeout, trace).thenApply(AgentThreads::checked);
   }
 
   private static ThreadReply checked(ThreadReply reply) {
@@ -278,7 +278,7 @@ public final class AgentThreads implements Threads {
     return reply;
   }
 
-  // --- what is kept ----------------------------------------------------------------------------
+  // --- stored data ----------------------------------------------------------------------------
 
   @Override
   public CompletionStage<Messages> messages(
@@ -329,7 +329,7 @@ public final class AgentThreads implements Threads {
   @SuppressWarnings("unchecked") // the entries of a thread
   private Entry<ThreadEvent> entry(String entityId, StoredEntry stored) {
     try {
-      return (Entry<ThreadEvent>) seals.read(entityId, stored);
+      return (Entry<ThreadEvent>) encryption.read(entityId, stored);
     } catch (EncryptionException e) {
       throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (NotSerializableException e) {
@@ -344,7 +344,7 @@ public final class AgentThreads implements Threads {
     return look(principal, threadId, null)
         .thenComposeAsync(
             reply -> {
-              ThreadStorage.StoredFile file = reply.state().shelf().files().get(path);
+              ThreadStorage.StoredFile file = reply.state().stored().files().get(path);
               ThreadKey key = Objects.requireNonNull(ThreadKey.of(threadId));
               if (file == null) {
                 return failed("unknown_file", "The thread has no file " + path);
@@ -356,7 +356,7 @@ public final class AgentThreads implements Threads {
   }
 
   CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
-    return NotKept.told(store.read(entityId, file.seq(), 1))
+    return NotKept.translated(store.read(entityId, file.seq(), 1))
         .thenApplyAsync(
             records -> {
               for (StoredEntry stored : records) {
@@ -366,7 +366,8 @@ public final class AgentThreads implements Threads {
                   return written.data();
                 }
               }
-              throw new ThreadException("unknown_file", "The bytes of the file are gone");
+              throw new ThreadException(
+                  "unknown_file", "The bytes of the file are no" + " longer stored");
             },
             executor);
   }
@@ -390,7 +391,7 @@ public final class AgentThreads implements Threads {
     } catch (IllegalArgumentException e) {
       return failed("invalid_query", String.valueOf(e.getMessage()));
     }
-    return NotKept.told(store.directory().list(wanted))
+    return NotKept.translated(store.directory().list(wanted))
         .thenApplyAsync(
             page ->
                 new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
@@ -419,7 +420,7 @@ public final class AgentThreads implements Threads {
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    NotKept.told(store.read(entityId, from, max))
+    NotKept.translated(store.read(entityId, from, max))
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {
@@ -437,7 +438,7 @@ public final class AgentThreads implements Threads {
             feedThreads);
   }
 
-  /** The key of a thread that belongs to somebody, without waking it. */
+  /** The key of a thread of a principal, without waking the thread. */
   private CompletionStage<ThreadKey> owned(String principal, String threadId) {
     return keyed(
         threadId,

@@ -32,10 +32,10 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A journal outside of any store: JSON Lines that people can read. The first says what it is, then
- * there is one for each record, and the last says that nothing is missing.
+ * An exported journal as readable JSON Lines: a header, one line per entry, and an end line with
+ * their number.
  *
- * @param records as a store is to write them
+ * @param records the entries, as a store imports them
  */
 public record Archive(Header header, List<NewEntry> records) {
   private static final String WHAT = "journal";
@@ -45,11 +45,11 @@ public record Archive(Header header, List<NewEntry> records) {
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   /**
-   * The first line.
+   * The header line.
    *
    * @param kind {@code run} or {@code thread}
    * @param name the flow, or the agent that the thread began with
-   * @param journal the journal's name in the store
+   * @param journal the persistence id of the journal
    * @param id the id of the run, or of the thread
    */
   public record Header(String kind, String name, String journal, String id) {
@@ -62,7 +62,7 @@ public record Archive(Header header, List<NewEntry> records) {
       return new Header(THREAD, key.agent(), key.entityId(), key.threadId());
     }
 
-    /** As those who use it call it: {@code run quote/…}, {@code thread …}. */
+    /** The title for users: {@code run quote/…}, {@code thread …}. */
     String title() {
       return isRun() ? kind + " " + name + "/" + id : kind + " " + id;
     }
@@ -71,11 +71,11 @@ public record Archive(Header header, List<NewEntry> records) {
       return kind.equals(RUN);
     }
 
-    String line(StoredEntry first, Encryption seals) {
+    String line(StoredEntry first, Encryption encryption) {
       ObjectNode line = Json.object().put("fermata", WHAT).put("format", FORMAT);
       line.put("version", version()).put("kind", kind).put("name", name);
       line.put("journal", journal).put("id", id);
-      Owner owner = Owner.of(first, journal, seals);
+      Owner owner = Owner.of(first, journal, encryption);
       if (owner != null) {
         line.put("principal", owner.principal());
         if (owner.session() != null) {
@@ -87,7 +87,7 @@ public record Archive(Header header, List<NewEntry> records) {
 
     private static Header read(JsonNode line) {
       if (!line.path("fermata").asText().equals(WHAT)) {
-        throw wrong(1, "it does not say that this is a journal of Fermata");
+        throw wrong(1, "it is not the header of a Fermata journal");
       } else if (line.path("format").asInt() != FORMAT) {
         throw wrong(
             1,
@@ -107,7 +107,7 @@ public record Archive(Header header, List<NewEntry> records) {
               ThreadKey key = ThreadKey.of(header.id);
               yield key == null ? header : ofThread(key);
             }
-            default -> throw wrong(1, "there is no kind of journal " + header.kind);
+            default -> throw wrong(1, "unknown kind of journal: " + header.kind);
           };
       if (!expected.equals(header)) {
         throw wrong(1, "the journal " + header.journal + " is not that of " + header.id);
@@ -117,18 +117,18 @@ public record Archive(Header header, List<NewEntry> records) {
 
     private static String text(JsonNode line, String field) {
       if (!line.path(field).isTextual()) {
-        throw wrong(1, "it does not tell its " + field);
+        throw wrong(1, "it has no " + field);
       }
       return line.path(field).textValue();
     }
   }
 
-  /** Whom a journal belongs to, as one of its records tells. */
+  /** The owner of a journal, from one of its entries. */
   private record Owner(String principal, @Nullable String session) {
-    /** Null if it is not known, or sealed with a key that the host does not have. */
-    static @Nullable Owner of(StoredEntry first, String journal, Encryption seals) {
+    /** Null if unknown, or encrypted with a missing key. */
+    static @Nullable Owner of(StoredEntry first, String journal, Encryption encryption) {
       try {
-        return of(record(first, journal, seals));
+        return of(record(first, journal, encryption));
       } catch (EncryptionException e) {
         return null;
       }
@@ -158,8 +158,8 @@ public record Archive(Header header, List<NewEntry> records) {
               + stored.seq()
               + " ("
               + stored.manifest()
-              + ") cannot be exported, as this release cannot read it; run the release that wrote"
-              + " it, or restore the journal from a backup",
+              + ") cannot be exported: this release cannot read it; use the release that"
+              + " wrote it, or restore the journal from a backup",
           e);
     }
     return Lossless.text(line);
@@ -174,9 +174,9 @@ public record Archive(Header header, List<NewEntry> records) {
     return version == null ? "development" : version;
   }
 
-  /** The same with nothing encrypted in it. */
-  static StoredEntry opened(StoredEntry stored, String journal, Encryption seals) {
-    return written(stored.seq(), record(stored, journal, seals));
+  /** A decrypted copy of an entry. */
+  static StoredEntry decrypted(StoredEntry stored, String journal, Encryption encryption) {
+    return written(stored.seq(), record(stored, journal, encryption));
   }
 
   private static StoredEntry written(long seq, Object entry) {
@@ -184,9 +184,9 @@ public record Archive(Header header, List<NewEntry> records) {
         seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
   }
 
-  private static Entry<?> record(StoredEntry stored, String journal, Encryption seals) {
+  private static Entry<?> record(StoredEntry stored, String journal, Encryption encryption) {
     try {
-      return seals.read(journal, stored);
+      return encryption.read(journal, stored);
     } catch (NotSerializableException e) {
       throw new ArchiveException(String.valueOf(e.getMessage()), e);
     }
@@ -195,12 +195,12 @@ public record Archive(Header header, List<NewEntry> records) {
   // --- reading --------------------------------------------------------------------------------
 
   /**
-   * Reads and checks it all. What is sealed has to be opened for that; it is sealed again, and so
-   * is what was not and would be if it were written here.
+   * Reads and validates an archive. Encrypted entries are decrypted for that and encrypted again,
+   * as this host would write them.
    *
-   * @param known whether the host has the flow of a run
+   * @param known whether the host has a flow
    */
-  static Archive read(InputStream from, Predicate<String> known, Encryption seals, long now)
+  static Archive read(InputStream from, Predicate<String> known, Encryption encryption, long now)
       throws IOException {
     BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
     Header header = Header.read(parsed(lines.readLine(), 1));
@@ -209,26 +209,26 @@ public record Archive(Header header, List<NewEntry> records) {
     }
     List<NewEntry> records = new ArrayList<>();
     List<Entry<?>> entries = new ArrayList<>();
-    EntryEncryption encryption = seals.of(header.journal());
+    EntryEncryption own = encryption.of(header.journal());
     int number = 2;
     JsonNode line = parsed(lines.readLine(), number);
     while (!line.has("end")) {
       StoredEntry stored = stored(line, number);
-      Entry<?> entry = entry(stored, header.journal(), seals, number);
+      Entry<?> entry = entry(stored, header.journal(), encryption, number);
       requireNext(records, stored, number);
       entries.add(entry);
       StoredEntry written =
-          encryption.stored(entry) instanceof EncryptedEntry sealed
-              ? written(stored.seq(), sealed)
+          own.stored(entry) instanceof EncryptedEntry encrypted
+              ? written(stored.seq(), encrypted)
               : stored;
       records.add(new NewEntry(written, now, entry.tags()));
       number++;
       line = parsed(lines.readLine(), number);
     }
     if (line.path("end").asLong(-1) != records.size() || records.isEmpty()) {
-      throw wrong(number, "there should be " + line.path("end") + " records before it");
+      throw wrong(number, "the end states " + line.path("end") + " entries before it");
     } else if (lines.readLine() != null) {
-      throw wrong(number + 1, "there is something after the end");
+      throw wrong(number + 1, "unexpected content after the end");
     }
     requireConsistent(header, entries);
     return new Archive(header, List.copyOf(records));
@@ -236,7 +236,7 @@ public record Archive(Header header, List<NewEntry> records) {
 
   private static JsonNode parsed(@Nullable String line, int number) {
     if (line == null) {
-      throw wrong(number, "it is missing, and so is the end");
+      throw wrong(number, "the line is missing; the file is truncated");
     }
     try {
       return Lossless.parse(line);
@@ -249,7 +249,7 @@ public record Archive(Header header, List<NewEntry> records) {
     if (!line.path("seq").canConvertToLong()
         || !line.path("type").isTextual()
         || !line.path("record").isObject()) {
-      throw wrong(number, "it is no record, which has seq, type and record");
+      throw wrong(number, "it is not an entry with seq, type and record");
     }
     try {
       byte[] payload = Lossless.payload(line.path("record"));
@@ -263,9 +263,10 @@ public record Archive(Header header, List<NewEntry> records) {
     }
   }
 
-  private static Entry<?> entry(StoredEntry stored, String journal, Encryption seals, int number) {
+  private static Entry<?> entry(
+      StoredEntry stored, String journal, Encryption encryption, int number) {
     try {
-      return record(stored, journal, seals);
+      return record(stored, journal, encryption);
     } catch (RuntimeException e) {
       throw new ArchiveException(
           "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);
@@ -279,7 +280,7 @@ public record Archive(Header header, List<NewEntry> records) {
     }
   }
 
-  /** Whether it is the journal that it says it is, and one that can be gone on with. */
+  /** Checks that the entries belong to the journal of the header and can be folded. */
   private static void requireConsistent(Header header, List<Entry<?>> entries) {
     try {
       if (header.isRun()) {
@@ -291,7 +292,7 @@ public record Archive(Header header, List<NewEntry> records) {
       throw e;
     } catch (RuntimeException e) {
       throw new ArchiveException(
-          "Its records do not follow from each other, nothing was imported: " + e.getMessage(), e);
+          "The entries are inconsistent, nothing was imported: " + e.getMessage(), e);
     }
   }
 
@@ -300,7 +301,8 @@ public record Archive(Header header, List<NewEntry> records) {
     for (Entry<?> entry : entries) {
       for (Object happened : entry.events()) {
         if (!(happened instanceof Event)) {
-          throw new ArchiveException("A run has no events of a thread; nothing was imported");
+          throw new ArchiveException(
+              "The journal of a run has an event of a thread;" + " nothing was imported");
         } else if (happened instanceof Event.Started started) {
           requireOwn(header, SessionKey.entityOf(header.name(), started.runId()));
         }
@@ -321,7 +323,7 @@ public record Archive(Header header, List<NewEntry> records) {
     }
     if (!state.exists() || !state.threadId().equals(header.id())) {
       throw new ArchiveException(
-          "Its entries are not those of the thread " + header.id() + "; nothing was imported");
+          "The entries do not belong to the thread " + header.id() + "; nothing was imported");
     }
   }
 
@@ -329,7 +331,8 @@ public record Archive(Header header, List<NewEntry> records) {
     List<ThreadEvent> events = new ArrayList<>();
     for (Object happened : entry.events()) {
       if (!(happened instanceof ThreadEvent event)) {
-        throw new ArchiveException("A thread has no events of a run; nothing was imported");
+        throw new ArchiveException(
+            "The journal of a thread has an event of a run;" + " nothing was imported");
       }
       events.add(event);
     }
@@ -339,7 +342,7 @@ public record Archive(Header header, List<NewEntry> records) {
   private static void requireOwn(Header header, String entityId) {
     if (!entityId.equals(header.journal())) {
       throw new ArchiveException(
-          "A record belongs to another journal than %s; nothing was imported"
+          "An entry belongs to another journal than %s; nothing was imported"
               .formatted(header.journal()));
     }
   }

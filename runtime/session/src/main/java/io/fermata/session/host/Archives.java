@@ -27,25 +27,25 @@ import java.util.function.Consumer;
 import java.util.function.Predicate;
 
 /**
- * Takes journals out of a store and into it.
+ * Exports and imports journals.
  *
- * @param threads may be held up by what a journal is written to
+ * @param threads may block on the output
  */
 public record Archives(
     OpenStore store,
     Eraser eraser,
-    Encryption seals,
+    Encryption encryption,
     Consumer<SessionRegion.Message> region,
     Runnable adopted,
     Executor threads) {
   private static final int PAGE = 100;
 
   /**
-   * Completes with the number of records.
+   * Exports a journal. Completes with the number of entries.
    *
-   * @param open what is encrypted is written as it was
+   * @param decrypt whether to decrypt the entries
    */
-  public CompletionStage<Long> write(Archive.Header header, boolean open, OutputStream to) {
+  public CompletionStage<Long> write(Archive.Header header, boolean decrypt, OutputStream to) {
     Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
     return store
         .read(header.journal(), 0, PAGE)
@@ -53,19 +53,21 @@ public record Archives(
             first -> {
               if (first.isEmpty()) {
                 throw new IllegalArgumentException(
-                    "The store has no journal of %s; what has ended is kept as long as the host's retention says"
+                    "The store has no journal of %s; ended runs are kept for the host's retention"
                         .formatted(header.id()));
               }
-              put(lines, header.line(first.get(0), seals));
-              return rest(header, open, first, 0, lines);
+              put(lines, header.line(first.get(0), encryption));
+              return rest(header, decrypt, first, 0, lines);
             },
             threads);
   }
 
   private CompletionStage<Long> rest(
-      Archive.Header header, boolean open, List<StoredEntry> page, long before, Writer lines) {
+      Archive.Header header, boolean decrypt, List<StoredEntry> page, long before, Writer lines) {
     for (StoredEntry stored : page) {
-      put(lines, Archive.line(open ? Archive.opened(stored, header.journal(), seals) : stored));
+      put(
+          lines,
+          Archive.line(decrypt ? Archive.decrypted(stored, header.journal(), encryption) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
@@ -75,7 +77,7 @@ public record Archives(
     }
     return store
         .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
-        .thenComposeAsync(next -> rest(header, open, next, records, lines), threads);
+        .thenComposeAsync(next -> rest(header, decrypt, next, records, lines), threads);
   }
 
   private static void put(Writer lines, String line) {
@@ -95,12 +97,12 @@ public record Archives(
     }
   }
 
-  /** Reads and checks it all, and then adopts it. */
+  /** Reads and validates an archive, then imports it. */
   public CompletionStage<Imported> read(InputStream from, Predicate<String> known, long now) {
     return CompletableFuture.supplyAsync(
             () -> {
               try {
-                return Archive.read(from, known, seals, now);
+                return Archive.read(from, known, encryption, now);
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }
@@ -109,17 +111,17 @@ public record Archives(
         .thenComposeAsync(this::adopt, threads);
   }
 
-  /** Who imports knows a run or a thread, and no names of journals. */
+  /** Translates the error for users, who know runs and threads, not journals. */
   private static Throwable named(Archive.Header header, Throwable thrown) {
     return RootCauses.find(thrown, JournalPresentException.class) == null
         ? thrown
         : new ArchiveException(
-            "The store has the %s already; erase it first, or choose another store"
+            "The store already has the %s; erase it first, or choose another store"
                 .formatted(header.title()),
             thrown);
   }
 
-  /** Nobody may be awake meanwhile who believes that there is no journal. */
+  /** The session must not be awake during the import. */
   private CompletionStage<Imported> adopt(Archive archive) {
     Archive.Header header = archive.header();
     List<NewEntry> records = archive.records();

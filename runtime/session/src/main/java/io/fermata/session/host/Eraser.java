@@ -3,7 +3,7 @@ package io.fermata.session.host;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.session.actor.Audience;
+import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.SessionScope;
@@ -25,40 +25,40 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * Erases sessions: it stops those that are awake, keeps everybody out, deletes what there is, and
- * makes sure that nothing is left.
+ * Erases sessions: stops them, blocks calls to them, deletes their data, and verifies that nothing
+ * is left.
  */
 public final class Eraser {
-  /** How long sessions may take to stop. */
+  /** The timeout for sessions to stop. */
   private static final Duration STOPPING = Duration.ofSeconds(30);
 
-  /** How often what is left is deleted again. */
+  /** The number of attempts. */
   private static final int ATTEMPTS = 3;
 
   private final OpenStore store;
   private final Consumer<SessionRegion.Message> region;
-  private final Audience audience;
-  private final Consumer<String> gone;
-  private final SessionDirectory ledger;
+  private final Recorders recorders;
+  private final Consumer<String> onErased;
+  private final SessionDirectory directory;
   private final Executor executor;
 
   /**
-   * Erases what is in a store.
+   * Erases sessions of a store.
    *
-   * @param gone tells those who watch a session
+   * @param onErased notifies subscribers of a session
    */
   public Eraser(
       OpenStore store,
       Consumer<SessionRegion.Message> region,
-      Audience audience,
-      Consumer<String> gone,
-      SessionDirectory ledger,
+      Recorders recorders,
+      Consumer<String> onErased,
+      SessionDirectory directory,
       Executor executor) {
     this.store = store;
     this.region = region;
-    this.audience = audience;
-    this.gone = gone;
-    this.ledger = ledger;
+    this.recorders = recorders;
+    this.onErased = onErased;
+    this.directory = directory;
     this.executor = executor;
   }
 
@@ -67,9 +67,7 @@ public final class Eraser {
         scope, () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
   }
 
-  /**
-   * Does some work while none of the sessions is awake or can be reached. If it fails they go on.
-   */
+  /** Runs work while the sessions are stopped and blocked. If it fails, they resume. */
   <T> CompletionStage<T> alone(SessionScope scope, Supplier<CompletionStage<T>> work) {
     return barred(scope)
         .thenComposeAsync(nothing -> work.get(), executor)
@@ -77,19 +75,20 @@ public final class Eraser {
             (done, thrown) -> region.accept(new SessionRegion.Unbar(scope, thrown != null)));
   }
 
-  /** The threads that are found may have begun more, whose names begin with theirs. */
+  /** Extends the scope to everything that the found threads created. */
   private CompletionStage<Erased> erase(SessionScope scope, Set<String> found) {
     SessionScope wider = scope.withFamilies(found);
     if (!wider.equals(scope)) {
       return erase(wider);
     }
-    int untold = audience.forget(scope::has);
-    return ledger
+    int undelivered = recorders.forget(scope::has);
+    return directory
         .forget(scope::has)
         .thenComposeAsync(nothing -> delete(scope, found, Deleted.NOTHING, ATTEMPTS), executor)
         .thenComposeAsync(
-            gone -> store.scrub().thenApply(nothing -> Erased.of(gone, untold)), executor)
-        .whenComplete((erased, thrown) -> found.forEach(gone));
+            deleted -> store.scrub().thenApply(nothing -> Erased.of(deleted, undelivered)),
+            executor)
+        .whenComplete((erased, thrown) -> found.forEach(onErased));
   }
 
   private CompletionStage<Deleted> delete(
@@ -99,20 +98,20 @@ public final class Eraser {
     } else if (attempts == 0) {
       return CompletableFuture.failedFuture(
           new IllegalStateException(
-              "Something goes on writing %s while it is erased; is another host on this store? Erase it again"
+              "%s is still being written during the erasure, possibly by another host on this store; stop that host and erase again"
                   .formatted(String.join(", ", found))));
     }
     return store
         .delete(found)
         .thenComposeAsync(
-            gone ->
+            deleted ->
                 found(scope)
                     .thenComposeAsync(
-                        left -> delete(scope, left, before.and(gone), attempts - 1), executor),
+                        left -> delete(scope, left, before.and(deleted), attempts - 1), executor),
             executor);
   }
 
-  /** Lets nobody in any more; completes when nobody is in. */
+  /** Blocks the sessions; completes when all have stopped. */
   private CompletionStage<Void> barred(SessionScope scope) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
     region.accept(new SessionRegion.Bar(scope, stopped));
@@ -123,14 +122,14 @@ public final class Eraser {
               throw new CompletionException(
                   thrown instanceof TimeoutException
                       ? new IllegalStateException(
-                          "A session that is to be erased did not stop in time, so nothing was"
-                              + " erased; erase it again when the store answers",
+                          "A session did not stop in time, so nothing was erased; erase"
+                              + " it again when the store is available",
                           thrown)
                       : thrown);
             });
   }
 
-  /** What the store has, of whatever kind. */
+  /** All journals of a scope in the store. */
   private CompletionStage<Set<String>> found(SessionScope scope) {
     List<CompletionStage<List<String>>> asked = new ArrayList<>();
     scope.places().forEach(place -> asked.add(store.journals(place)));
@@ -149,7 +148,7 @@ public final class Eraser {
     return all;
   }
 
-  /** A session whose whole name is known is found in a store that cannot be searched, too. */
+  /** Finds a session by its full name, also in a store that cannot be searched. */
   private CompletionStage<List<String>> named(String entityId) {
     return store
         .journals(SessionKey.placeOf(entityId))

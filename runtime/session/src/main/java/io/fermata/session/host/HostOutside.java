@@ -32,12 +32,12 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** What the effects of one thread reach on their host. */
+/** The world of one thread's effects. */
 public final class HostOutside implements Outside {
   /**
    * What the threads of a host share.
    *
-   * @param flows what calls flows as tools
+   * @param flows calls flows as tools
    */
   public record Shared(
       AgentThreads threads,
@@ -45,7 +45,7 @@ public final class HostOutside implements Outside {
       ToolUses flows,
       OpenStore store,
       Eraser eraser,
-      SessionDirectory ledger,
+      SessionDirectory directory,
       InstantSource clock,
       Function<String, @Nullable String> env,
       HostThreads pools) {}
@@ -66,8 +66,8 @@ public final class HostOutside implements Outside {
   }
 
   @Override
-  public void publish(Delta tiding) {
-    shared.subscriptions().streamed(key.entityId(), tiding);
+  public void publish(Delta delta) {
+    shared.subscriptions().streamed(key.entityId(), delta);
   }
 
   @Override
@@ -157,8 +157,8 @@ public final class HostOutside implements Outside {
   public CompletionStage<Void> discardChild(String agent, String callKey) {
     return shared
         .threads()
-        .tell(born(agent, callKey), null, new ThreadInput.Delete(now()))
-        .handle((reply, thrown) -> gone(thrown));
+        .send(born(agent, callKey), null, new ThreadInput.Delete(now()))
+        .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
   @Override
@@ -166,8 +166,8 @@ public final class HostOutside implements Outside {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
     return shared
         .threads()
-        .tell(to, null, new ThreadInput.ChildGone(threadId, now()))
-        .handle((reply, thrown) -> gone(thrown));
+        .send(to, null, new ThreadInput.ChildDeleted(threadId, now()))
+        .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
   @Override
@@ -176,8 +176,8 @@ public final class HostOutside implements Outside {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
     return shared
         .threads()
-        .tell(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
-        .handle((reply, thrown) -> gone(thrown));
+        .send(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
+        .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
   @Override
@@ -186,7 +186,7 @@ public final class HostOutside implements Outside {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
     return shared
         .threads()
-        .tell(to, null, new ThreadInput.ChildStands(threadId, report, status, now()))
+        .send(to, null, new ThreadInput.ChildStatusChanged(threadId, report, status, now()))
         .thenAccept(reply -> {});
   }
 
@@ -195,11 +195,11 @@ public final class HostOutside implements Outside {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
     return shared
         .threads()
-        .tell(to, null, new ThreadInput.Stop(now()))
-        .handle((reply, thrown) -> gone(thrown));
+        .send(to, null, new ThreadInput.Stop(now()))
+        .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
-  // --- what is kept ----------------------------------------------------------------------------
+  // --- stored data ----------------------------------------------------------------------------
 
   @Override
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
@@ -223,18 +223,18 @@ public final class HostOutside implements Outside {
               nothing ->
                   shared
                       .threads()
-                      .tell(to, null, new ThreadInput.Delete(now()))
-                      .handle((reply, thrown) -> gone(thrown)));
+                      .send(to, null, new ThreadInput.Delete(now()))
+                      .handle((reply, thrown) -> ignoreMissing(thrown)));
     }
-    // Its own journal is the last to go: whoever finds that erases the rest again.
+    // Its own journal is erased last, so that a repeated attempt finds the rest.
     return done.thenCompose(nothing -> familyErased())
-        .thenCompose(erased -> shared.ledger().forget(key.entityId()::equals))
+        .thenCompose(erased -> shared.directory().forget(key.entityId()::equals))
         .thenCompose(unlisted -> shared.store().delete(List.of(key.entityId())))
         .thenCompose(forgotten -> shared.store().scrub())
         .thenAccept(scrubbed -> {});
   }
 
-  /** The runs that a thread called stay in a store that cannot be searched for them. */
+  /** In a store that cannot be searched, the runs that the thread called remain. */
   private CompletionStage<Boolean> familyErased() {
     return shared
         .eraser()
@@ -247,8 +247,8 @@ public final class HostOutside implements Outside {
                     : CompletableFuture.failedFuture(thrown));
   }
 
-  /** Who is not there any more need not be told. */
-  private static Void gone(@Nullable Throwable thrown) {
+  /** Ignores that the thread no longer exists. */
+  private static Void ignoreMissing(@Nullable Throwable thrown) {
     ThreadException known = RootCauses.find(thrown, ThreadException.class);
     if (thrown != null && (known == null || !known.code().equals("unknown_thread"))) {
       throw new CompletionException(RootCauses.of(thrown));

@@ -26,7 +26,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** The tasks of a host: commands to the sessions that their runs live in. */
+/** The tasks of a host, as commands to the sessions of their runs. */
 public final class HostTasks implements Tasks {
   /** Calls the tools of the host. */
   public interface Caller {
@@ -53,7 +53,7 @@ public final class HostTasks implements Tasks {
 
   @Override
   public CompletionStage<TaskView> view(TaskRun run) {
-    return tell(run, CallAction.STATUS, Json.object(), null).thenApply(HostTasks::viewed);
+    return command(run, CallAction.STATUS, Json.object(), null).thenApply(HostTasks::viewed);
   }
 
   @Override
@@ -63,18 +63,18 @@ public final class HostTasks implements Tasks {
     answers
         .fieldNames()
         .forEachRemaining(field -> answered.put(field, asked.getOrDefault(field, "")));
-    return tell(run, CallAction.CONTINUE, answers, new QuestionIds(run.runId(), answered));
+    return command(run, CallAction.CONTINUE, answers, new QuestionIds(run.runId(), answered));
   }
 
   @Override
   public CompletionStage<ToolReply> cancel(TaskRun run) {
-    return tell(run, CallAction.CANCEL, Json.object(), null);
+    return command(run, CallAction.CANCEL, Json.object(), null);
   }
 
-  private CompletionStage<ToolReply> tell(
+  private CompletionStage<ToolReply> command(
       TaskRun run, CallAction action, ObjectNode updates, @Nullable QuestionIds asked) {
     return run.possible() && catalog.offers(run.tool())
-        ? gateway.tell(
+        ? gateway.command(
             run, Request.OfRun.of(action, updates, new Request.Only(run.runId(), null, asked)))
         : CompletableFuture.completedFuture(RunReplies.unknown());
   }
@@ -103,7 +103,7 @@ public final class HostTasks implements Tasks {
   private static TaskView viewed(ToolReply reply) {
     ObjectNode run =
         reply.meta().path("fermata/run") instanceof ObjectNode found ? found : Json.object();
-    JsonNode standing = run.remove(RunReplies.STANDING);
+    JsonNode status = run.remove(RunReplies.STATUS);
     Map<String, String> asked = new LinkedHashMap<>();
     JsonNode names = run.remove(RunReplies.ASKED);
     if (names != null) {
@@ -112,9 +112,7 @@ public final class HostTasks implements Tasks {
     JsonNode changedAt = run.remove(RunReplies.CHANGED_AT);
     JsonNode keptUntil = run.remove(RunReplies.KEPT_UNTIL);
     return new TaskView(
-        standing == null
-            ? TaskView.Standing.UNREACHABLE
-            : TaskView.Standing.valueOf(standing.asText()),
+        status == null ? TaskView.Status.UNREACHABLE : TaskView.Status.valueOf(status.asText()),
         reply,
         asked,
         Instant.ofEpochMilli(changedAt == null ? 0 : changedAt.asLong()),

@@ -8,42 +8,42 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks a store whether it answers: once at a time, however many want to know. Whoever comes
- * meanwhile shares the answer, and nobody waits for one that does not come.
+ * Checks whether a store responds, with one ping at a time. Concurrent requests share its result,
+ * and none waits longer than the timeout.
  */
 final class Pings {
-  /** Of how many times the patience a ping may be lost, before another one is tried. */
+  /** After how many timeouts a ping is considered lost and another one is sent. */
   private static final int LOST = 15;
 
   private final Supplier<CompletionStage<?>> ping;
-  private final long patience;
-  private @Nullable CompletableFuture<Boolean> underWay;
+  private final long timeout;
+  private @Nullable CompletableFuture<Boolean> running;
 
   /**
-   * @param patience how long a store may be silent that answers
+   * @param timeout how long a ping may take
    */
-  Pings(Supplier<CompletionStage<?>> ping, Duration patience) {
+  Pings(Supplier<CompletionStage<?>> ping, Duration timeout) {
     this.ping = ping;
-    this.patience = patience.toMillis();
+    this.timeout = timeout.toMillis();
   }
 
-  /** Whether the store answers. The stage never fails. */
+  /** Whether the store responds. The stage never fails. */
   CompletionStage<Boolean> answers() {
     CompletableFuture<Boolean> asked;
-    CompletableFuture<Boolean> told;
+    CompletableFuture<Boolean> answer;
     synchronized (this) {
-      if (underWay != null) {
-        return underWay.copy();
+      if (running != null) {
+        return running.copy();
       }
       asked = new CompletableFuture<>();
-      told = asked.copy().completeOnTimeout(false, patience, TimeUnit.MILLISECONDS);
-      underWay = told;
+      answer = asked.copy().completeOnTimeout(false, timeout, TimeUnit.MILLISECONDS);
+      running = answer;
     }
     CompletionStage<Boolean> ended =
-        asked.completeOnTimeout(false, LOST * patience, TimeUnit.MILLISECONDS);
+        asked.completeOnTimeout(false, LOST * timeout, TimeUnit.MILLISECONDS);
     ended.whenComplete((answered, never) -> over());
     begun().whenComplete((answered, thrown) -> asked.complete(thrown == null));
-    return told.copy();
+    return answer.copy();
   }
 
   private CompletionStage<?> begun() {
@@ -55,6 +55,6 @@ final class Pings {
   }
 
   private synchronized void over() {
-    underWay = null;
+    running = null;
   }
 }

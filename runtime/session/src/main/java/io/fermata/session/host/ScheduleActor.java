@@ -37,37 +37,37 @@ import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
 
 /**
- * Keeps one schedule: it journals which occurrence it is about to start, starts the run by a call
- * that is named after the occurrence, and journals that it is done. What a crash cuts off between
- * the two is called again by the same name, which starts nothing twice.
+ * Runs one schedule. It journals the occurrence that it is about to start, starts the run by a call
+ * with the occurrence as call id, and journals that this is done. After a crash in between it
+ * repeats the call with the same id, which starts nothing twice.
  */
 public final class ScheduleActor
     extends EventSourcedBehavior<ScheduleActor.Command, ScheduleEntry, ScheduleEntry> {
 
-  /** No flow's id begins so, so that no session's journal is named like a schedule's. */
+  /** No flow's id starts with this prefix, so journals of sessions and schedules differ. */
   private static final String JOURNALS = "~schedule|";
 
-  /** A clock that was set, or a machine that slept, is noticed within that time. */
+  /** A changed clock or a suspended machine is noticed within this time. */
   private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
 
   private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
   private static final Duration LONGEST_PAUSE = Duration.ofMinutes(1);
   private static final int MOST_MISSED = 1_000;
 
-  /** The call did not reach the run, or nobody knows whether it did. */
+  /** The call did not reach the run, or that is unknown. */
   private static final Set<String> CALL_AGAIN =
       Set.of(
           HostError.STORE_UNAVAILABLE.wireName(),
           HostError.OVERLOADED.wireName(),
           HostError.BUSY.wireName());
 
-  /** What a schedule is told. */
+  /** The messages of a schedule. */
   sealed interface Command {}
 
-  /** Look at the clock. */
+  /** Check the clock. */
   private record Look() implements Command {}
 
-  /** The call that starts an occurrence's run was answered. */
+  /** The call that starts an occurrence's run got its reply. */
   private record Answered(long occurrence, ToolReply reply) implements Command {}
 
   /** The call that starts an occurrence's run failed. */
@@ -123,7 +123,7 @@ public final class ScheduleActor
     return (before, entry) -> entry;
   }
 
-  /** Each record says it all, so the store may sweep what lies before it. */
+  /** Each entry is complete, so earlier ones can be swept. */
   @Override
   public Set<String> tagsFor(ScheduleEntry entry) {
     return Set.of(JournalTags.sweep(0));
@@ -146,7 +146,7 @@ public final class ScheduleActor
         .build();
   }
 
-  /** Also after a failed write, when what is in memory may be ahead of the journal. */
+  /** Also after a failed write, when the memory may be ahead of the journal. */
   private void recovered() {
     waiting.clear();
     calling = false;
@@ -170,7 +170,7 @@ public final class ScheduleActor
       return begin(state, now);
     }
     if (waiting.isEmpty()) {
-      waiting.addAll(gone(Instant.ofEpochMilli(state.upTo()), now));
+      waiting.addAll(missed(Instant.ofEpochMilli(state.upTo()), now));
     }
     boolean skips = justStarted && schedule.missed() == MissedRuns.NONE;
     justStarted = false;
@@ -182,12 +182,12 @@ public final class ScheduleActor
     return write(next, !skips);
   }
 
-  /** The schedule is new, or its times are: it has no past. */
+  /** A new or changed schedule has no missed occurrences. */
   private Effect<ScheduleEntry, ScheduleEntry> begin(ScheduleEntry state, Instant now) {
     context
         .getLog()
         .info(
-            "Schedule {} {} and will start {} for the first time at {}",
+            "Schedule {} {}; it will start {} for the first time at {}",
             schedule.name(),
             state.rhythm().isEmpty() ? "begins" : "has changed",
             schedule.flow(),
@@ -201,21 +201,21 @@ public final class ScheduleActor
     return Effect().persist(entry).thenRun(this::lookAgain);
   }
 
-  /** The occurrences that came since the last, as far as they are not left out. */
-  private List<Instant> gone(Instant last, Instant now) {
-    List<Instant> gone =
+  /** The occurrences since the last one that are not skipped. */
+  private List<Instant> missed(Instant last, Instant now) {
+    List<Instant> missed =
         rhythm.latest(last, now, schedule.missed() == MissedRuns.ALL ? MOST_MISSED : 1);
     Optional<Instant> first = rhythm.after(last);
-    if (!gone.isEmpty() && first.isPresent() && first.get().isBefore(gone.get(0))) {
+    if (!missed.isEmpty() && first.isPresent() && first.get().isBefore(missed.get(0))) {
       context
           .getLog()
           .warn(
-              "Schedule {} has missed its occurrences from {} on and leaves out those before {}",
+              "Schedule {} has missed occurrences since {} and skips those before {}",
               schedule.name(),
               first.get(),
-              gone.get(0));
+              missed.get(0));
     }
-    return gone;
+    return missed;
   }
 
   private void waitForTheNext(ScheduleEntry state, Instant now) {
@@ -260,7 +260,7 @@ public final class ScheduleActor
     ObjectNode reply = answered.reply().structured();
     String code = answered.reply().error() ? reply.path("code").asText() : "";
     if (code.equals(HostError.SHUTTING_DOWN.wireName())) {
-      // The next host calls again.
+      // The next host repeats the call.
       return Effect().none();
     }
     if (CALL_AGAIN.contains(code)) {
@@ -270,7 +270,7 @@ public final class ScheduleActor
       context
           .getLog()
           .warn(
-              "The run of {} that schedule {} started for {} came to {}: {}",
+              "The run of {} that schedule {} started for {} returned {}: {}",
               schedule.flow(),
               schedule.name(),
               time,
@@ -295,7 +295,7 @@ public final class ScheduleActor
     context
         .getLog()
         .warn(
-            "Schedule {} could not start its run for {} and will try again in {}: {}",
+            "Schedule {} could not start its run for {}; retrying in {}: {}",
             schedule.name(),
             time,
             pause,

@@ -23,9 +23,9 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.stream.StreamSupport;
 
-/** Carries the calls of flow tools as calls of their flows, and what comes of them back. */
+/** Translates calls of flow tools to calls of their flows, and their replies to outcomes. */
 public final class ToolUses {
-  /** The run goes on without help, or the call did not reach it. */
+  /** The run continues by itself, or the call did not reach it. */
   private static final Set<String> UNFINISHED =
       Set.of(
           ErrorCode.WAITING.wireName(),
@@ -36,12 +36,12 @@ public final class ToolUses {
           HostError.STORE_UNAVAILABLE.wireName(),
           HostError.SHUTTING_DOWN.wireName());
 
-  /** The run stands at a step that only somebody who knows the world can decide about. */
+  /** The run stopped at a step that needs a decision from outside. */
   private static final Set<String> UNDECIDED =
       Set.of(ErrorCode.OUTCOME_UNKNOWN.wireName(), ErrorCode.COMPENSATION_FAILED.wireName());
 
-  /** There is no run, or no more, that could be ended. */
-  private static final Set<String> GONE =
+  /** There is no run to end. */
+  private static final Set<String> ENDED =
       Set.of(
           ErrorCode.UNKNOWN_RUN.wireName(),
           ErrorCode.RUN_COMPLETED.wireName(),
@@ -81,12 +81,12 @@ public final class ToolUses {
     call.set("stateUpdates", answers);
     return ended(
         use,
-        send(use, call, named("answer " + SessionKey.digest(answerId)), told -> {}),
-        told -> {});
+        send(use, call, named("answer " + SessionKey.digest(answerId)), progress -> {}),
+        progress -> {});
   }
 
   public CompletionStage<ToolOutcome> again(ToolUse use) {
-    return goOn(use, told -> {});
+    return goOn(use, progress -> {});
   }
 
   private CompletionStage<ToolOutcome> goOn(ToolUse use, Consumer<ToolProgress> progress) {
@@ -98,11 +98,11 @@ public final class ToolUses {
     ObjectNode call = Json.object().put("action", "continue");
     ObjectNode meta =
         Json.object().put(Arguments.RESOLVE, resolution.name().toLowerCase(Locale.ROOT));
-    return ended(use, send(use, call, meta, told -> {}), told -> {});
+    return ended(use, send(use, call, meta, progress -> {}), progress -> {});
   }
 
   public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
-    return send(use, Json.object().put("action", "cancel"), Json.object(), told -> {})
+    return send(use, Json.object().put("action", "cancel"), Json.object(), progress -> {})
         .thenApply(ToolUses::outcome);
   }
 
@@ -117,19 +117,19 @@ public final class ToolUses {
   }
 
   /**
-   * A run that was only stopped for having done much in one call goes on; one that nobody can help
-   * is ended with its call, so that nothing lingers.
+   * Continues a run that stopped at its visit limit, and ends one that failed, so that it does not
+   * linger.
    */
   private CompletionStage<ToolOutcome> ended(
       ToolUse use, CompletionStage<ToolReply> reply, Consumer<ToolProgress> progress) {
     return reply.thenCompose(
-        told -> {
-          String code = told.structured().path("code").asText();
+        answered -> {
+          String code = answered.structured().path("code").asText();
           if (code.equals(ErrorCode.VISIT_LIMIT.wireName())) {
             return goOn(use, progress);
           }
-          ToolOutcome outcome = outcome(told);
-          boolean over = !told.error() || GONE.contains(code);
+          ToolOutcome outcome = outcome(answered);
+          boolean over = !answered.error() || ENDED.contains(code);
           return over || !(outcome instanceof ToolOutcome.Result)
               ? CompletableFuture.completedStage(outcome)
               : withdraw(use)

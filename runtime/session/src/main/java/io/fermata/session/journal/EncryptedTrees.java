@@ -12,46 +12,48 @@ import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
 /**
- * Trees in which some parts are encrypted. It takes no more than the names and values in a tree to
- * tell what is secret, so every part of every record is found, and what is encrypted needlessly
- * comes back as it was.
+ * Encrypts the secret parts of trees. It recognises secrets by names and values alone, so it finds
+ * them in every part of every entry. What is encrypted needlessly is decrypted unchanged.
  */
 final class EncryptedTrees {
-  /** What holds the name of a field in events, and what holds its values beside it. */
+  /**
+   * The properties of events that contain the name of a field, and those beside them that contain
+   * its value.
+   */
   private static final Set<String> NAMES = Set.of("field", "path", "what");
 
   private static final Set<String> VALUES = Set.of("value", "payload", "is", "than");
 
   private final Set<String> fields;
   private final Predicate<JsonNode> secret;
-  private final UnaryOperator<JsonNode> seal;
+  private final UnaryOperator<JsonNode> encrypt;
 
   /**
-   * @param fields the names of secret fields: what is called so is encrypted whatever it is
-   * @param secret which texts and numbers are encrypted wherever they are
-   * @param seal what becomes of them
+   * @param fields the names of secret fields, whose values are always encrypted
+   * @param secret which texts and numbers are encrypted in any position
+   * @param encrypt encrypts a part
    */
-  EncryptedTrees(Set<String> fields, Predicate<JsonNode> secret, UnaryOperator<JsonNode> seal) {
+  EncryptedTrees(Set<String> fields, Predicate<JsonNode> secret, UnaryOperator<JsonNode> encrypt) {
     this.fields = fields;
     this.secret = secret;
-    this.seal = seal;
+    this.encrypt = encrypt;
   }
 
-  /** The tree with its secrets encrypted; the same one if there are none. */
-  JsonNode sealed(JsonNode tree) {
+  /** The tree with its secrets encrypted; the same instance if there are none. */
+  JsonNode encrypted(JsonNode tree) {
     if (tree instanceof ObjectNode object) {
-      return sealed(object);
+      return encrypted(object);
     } else if (tree instanceof ArrayNode array) {
-      return elements(array, this::sealed);
+      return elements(array, this::encrypted);
     }
-    return tree.isBinary() || secret.test(tree) ? seal.apply(tree) : tree;
+    return tree.isBinary() || secret.test(tree) ? encrypt.apply(tree) : tree;
   }
 
-  private JsonNode sealed(ObjectNode object) {
+  private JsonNode encrypted(ObjectNode object) {
     Iterator<String> names = object.fieldNames();
     while (names.hasNext()) {
       if (secret.test(TextNode.valueOf(names.next()))) {
-        return seal.apply(object);
+        return encrypt.apply(object);
       }
     }
     boolean ofSecret = NAMES.stream().anyMatch(n -> named(object.path(n).asText()));
@@ -60,11 +62,13 @@ final class EncryptedTrees {
         object,
         (name, value) -> {
           boolean beside = (ofSecret && VALUES.contains(name)) || (toSecret && name.equals("than"));
-          return (beside || named(name)) && !value.isNull() ? seal.apply(value) : sealed(value);
+          return (beside || named(name)) && !value.isNull()
+              ? encrypt.apply(value)
+              : encrypted(value);
         });
   }
 
-  /** Whether a path leads to a secret field, or through one. */
+  /** Whether a path contains a secret field. */
   private boolean named(String path) {
     if (fields.contains(path)) {
       return true;
@@ -80,17 +84,17 @@ final class EncryptedTrees {
     return false;
   }
 
-  /** The tree with something else in place of its encrypted parts. */
-  static JsonNode opened(JsonNode tree, UnaryOperator<JsonNode> open) {
+  /** The tree with its encrypted parts replaced. */
+  static JsonNode decrypted(JsonNode tree, UnaryOperator<JsonNode> decrypt) {
     if (tree instanceof ObjectNode object) {
-      return members(object, (name, value) -> opened(value, open));
+      return members(object, (name, value) -> decrypted(value, decrypt));
     } else if (tree instanceof ArrayNode array) {
-      return elements(array, value -> opened(value, open));
+      return elements(array, value -> decrypted(value, decrypt));
     }
-    return tree.isBinary() ? open.apply(tree) : tree;
+    return tree.isBinary() ? decrypt.apply(tree) : tree;
   }
 
-  /** Whether nothing was changed in a tree: then it is the same one. */
+  /** Whether a tree is unchanged, which means the same instance. */
   @SuppressWarnings("ReferenceEquality")
   static boolean same(JsonNode one, JsonNode other) {
     return one == other;

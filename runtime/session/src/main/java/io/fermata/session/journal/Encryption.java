@@ -16,35 +16,35 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a host encrypts, and with which keys.
+ * The encryption settings of a host.
  *
- * @param fields the secret fields by flow; a flow without any is not there
+ * @param fields the secret fields by flow; flows without secrets are absent
  */
 public record Encryption(
-    EntryCipher sealer, EncryptedFields what, Map<String, SecretFields> fields) {
+    EntryCipher cipher, EncryptedFields what, Map<String, SecretFields> fields) {
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
-  /** What reads with the keys that the environment names, if it does. */
+  /** Decrypts with the keys from the environment, if there are any. */
   public static Encryption ofEnvironment() {
     return DataKeys.fromEnvironment()
         .map(Encryption::reading)
         .orElseGet(() -> new Encryption(new EntryCipher(null), EncryptedFields.SECRETS, Map.of()));
   }
 
-  /** What reads with some keys. */
+  /** Decrypts with the given keys. */
   public static Encryption reading(KeyProvider keys) {
     return new Encryption(
         new EntryCipher(EntryCipher.checked(keys)), EncryptedFields.SECRETS, Map.of());
   }
 
-  /** The same where flows have other secret fields, too. */
+  /** A copy with additional secret fields. */
   public Encryption knowing(Map<String, SecretFields> others) {
     Map<String, SecretFields> all = new HashMap<>(fields);
     others.forEach((flow, more) -> all.merge(flow, more, SecretFields::and));
-    return new Encryption(sealer, what, all);
+    return new Encryption(cipher, what, all);
   }
 
-  /** How the records of one session go into the store and come out of it. */
+  /** The encryption of one session. */
   public EntryEncryption of(String entityId) {
     return new EntryEncryption(entityId, this, fieldsOf(entityId));
   }
@@ -57,53 +57,53 @@ public record Encryption(
   }
 
   /**
-   * A record of a session's journal, as it is when it is open.
+   * A decrypted entry of a session's journal.
    *
    * @throws NotSerializableException if this release cannot read it
-   * @throws EncryptionException if it cannot be opened
+   * @throws EncryptionException if it cannot be decrypted
    */
   public Entry<?> read(String entityId, StoredEntry stored) throws NotSerializableException {
-    Object plain = opened(entityId, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
+    Object plain = decrypted(entityId, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
     if (plain instanceof Entry<?> entry) {
       return entry;
     }
     throw new UnreadableEntry(
         SERIALIZER.manifest(plain),
-        ", which belongs to no run and no thread",
+        ", which is no entry of a run or a thread",
         "restore the journal from a backup, or erase the session",
         null);
   }
 
   /**
-   * What was written in a journal, as it is when it is open.
+   * A decrypted object of a session's journal.
    *
    * @throws NotSerializableException if this release cannot read it
-   * @throws EncryptionException if it cannot be opened
+   * @throws EncryptionException if it cannot be decrypted
    */
-  public Object opened(String entityId, Object stored) throws NotSerializableException {
-    if (!(stored instanceof EncryptedEntry sealed)) {
+  public Object decrypted(String entityId, Object stored) throws NotSerializableException {
+    if (!(stored instanceof EncryptedEntry encrypted)) {
       return stored;
     }
-    JsonNode tree = sealed.tree();
+    JsonNode tree = encrypted.tree();
     byte[] bytes =
         tree.isBinary()
-            ? sealer.open(bytes(tree), entityId)
+            ? cipher.decrypt(bytes(tree), entityId)
             : JournalSerializer.cbor(
-                EncryptedTrees.opened(tree, part -> openedPart(entityId, part)));
-    return SERIALIZER.fromBinary(bytes, sealed.manifest());
+                EncryptedTrees.decrypted(tree, part -> decryptedPart(entityId, part)));
+    return SERIALIZER.fromBinary(bytes, encrypted.manifest());
   }
 
-  JsonNode openedPart(String entityId, JsonNode part) {
-    return plainTree(sealer.open(bytes(part), entityId));
+  JsonNode decryptedPart(String entityId, JsonNode part) {
+    return plainTree(cipher.decrypt(bytes(part), entityId));
   }
 
-  JsonNode sealedPart(String entityId, JsonNode part) {
-    return BinaryNode.valueOf(sealer.seal(JournalSerializer.cbor(part), entityId));
+  JsonNode encryptedPart(String entityId, JsonNode part) {
+    return BinaryNode.valueOf(cipher.encrypt(JournalSerializer.cbor(part), entityId));
   }
 
   /** An entry or snapshot encrypted as a whole. */
   EncryptedEntry whole(String entityId, Object plain, @Nullable JsonNode secrets) {
-    byte[] bytes = sealer.seal(JournalSerializer.cbor(plain), entityId);
+    byte[] bytes = cipher.encrypt(JournalSerializer.cbor(plain), entityId);
     return new EncryptedEntry(SERIALIZER.manifest(plain), BinaryNode.valueOf(bytes), secrets);
   }
 
@@ -119,7 +119,7 @@ public record Encryption(
     try {
       return part.binaryValue();
     } catch (IOException e) {
-      throw new IllegalStateException("Bytes are bytes", e);
+      throw new IllegalStateException("A binary node has no bytes", e);
     }
   }
 
@@ -127,7 +127,7 @@ public record Encryption(
     try {
       return JournalSerializer.tree(cbor);
     } catch (IOException e) {
-      throw new IllegalStateException("A tree could not be read", e);
+      throw new IllegalStateException("A tree could not be deserialized", e);
     }
   }
 }

@@ -13,12 +13,12 @@ import org.jspecify.annotations.Nullable;
  *
  * @param seq its number in the journal
  * @param origin who caused it
- * @param callId the client's name for the call that it belongs to
+ * @param callId the id of the call that it belongs to
  * @param reply the reply to that call; null while the call is still being driven
- * @param wake when the session resumes by itself; null if it waits for a caller
+ * @param wake when the session resumes by itself; null if it waits for a call
  * @param events what happened
  * @param end what remains of a run once its earlier entries are swept; null unless one has ended
- * @param task whether the run is handed out as a task from here on
+ * @param task whether the run is a task from here on
  * @param <E> the events of the session's program
  */
 public record Entry<E>(
@@ -36,8 +36,8 @@ public record Entry<E>(
   /**
    * Who caused an entry.
    *
-   * @param principal the caller; null where nobody called
-   * @param session the session's name as its callers know it; in the first entry of a run alone
+   * @param principal the caller; null for other causes
+   * @param session the session's name as its callers know it; only in the first entry of a run
    */
   public record Origin(By by, @Nullable String principal, @Nullable String session) {
     public static final Origin EFFECT = new Origin(By.EFFECT, null, null);
@@ -49,7 +49,7 @@ public record Entry<E>(
       return new Origin(By.CALLER, principal, null);
     }
 
-    /** Whose session it starts; null if it starts none. */
+    /** The owner of the session that it starts; null if it starts none. */
     public @Nullable Owner owner() {
       return principal == null || session == null ? null : new Owner(principal, session);
     }
@@ -60,10 +60,10 @@ public record Entry<E>(
     }
   }
 
-  /** Whose session it is, and its name as its callers know it. */
+  /** The owner of a session, and its name as its callers know it. */
   public record Owner(String principal, String session) {}
 
-  /** What kind of cause an entry has. */
+  /** The cause of an entry. */
   public enum By {
     /** A principal's call. */
     @JsonProperty("caller")
@@ -85,7 +85,7 @@ public record Entry<E>(
   /**
    * When a session resumes by itself.
    *
-   * @param at the moment; null if it has work to do at once
+   * @param at the time; null for at once
    */
   public record Wake(@Nullable Long at) {
     public static final Wake NOW = new Wake(null);
@@ -100,8 +100,8 @@ public record Entry<E>(
     return new Entry<>(seq, at, origin, null, null, null, events, null, false);
   }
 
-  public Entry<E> belongingTo(@Nullable String call, @Nullable RunReply told) {
-    return new Entry<>(seq, at, origin, call, told, wake, events, end, task);
+  public Entry<E> belongingTo(@Nullable String call, @Nullable RunReply itsReply) {
+    return new Entry<>(seq, at, origin, call, itsReply, wake, events, end, task);
   }
 
   public Entry<E> waking(@Nullable Wake next) {
@@ -121,7 +121,7 @@ public record Entry<E>(
     return wake != null && wake.at() == null;
   }
 
-  /** What the store finds its session by. */
+  /** The tags by which the store finds its session. */
   public Set<String> tags() {
     if (end != null) {
       String sweep = JournalTags.sweep(end.keptUntil());
@@ -133,7 +133,7 @@ public record Entry<E>(
     return Set.of(wake.at() == null ? JournalTags.UNFINISHED : JournalTags.due(wake.at()));
   }
 
-  /** What a log may contain of it: nothing that happened in the session. */
+  /** For logs, without the content of the session. */
   @Override
   public String toString() {
     String what = end == null ? "with " + events.size() + " events" : "end of " + end.runId();

@@ -15,12 +15,11 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Encrypts bytes with AES-256-GCM so that they open in the journal they were written for and in no
- * other.
+ * Encrypts bytes with AES-256-GCM, bound to the journal that they are written to.
  *
- * <p>The form is a promise: a byte 1, the length of the key's id and the id, 12 random bytes, and
- * what the cipher makes of it with its tag of 16 bytes. Authenticated with it are all bytes before
- * the random ones, and the journal's persistence id.
+ * <p>The format is stable: a byte 1, the length of the key's id and the id, a nonce of 12 bytes,
+ * and the ciphertext with its tag of 16 bytes. The bytes before the nonce and the journal's
+ * persistence id are authenticated as well.
  */
 public final class EntryCipher {
   private static final byte FORM = 1;
@@ -35,9 +34,9 @@ public final class EntryCipher {
   }
 
   /**
-   * Checks that there is a key to encrypt with.
+   * Validates the current key.
    *
-   * @throws IllegalStateException if there is none, or it is none
+   * @throws IllegalStateException if it is missing or invalid
    */
   public static KeyProvider checked(KeyProvider keys) {
     String current = keys.current();
@@ -46,13 +45,13 @@ public final class EntryCipher {
       throw new IllegalStateException(
           "The key provider names "
               + current
-              + " as the key that encrypts, and has no 32 bytes of that id; an id has up to 32"
-              + " letters, digits, - and _");
+              + " as the current key, but returns no key of 32 bytes for it; check the"
+              + " provider, and that the id consists of up to 32 letters, digits, - and _");
     }
     return keys;
   }
 
-  public byte[] seal(byte[] plain, String persistenceId) {
+  public byte[] encrypt(byte[] plain, String persistenceId) {
     String id = keys == null ? "" : keys.current();
     byte[] name = id.getBytes(StandardCharsets.US_ASCII);
     ByteBuffer head = ByteBuffer.allocate(2 + name.length).put(FORM).put((byte) name.length);
@@ -72,23 +71,25 @@ public final class EntryCipher {
   }
 
   /**
-   * Decrypts what was encrypted for a journal.
+   * Decrypts bytes of a journal.
    *
-   * @throws EncryptionException if its key is missing, or it is not what was written in this
+   * @throws EncryptionException if the key is missing, or the bytes were not written to this
    *     journal
    */
-  public byte[] open(byte[] sealed, String persistenceId) {
-    int name = sealed.length < 2 ? 0 : sealed[1];
+  public byte[] decrypt(byte[] encrypted, String persistenceId) {
+    int name = encrypted.length < 2 ? 0 : encrypted[1];
     int head = 2 + name;
-    if (name < 1 || sealed[0] != FORM || sealed.length < head + NONCE + TAG_BITS / Byte.SIZE) {
+    if (name < 1
+        || encrypted[0] != FORM
+        || encrypted.length < head + NONCE + TAG_BITS / Byte.SIZE) {
       throw EncryptionException.unknownForm();
     }
-    String id = new String(sealed, 2, name, StandardCharsets.US_ASCII);
-    byte[] prefix = Arrays.copyOf(sealed, head);
-    byte[] nonce = Arrays.copyOfRange(sealed, head, head + NONCE);
+    String id = new String(encrypted, 2, name, StandardCharsets.US_ASCII);
+    byte[] prefix = Arrays.copyOf(encrypted, head);
+    byte[] nonce = Arrays.copyOfRange(encrypted, head, head + NONCE);
     try {
       return cipher(Cipher.DECRYPT_MODE, id, prefix, nonce, persistenceId)
-          .doFinal(sealed, head + NONCE, sealed.length - head - NONCE);
+          .doFinal(encrypted, head + NONCE, encrypted.length - head - NONCE);
     } catch (AEADBadTagException e) {
       throw EncryptionException.broken(id);
     } catch (GeneralSecurityException e) {

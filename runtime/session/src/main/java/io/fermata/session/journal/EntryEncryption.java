@@ -17,79 +17,79 @@ import org.apache.pekko.persistence.typed.SnapshotAdapter;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How one session's records and snapshots go into the store and come out of it. It knows the
- * secrets of the session's run from what passes, and of the run before, whose last reply is kept.
+ * Encrypts and decrypts the entries and snapshots of one session. It collects the secrets of the
+ * session's run as they pass, and keeps those of the previous run, whose last reply is kept.
  *
- * <p>What cannot be opened is skipped, with all that follows, and told as {@link #unreadable}: the
- * session must then do nothing, so that its journal stays as it is.
+ * <p>If an entry cannot be decrypted, it and all later ones are skipped and {@link #unreadable} is
+ * set: the session must then do nothing, so that its journal stays unchanged.
  */
 public final class EntryEncryption {
   private final String entityId;
-  private final Encryption seals;
+  private final Encryption encryption;
   private final SecretFields fields;
   private final Set<String> names;
   private Secrets secrets = new Secrets();
   private Secrets before = new Secrets();
   private @Nullable EncryptionException unreadable;
 
-  EntryEncryption(String entityId, Encryption seals, SecretFields fields) {
+  EntryEncryption(String entityId, Encryption encryption, SecretFields fields) {
     this.entityId = entityId;
-    this.seals = seals;
+    this.encryption = encryption;
     this.fields = fields;
     this.names = new HashSet<>(fields.lastNames());
-    // Whatever the runs before the last had that was secret, what they came to may have it, too.
+    // The outcomes of earlier runs may contain their secrets.
     names.add("earlierTasks");
   }
 
-  /** Why the journal could not be read; null if it could. */
+  /** Why the journal could not be read; null if it was read. */
   public @Nullable EncryptionException unreadable() {
     return unreadable;
   }
 
-  /** A text that goes elsewhere than to the client, without the secrets of the run. */
+  /** A text without the secrets of the run, for logs and the like. */
   public String masked(String text) {
     return before.masked(secrets.masked(text));
   }
 
-  // --- what goes into the store -----------------------------------------------------------------
+  // --- encrypting -----------------------------------------------------------------
 
-  /** A record as it is stored: as it is, unless something in it is secret. */
+  /** The stored form of an entry: unchanged unless it contains secrets. */
   public Object stored(Entry<?> entry) {
     learn(entry);
-    return seals.what() == EncryptedFields.EVERYTHING
-        ? seals.whole(entityId, entry, null)
+    return encryption.what() == EncryptedFields.EVERYTHING
+        ? encryption.whole(entityId, entry, null)
         : fields.isEmpty() ? entry : inParts(entry, null);
   }
 
   private Object storedSnapshot(Object state) {
-    if (fields.isEmpty() && seals.what() == EncryptedFields.SECRETS) {
+    if (fields.isEmpty() && encryption.what() == EncryptedFields.SECRETS) {
       return state;
     }
     ArrayNode known = secrets.known().addAll(before.known());
-    JsonNode kept = known.isEmpty() ? null : seals.sealedPart(entityId, known);
-    return seals.what() == EncryptedFields.EVERYTHING
-        ? seals.whole(entityId, state, kept)
+    JsonNode kept = known.isEmpty() ? null : encryption.encryptedPart(entityId, known);
+    return encryption.what() == EncryptedFields.EVERYTHING
+        ? encryption.whole(entityId, state, kept)
         : inParts(state, kept);
   }
 
   private Object inParts(Object plain, @Nullable JsonNode kept) {
     JsonNode tree = Encryption.tree(plain);
-    JsonNode sealed =
+    JsonNode encrypted =
         new EncryptedTrees(
                 names,
                 leaf -> secrets.in(leaf) || before.in(leaf),
-                part -> seals.sealedPart(entityId, part))
-            .sealed(tree);
-    return kept == null && EncryptedTrees.same(sealed, tree)
+                part -> encryption.encryptedPart(entityId, part))
+            .encrypted(tree);
+    return kept == null && EncryptedTrees.same(encrypted, tree)
         ? plain
-        : new EncryptedEntry(Encryption.manifest(plain), sealed, kept);
+        : new EncryptedEntry(Encryption.manifest(plain), encrypted, kept);
   }
 
-  // --- what comes out of it ---------------------------------------------------------------------
+  // --- decrypting ---------------------------------------------------------------------
 
-  /** A record as it was; null if it cannot be opened, or one before it. */
+  /** A decrypted entry; null if it, or an earlier one, cannot be decrypted. */
   private @Nullable Entry<?> read(Object stored) {
-    Object plain = opened(stored);
+    Object plain = decrypted(stored);
     if (plain == null) {
       return null;
     }
@@ -98,15 +98,15 @@ public final class EntryEncryption {
     return entry;
   }
 
-  private @Nullable Object opened(Object stored) {
+  private @Nullable Object decrypted(Object stored) {
     if (unreadable != null) {
       return null;
     }
     try {
-      if (stored instanceof EncryptedEntry sealed && sealed.secrets() != null) {
-        secrets.add(seals.openedPart(entityId, sealed.secrets()));
+      if (stored instanceof EncryptedEntry encrypted && encrypted.secrets() != null) {
+        secrets.add(encryption.decryptedPart(entityId, encrypted.secrets()));
       }
-      return seals.opened(entityId, stored);
+      return encryption.decrypted(entityId, stored);
     } catch (EncryptionException e) {
       unreadable = e;
       return null;
@@ -115,7 +115,7 @@ public final class EntryEncryption {
     }
   }
 
-  /** Knows the secrets that a record has. */
+  /** Collects the secrets of an entry. */
   public void learn(Entry<?> entry) {
     if (fields.isEmpty()) {
       return;
@@ -131,7 +131,7 @@ public final class EntryEncryption {
     }
   }
 
-  /** Knows the secrets that a run's state has, however they came there. */
+  /** Collects the secrets in the state of a run. */
   public void learn(RunState run) {
     if (!fields.isEmpty()) {
       secrets.learn(fields, run);
@@ -162,7 +162,7 @@ public final class EntryEncryption {
   /**
    * Encrypts and decrypts snapshots.
    *
-   * @param empty the state when nothing is known
+   * @param empty the initial state
    */
   @SuppressWarnings("unchecked") // a session's snapshots are of its own kind
   public <S> SnapshotAdapter<SessionState<S>> snapshots(SessionState<S> empty) {
@@ -174,7 +174,7 @@ public final class EntryEncryption {
 
       @Override
       public SessionState<S> fromJournal(Object stored) {
-        Object plain = opened(stored);
+        Object plain = decrypted(stored);
         if (plain instanceof SessionState<?> session && session.program() instanceof RunState run) {
           learn(run);
         }

@@ -27,20 +27,20 @@ import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 import org.apache.pekko.persistence.typed.javadsl.Recovery;
 import org.apache.pekko.persistence.typed.javadsl.SignalHandler;
 
-/** Reads a session's journal from its beginning, beside the session, and writes nothing. */
+/** Reads the journal of a session from its start, independently of the session. */
 public final class JournalReader
     extends EventSourcedBehavior<JournalReader.Done, Entry<Event>, List<Entry<Event>>> {
   /** The journal has been read. */
   record Done() {}
 
-  /** What a journal holds, and the number of the last record. */
+  /** The entries of a journal, and the sequence number of the last. */
   public record Journal(List<Entry<Event>> records, long lastSeq) {
 
     /**
-     * Tells one run of it to recorders. Returns how often they threw; nothing if there is nothing
-     * to tell.
+     * Publishes one run to recorders. Returns how often they threw; empty if the run is not in the
+     * journal.
      */
-    public OptionalLong tell(
+    public OptionalLong publish(
         String entityId, String runId, FlowCatalog catalog, List<AttachedRecorder> recorders) {
       String flow = SessionKey.flowOf(entityId);
       RunState state = RunState.NONE;
@@ -53,7 +53,7 @@ public final class JournalReader
         if (!entry.events().isEmpty()) {
           RunState after = state.apply(entry.events());
           if (runId.equals(state.runId()) || runId.equals(after.runId())) {
-            Flow<?> own = catalog.telling(flow, after);
+            Flow<?> own = catalog.describing(flow, after);
             if (recording == null || own != by) {
               recording = RunObserver.from(state, own, entityId, recorders).only(runId);
               by = own;
@@ -75,18 +75,18 @@ public final class JournalReader
 
   private JournalReader(
       String entityId,
-      Encryption seals,
+      Encryption host,
       ActorContext<Done> context,
       CompletableFuture<Journal> read) {
     super(PersistenceId.ofUniqueId(entityId));
-    this.encryption = seals.of(entityId);
+    this.encryption = host.of(entityId);
     this.context = context;
     this.read = read;
   }
 
   public static Behavior<Done> create(
-      String entityId, Encryption seals, CompletableFuture<Journal> read) {
-    return Behaviors.setup(context -> new JournalReader(entityId, seals, context, read));
+      String entityId, Encryption host, CompletableFuture<Journal> read) {
+    return Behaviors.setup(context -> new JournalReader(entityId, host, context, read));
   }
 
   @Override
@@ -128,7 +128,8 @@ public final class JournalReader
             PostStop.instance(),
             records ->
                 read.completeExceptionally(
-                    new IllegalStateException("The host was closed while it read the journal")))
+                    new IllegalStateException(
+                        "The host was closed while it was reading" + " the journal")))
         .build();
   }
 

@@ -8,15 +8,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reply of a thread: its state, once the journal has what the call brought.
+ * The reply of a thread: its state, once the changes of the call are journaled.
  *
  * @param seq the number of the journal's last entry
  * @param changed whether the call changed anything
- * @param failure why it changed nothing, if that is an error
+ * @param failure the error, if there is one
  */
 public record ThreadReply(
     ThreadState state,
-    Threads.Standing standing,
+    Threads.Status status,
     long seq,
     boolean changed,
     Outcome.@Nullable Failure failure)
@@ -24,10 +24,10 @@ public record ThreadReply(
   public static final Outcome.Failure UNKNOWN =
       new Outcome.Failure("unknown_thread", "There is no such thread", null, List.of(), null);
 
-  /** The reply in place of a thread that cannot be reached, or is not the caller's. */
+  /** The reply if a thread is unavailable or not the caller's. */
   public static ThreadReply refused(Outcome.Failure why) {
     boolean erased = why.code().equals(HostError.ERASED.wireName());
     return new ThreadReply(
-        ThreadState.NONE, Threads.Standing.RESTING, 0, false, erased ? UNKNOWN : why);
+        ThreadState.NONE, Threads.Status.RESTING, 0, false, erased ? UNKNOWN : why);
   }
 }

@@ -13,7 +13,7 @@ import javax.crypto.spec.SecretKeySpec;
 
 /**
  * Mints session handles and recognises them without remembering any: 128 random bits, followed by
- * 128 bits of a signature with the store's key. A handle outlives the process as the key does.
+ * 128 bits of a signature with the store's key. A handle is valid as long as the key.
  */
 public final class Handles {
   private static final int HALF = 16;
@@ -35,7 +35,7 @@ public final class Handles {
     this.accepted = Stream.concat(Stream.of(key), others.stream().map(Handles::keyOf)).toList();
   }
 
-  /** Handles that are good as long as this process lives, for hosts without a store. */
+  /** Handles that are valid within this process, for hosts without a store. */
   public static Handles ofProcess() {
     byte[] key = new byte[2 * HALF];
     new SecureRandom().nextBytes(key);
@@ -50,13 +50,13 @@ public final class Handles {
   public String mint() {
     byte[] nonce = new byte[HALF];
     random.nextBytes(nonce);
-    return sealed(nonce, key);
+    return signed(nonce, key);
   }
 
   /** The one handle that belongs to a name: the same for the same name, unguessable without it. */
   public String derive(String name) {
     byte[] nonce = signature(bytes("derived\n" + name), key);
-    return sealed(Arrays.copyOf(nonce, HALF), key);
+    return signed(Arrays.copyOf(nonce, HALF), key);
   }
 
   /** Whether this server's store minted the handle, or one whose handles it accepts. */
@@ -67,13 +67,13 @@ public final class Handles {
     try {
       byte[] nonce = Arrays.copyOf(Base64.getUrlDecoder().decode(handle), HALF);
       return accepted.stream()
-          .anyMatch(by -> MessageDigest.isEqual(bytes(handle), bytes(sealed(nonce, by))));
+          .anyMatch(by -> MessageDigest.isEqual(bytes(handle), bytes(signed(nonce, by))));
     } catch (IllegalArgumentException e) {
       return false;
     }
   }
 
-  private static String sealed(byte[] nonce, SecretKeySpec by) {
+  private static String signed(byte[] nonce, SecretKeySpec by) {
     byte[] bytes = Arrays.copyOf(nonce, 2 * HALF);
     System.arraycopy(signature(nonce, by), 0, bytes, HALF, HALF);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);

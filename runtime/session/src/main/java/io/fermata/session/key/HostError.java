@@ -4,9 +4,7 @@ import io.fermata.flow.event.Outcome;
 import java.util.List;
 import java.util.Locale;
 
-/**
- * The stable names of what can go wrong before a run is reached, beside those of the run itself.
- */
+/** The stable names of errors outside of a run; a run has its own error codes. */
 public enum HostError {
   INVALID_ARGUMENTS(
       "The call's arguments do not fit the tool's input schema",
@@ -19,11 +17,11 @@ public enum HostError {
   STALE_CALL(
       "The run has moved on since the state that the call refers to",
       "Read the open question and answer that"),
-  BUSY("Too many calls of this session wait already", "Call again when one of them has returned"),
+  BUSY("Too many calls of this session are waiting", "Call again when one of them has returned"),
   STILL_WORKING(
       "The run is still working; the work goes on",
       "Call again with action continue and no stateUpdates to fetch the outcome"),
-  OVERLOADED("The server has too many calls under way", "Call again a little later"),
+  OVERLOADED("The server has too many calls in flight", "Call again a little later"),
   TOO_MANY_RUNS(
       "The caller has as many unfinished runs as it may", "Finish or cancel one of them first"),
   STORE_UNAVAILABLE(
@@ -31,15 +29,14 @@ public enum HostError {
       "Call again with the same arguments; what was not acknowledged may be missing"),
   KEY_MISSING(
       "The session is encrypted with a key that the server does not have",
-      "Give the server the key again; the session is as it was, and goes on when it is called"
-          + " again"),
-  SEAL_BROKEN(
-      "What is stored of the session is not what the server wrote there",
+      "Configure the key again; the session is unchanged and continues with the next call"),
+  DECRYPTION_FAILED(
+      "The stored data of the session cannot be decrypted: it is not what the server wrote",
       "Restore the store, or start a new session"),
   JOURNAL_UNREADABLE(
-      "The session's journal holds what this release cannot read; it is left as it is",
-      "Call a server of the release that wrote it, or of a newer one; or start a new session"),
-  ERASED("The session was erased, or is being erased now", "Start a new run when that is wanted"),
+      "The session's journal has an entry that this release cannot read; the journal is unchanged",
+      "Use the release that wrote it, or a newer one; or start a new session"),
+  ERASED("The session was erased, or is being erased now", "Start a new run if needed"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 
   private final String cause;

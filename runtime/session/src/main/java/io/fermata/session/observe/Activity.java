@@ -4,25 +4,27 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.TraceContext;
 import org.jspecify.annotations.Nullable;
 
-/** Something that takes time and that a {@link Telemetry} was told the beginning of. */
+/** A timed operation that was reported to a {@link Telemetry}. */
 public interface Activity {
-  /** One that nobody times. */
+  /** An activity that is not timed. */
   Activity NONE = new Activity() {};
 
-  /** What names it to the work that it causes elsewhere. */
+  /** The trace context to propagate to work that it causes. */
   default TraceContext context() {
     return TraceContext.NONE;
   }
 
-  /** Makes it what goes on on this thread, until the returned is closed on the same thread. */
+  /**
+   * Makes it the current activity of this thread, until the result is closed on the same thread.
+   */
   default Entered enter() {
     return Entered.NOWHERE;
   }
 
-  /** It is over. Told once, on any thread. */
+  /** It has ended. Called once, on any thread. */
   default void end(End end) {}
 
-  /** A thread that works for an activity, until it is closed. */
+  /** The scope of an activity on a thread. */
   @FunctionalInterface
   interface Entered extends AutoCloseable {
     Entered NOWHERE = () -> {};
@@ -34,23 +36,23 @@ public interface Activity {
   /**
    * How it ended.
    *
-   * @param status that of the reply; of an effect {@code ok}, {@code rejected}, {@code failed} or
-   *     {@code given_up}
-   * @param code the stable name of what went wrong, if anything did
-   * @param run the run or thread that it belonged to, if that is known by now only
-   * @param version the version of the flow that run is on; 0 if that is not known
+   * @param status the status of the reply; for an effect {@code ok}, {@code rejected}, {@code
+   *     failed} or {@code cancelled}
+   * @param code the error code, null for none
+   * @param run the run or thread that it belonged to, if that was not known at the start
+   * @param version the version of the run's flow; 0 if unknown
    */
   record End(String status, @Nullable String code, @Nullable String run, int version) {
     public static final String OK = "ok";
     public static final String REJECTED = "rejected";
     public static final String FAILED = "failed";
-    public static final String GIVEN_UP = "given_up";
+    public static final String CANCELLED = "cancelled";
 
     public static End of(String status) {
       return new End(status, null, null, 0);
     }
 
-    /** That of a call, as its reply tells it. */
+    /** The end of a call, from its reply. */
     public static End of(ToolReply reply) {
       String status = reply.structured().path("status").asText(FAILED);
       String code = reply.error() ? reply.structured().path("code").textValue() : null;
@@ -63,7 +65,7 @@ public interface Activity {
     }
 
     public boolean good() {
-      return code == null && !status.equals(FAILED) && !status.equals(GIVEN_UP);
+      return code == null && !status.equals(FAILED) && !status.equals(CANCELLED);
     }
   }
 }

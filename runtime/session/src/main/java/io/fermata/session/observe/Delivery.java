@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What one recorder has still to be told, in order, on a thread of its own. If it is too slow the
- * newest journal records are lost to it, and it is told how many, where they are missing.
+ * The queue of one recorder, delivered in order on its own thread. If the recorder is too slow, the
+ * newest journal entries are dropped, and it is notified how many, at the position of the gap.
  */
 public final class Delivery {
   private static final Logger LOG = LoggerFactory.getLogger(Delivery.class);
@@ -41,34 +41,37 @@ public final class Delivery {
     return name;
   }
 
-  /** Something of a session that is to be told. */
-  private record Telling(String session, Runnable what) implements Runnable {
+  /** A pending notification about a session. */
+  private record Notification(String session, Runnable what) implements Runnable {
     @Override
     public void run() {
       what.run();
     }
   }
 
-  /** Tells it later; or never, if it is too far behind. */
-  public synchronized void later(String session, Runnable telling) {
+  /** Enqueues a notification, or drops it if the queue is full. */
+  public synchronized void later(String session, Runnable notification) {
     long gap = lost;
     try {
-      thread.execute(new Telling(session, gap == 0 ? telling : () -> after(gap, telling)));
+      thread.execute(
+          new Notification(session, gap == 0 ? notification : () -> after(gap, notification)));
       lost = 0;
     } catch (RejectedExecutionException e) {
       lost++;
-      // At powers of two, so that a recorder that never catches up does not fill the log.
+      // At powers of two, so that a recorder that never catches up does not flood the log.
       if (Long.bitCount(lost) == 1) {
-        LOG.warn("Recorder {} is too slow: {} journal records in a row are lost to it", name, lost);
+        LOG.warn(
+            "Recorder {} is too slow: {} consecutive journal entries were dropped", name, lost);
       }
     }
   }
 
-  /** Never tells what waits of some sessions. Returns how much that is. */
+  /** Drops pending notifications about some sessions. Returns how many. */
   public int forget(Predicate<String> sessions) {
     int forgotten = 0;
     for (Iterator<Runnable> waiting = thread.getQueue().iterator(); waiting.hasNext(); ) {
-      if (waiting.next() instanceof Telling telling && sessions.test(telling.session())) {
+      if (waiting.next() instanceof Notification notification
+          && sessions.test(notification.session())) {
         waiting.remove();
         forgotten++;
       }
@@ -76,26 +79,29 @@ public final class Delivery {
     return forgotten;
   }
 
-  private void after(long gap, Runnable telling) {
+  private void after(long gap, Runnable notification) {
     dropped(gap);
-    telling.run();
+    notification.run();
   }
 
   private void dropped(long records) {
     try {
       recorder.onDropped(records);
     } catch (RuntimeException | Error e) {
-      LOG.warn("Recorder {} failed when told of a gap", name, e);
+      LOG.warn("Recorder {} threw when notified of a gap", name, e);
     }
   }
 
-  /** Takes nothing more. */
+  /** Accepts nothing more. */
   public void end() {
     thread.shutdown();
   }
 
-  /** Whether all that was taken has been told in time; if not, it never is. */
-  public boolean toldWithin(long millis) throws InterruptedException {
+  /**
+   * Waits until everything accepted is delivered; drops the rest and returns false if that takes
+   * too long.
+   */
+  public boolean deliveredWithin(long millis) throws InterruptedException {
     if (!thread.awaitTermination(millis, TimeUnit.MILLISECONDS)) {
       thread.shutdownNow();
       return false;

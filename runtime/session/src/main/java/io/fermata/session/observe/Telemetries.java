@@ -9,7 +9,7 @@ import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Tells several of what goes on, and keeps what they throw from those who work. */
+/** Notifies several telemetries, and isolates the host from what they throw. */
 public final class Telemetries implements Telemetry {
   private static final Logger LOG = LoggerFactory.getLogger(Telemetries.class);
 
@@ -19,29 +19,29 @@ public final class Telemetries implements Telemetry {
     this.all = all;
   }
 
-  /** Nobody's telemetry costs nothing. */
+  /** Combines telemetries; none costs nothing. */
   public static Telemetry of(List<Telemetry> all) {
-    List<Telemetry> hearing = all.stream().filter(each -> each != NONE).toList();
-    return hearing.isEmpty() ? NONE : new Telemetries(hearing);
+    List<Telemetry> active = all.stream().filter(each -> each != NONE).toList();
+    return active.isEmpty() ? NONE : new Telemetries(active);
   }
 
-  private void tell(Consumer<Telemetry> what) {
+  private void notify(Consumer<Telemetry> what) {
     for (Telemetry each : all) {
       try {
         what.accept(each);
       } catch (Throwable e) {
-        complain(e);
+        logFailure(e);
       }
     }
   }
 
-  private static void complain(Throwable e) {
-    LOG.warn("A telemetry threw; nothing else is disturbed", e);
+  private static void logFailure(Throwable e) {
+    LOG.warn("A telemetry threw; its exception is ignored", e);
   }
 
   private Activity begin(Function<Telemetry, Activity> begin) {
     List<Activity> begun = new ArrayList<>(all.size());
-    tell(
+    notify(
         each -> {
           Activity activity = begin.apply(each);
           if (activity != null && activity != Activity.NONE) {
@@ -63,32 +63,32 @@ public final class Telemetries implements Telemetry {
 
   @Override
   public void changed(String flow, RunChange change) {
-    tell(each -> each.changed(flow, change));
+    notify(each -> each.changed(flow, change));
   }
 
   @Override
   public void appended(int records, long nanos) {
-    tell(each -> each.appended(records, nanos));
+    notify(each -> each.appended(records, nanos));
   }
 
   @Override
   public void woke(long nanos) {
-    tell(each -> each.woke(nanos));
+    notify(each -> each.woke(nanos));
   }
 
   @Override
   public void requested(String method, String outcome, long nanos) {
-    tell(each -> each.requested(method, outcome, nanos));
+    notify(each -> each.requested(method, outcome, nanos));
   }
 
   @Override
   public void opened(Gauges gauges) {
-    tell(each -> each.opened(gauges));
+    notify(each -> each.opened(gauges));
   }
 
   @Override
   public void closed(Gauges gauges) {
-    tell(each -> each.closed(gauges));
+    notify(each -> each.closed(gauges));
   }
 
   private static final class Several implements Activity {
@@ -108,7 +108,7 @@ public final class Telemetries implements Telemetry {
             return context;
           }
         } catch (Throwable e) {
-          complain(e);
+          logFailure(e);
         }
       }
       return TraceContext.NONE;
@@ -121,7 +121,7 @@ public final class Telemetries implements Telemetry {
         try {
           entered.add(0, each.enter());
         } catch (Throwable e) {
-          complain(e);
+          logFailure(e);
         }
       }
       return () -> entered.forEach(Several::leave);
@@ -131,11 +131,11 @@ public final class Telemetries implements Telemetry {
       try {
         entered.close();
       } catch (Throwable e) {
-        complain(e);
+        logFailure(e);
       }
     }
 
-    /** What is given up may still come to an end of its own. */
+    /** A cancelled activity may still end by itself, which is ignored. */
     @Override
     public void end(End end) {
       if (ended.compareAndSet(false, true)) {
@@ -143,7 +143,7 @@ public final class Telemetries implements Telemetry {
           try {
             each.end(end);
           } catch (Throwable e) {
-            complain(e);
+            logFailure(e);
           }
         }
       }

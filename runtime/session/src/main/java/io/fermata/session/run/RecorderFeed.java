@@ -6,37 +6,37 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.record.RunObserver;
-import io.fermata.session.actor.Audience;
+import io.fermata.session.actor.Recorders;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Puts what one session has journaled before the recorders that listen to it. */
+/** Publishes the journaled events of one session to its recorders. */
 final class RecorderFeed {
   private static final Logger LOG = LoggerFactory.getLogger(RecorderFeed.class);
 
   private final String session;
-  private final Audience audience;
+  private final Recorders recorders;
   private List<AttachedRecorder> listeners = List.of();
   private @Nullable Flow<?> flow;
   private @Nullable RunObserver recording;
 
-  RecorderFeed(String session, Audience audience) {
+  RecorderFeed(String session, Recorders recorders) {
     this.session = session;
-    this.audience = audience;
+    this.recorders = recorders;
   }
 
   /**
-   * Tells what has been journaled.
+   * Publishes journaled events.
    *
-   * @param by the flow that the events are of
+   * @param by the flow of the events
    * @param before the state before them
    */
-  void tell(Flow<?> by, RunState before, long seq, long at, List<Event> events) {
+  void publish(Flow<?> by, RunState before, long seq, long at, List<Event> events) {
     if (flow != by) {
       flow = by;
-      listeners = audience.of(by);
+      listeners = recorders.of(by);
       recording = null;
     }
     if (listeners.isEmpty()) {
@@ -47,16 +47,16 @@ final class RecorderFeed {
     }
     ObservedEntry entry = observed(recording, seq, at, events);
     if (entry != null && !entry.observations().isEmpty()) {
-      audience.tell(session, listeners, entry);
+      recorders.publish(session, listeners, entry);
     }
   }
 
-  /** Watching never stops a session: what cannot be told is left out. */
+  /** Recorders never stop a session: events that cannot be translated are skipped. */
   private @Nullable ObservedEntry observed(RunObserver by, long seq, long at, List<Event> events) {
     try {
       return by.record(seq, at, events);
     } catch (RuntimeException e) {
-      LOG.error("Record {} of {} could not be told to recorders", seq, session, e);
+      LOG.error("Entry {} of {} could not be published to recorders", seq, session, e);
       recording = null;
       return null;
     }

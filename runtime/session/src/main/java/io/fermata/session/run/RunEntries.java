@@ -15,16 +15,16 @@ import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.Request;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunEnd;
+import io.fermata.session.journal.RunPhases;
 import io.fermata.session.journal.RunReply;
 import io.fermata.session.journal.SessionState;
-import io.fermata.session.journal.Standstill;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is written of the runs of a flow, and replied. Pure.
+ * Creates the entries and replies of a flow's runs. Pure.
  *
  * @param tool whether the flow is a tool of agents
  */
@@ -32,31 +32,31 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   private static final Set<RunState.Status> ENDED_BY_ITSELF =
       Set.of(RunState.Status.COMPLETED, RunState.Status.FAILED);
 
-  /** What is not journaled yet, while effects are outstanding. */
+  /** The entries to persist before effects start. */
   Written<Event> working(Situation<RunState, Event> at) {
     List<Entry<Event>> entries = begun(at);
     entries.add(step(at, entries.size(), null, Entry.Wake.NOW));
     return new Written<>(entries, null);
   }
 
-  /** The reply of a call that does not wait for the work; whoever takes tasks gets one. */
+  /** The reply to a call that does not wait for the work; a caller that accepts tasks gets one. */
   Written<Event> acknowledged(Situation<RunState, Event> at, Waiting call) {
     List<Entry<Event>> entries = begun(at);
     boolean task = call.takesTasks() && !isTask(at);
-    boolean news = at.news();
-    long seq = at.seq() + entries.size() + (news || task ? 1 : 0);
+    boolean hasEvents = at.hasEvents();
+    long seq = at.seq() + entries.size() + (hasEvents || task ? 1 : 0);
     RunReply reply = replies.stillWorking(at.ahead(), seq, call.takesTasks());
-    if (news || task) {
-      Entry<Event> step = step(at, entries.size(), news ? reply : null, Entry.Wake.NOW);
+    if (hasEvents || task) {
+      Entry<Event> step = step(at, entries.size(), hasEvents ? reply : null, Entry.Wake.NOW);
       entries.add(task ? step.asTask() : step);
     }
     return new Written<>(entries, reply);
   }
 
-  /** The work goes on without its call; the same call, repeated, fetches the outcome. */
+  /** The work continues without its call, which fetches the outcome when it is repeated. */
   Written<Event> detached(Situation<RunState, Event> at, Waiting call) {
     boolean task = call.takesTasks() && !isTask(at);
-    List<Entry<Event>> entries = at.news() || task ? working(at).entries() : new ArrayList<>();
+    List<Entry<Event>> entries = at.hasEvents() || task ? working(at).entries() : new ArrayList<>();
     if (task) {
       int last = entries.size() - 1;
       entries.set(last, entries.get(last).asTask());
@@ -65,7 +65,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     return new Written<>(entries, replies.stillWorking(at.ahead(), seq, call.takesTasks()));
   }
 
-  /** Whether the run that the session is at is handed out as a task. */
+  /** Whether the current run of the session is a task. */
   static boolean isTask(Situation<RunState, Event> at) {
     return at.state().task() && at.state().program().runId().equals(at.ahead().runId());
   }
@@ -77,7 +77,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     List<Entry<Event>> entries = begun(at);
     boolean takesTask = current != null && waits(outcome) && current.takesTasks();
     boolean task = takesTask && !isTask(at);
-    int written = at.news() ? entries.size() + (ended ? 2 : 1) : task ? 1 : 0;
+    int written = at.hasEvents() ? entries.size() + (ended ? 2 : 1) : task ? 1 : 0;
     RunReply reply =
         replies
             .of(
@@ -87,18 +87,18 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
                 at.seq() + written)
             .asTask(takesTask);
     boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
-    Entry.Wake wake = reminding ? Entry.Wake.NOW : Entry.Wake.at(Standstill.wakeAt(beside));
-    if (at.news() || task) {
-      Entry<Event> step = step(at, entries.size(), ended || !at.news() ? null : reply, wake);
+    Entry.Wake wake = reminding ? Entry.Wake.NOW : Entry.Wake.at(RunPhases.wakeAt(beside));
+    if (at.hasEvents() || task) {
+      Entry<Event> step = step(at, entries.size(), ended || !at.hasEvents() ? null : reply, wake);
       entries.add(task ? step.asTask() : step);
     }
-    if (at.news() && ended) {
+    if (at.hasEvents() && ended) {
       entries.add(ended(at, entries.size(), reply, unclaimed(at, outcome)));
     }
     return new Written<>(entries, reply);
   }
 
-  /** The outcome of a run that ended while nobody waited is fetched, once. */
+  /** A call fetches the outcome of a run that ended while no client waited. */
   Written<Event> claimed(Situation<RunState, Event> at, Outcome outcome) {
     RunReply reply = replies.of(outcome, at.state().program(), at.seq() + 1);
     return new Written<>(List.of(ended(at, 0, reply, null)), reply);
@@ -115,7 +115,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
         : OutcomeJson.body(outcome);
   }
 
-  /** Whether a run continues by itself, at some time or when something happens. */
+  /** Whether a run continues by itself, by a timer or a signal. */
   private static boolean waits(Outcome outcome) {
     return outcome instanceof Outcome.Failure failure
         && failure.code().equals(ErrorCode.WAITING.wireName());
@@ -134,10 +134,10 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
         .waking(wake);
   }
 
-  /** The end of a run that another one replaces comes first. */
+  /** Starts with the end of a run that another one replaces. */
   private List<Entry<Event>> begun(Situation<RunState, Event> at) {
     List<Entry<Event>> entries = new ArrayList<>(3);
-    if (at.news() && at.unjournaled().get(0) instanceof Event.Abandoned) {
+    if (at.hasEvents() && at.unjournaled().get(0) instanceof Event.Abandoned) {
       SessionState<RunState> state = at.state();
       RunState run = state.program();
       boolean task = state.task();
@@ -201,7 +201,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
             at.ahead().reason());
   }
 
-  /** What is kept of earlier tasks is in the entry of the latest end. */
+  /** The latest end contains the ends of earlier tasks. */
   private long knownUntil(Situation<RunState, Event> at, boolean task) {
     long own = task ? retention.taskKnownUntil(at.now()) : retention.knownUntil(at.now());
     List<RunEnd.TaskEnd> earlier = at.state().tasksAt(at.now());

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The journal of a tool's present run, kept so that the run can be told when it has finished. */
+/** The journal of a tool's current run, kept for its narrative. */
 final class RunNarrative {
   private final List<Entry<Event>> steps = new ArrayList<>();
 
@@ -27,7 +27,7 @@ final class RunNarrative {
     }
   }
 
-  /** What the run has done to whoever called it. */
+  /** The changes that the run made to its calling thread. */
   List<JsonNode> changesOfCaller(List<Event> last) {
     List<JsonNode> changes = new ArrayList<>();
     steps.forEach(step -> changes.addAll(Event.changesOfCaller(step.events())));
@@ -35,13 +35,15 @@ final class RunNarrative {
     return changes;
   }
 
-  /** The name of the session that the run was started in; null until that is journaled. */
+  /** The name of the run's session; null until its start is journaled. */
   @Nullable String session() {
     return steps.isEmpty() ? null : steps.get(0).origin().session();
   }
 
-  /** The account of the run, with what happened and is not journaled yet; made when it is read. */
-  Supplier<String> narrative(Flow<?> flow, List<Event> last, long at) {
+  /**
+   * The narrative of the run, including events that are not journaled yet. It is created on demand.
+   */
+  Supplier<String> text(Flow<?> flow, List<Event> last, long at) {
     List<Entry<Event>> journaled = List.copyOf(steps);
     List<Event> unjournaled = List.copyOf(last);
     return () -> narrative(flow, journaled, unjournaled, at);
@@ -50,9 +52,9 @@ final class RunNarrative {
   private static String narrative(
       Flow<?> flow, List<Entry<Event>> steps, List<Event> last, long at) {
     Narrative narrative = new Narrative();
-    Recorder told = Redaction.ofSecrets(List.of(flow)).over(narrative);
+    Recorder redacted = Redaction.ofSecrets(List.of(flow)).over(narrative);
     RunObserver recording =
-        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(told)));
+        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(redacted)));
     long seq = 0;
     for (Entry<Event> step : steps) {
       recording.record(++seq, step.at(), step.events());

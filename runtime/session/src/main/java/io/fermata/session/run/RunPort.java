@@ -29,10 +29,10 @@ import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunEnd;
+import io.fermata.session.journal.RunPhases;
 import io.fermata.session.journal.RunReply;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.journal.SessionState;
-import io.fermata.session.journal.Standstill;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.SessionKey;
@@ -56,8 +56,8 @@ public final class RunPort
   private final RunReplies replies;
   private final RunEntries entries;
   private final @Nullable FlowTool tool;
-  private final RunNarrative account = new RunNarrative();
-  private final RecorderFeed watch;
+  private final RunNarrative narrative = new RunNarrative();
+  private final RecorderFeed recorders;
 
   public RunPort(SessionActor.Handle session) {
     this.session = session;
@@ -66,7 +66,7 @@ public final class RunPort
     this.replies = new RunReplies(flow, host.catalog());
     this.tool = host.catalog().tool(flow);
     this.entries = new RunEntries(replies, host.retentions().of(flow), tool != null);
-    this.watch = new RecorderFeed(session.entityId(), host.observers().audience());
+    this.recorders = new RecorderFeed(session.entityId(), host.observers().recorders());
   }
 
   // --- the program ----------------------------------------------------------------------------
@@ -99,12 +99,12 @@ public final class RunPort
 
   @Override
   public boolean onlyWaits(StepEffect timer) {
-    return Standstill.onlyWaits(timer);
+    return RunPhases.onlyWaits(timer);
   }
 
   @Override
   public boolean works(RunState run) {
-    return Standstill.works(run);
+    return RunPhases.works(run);
   }
 
   @Override
@@ -138,7 +138,7 @@ public final class RunPort
     }
     Outcome unclaimed = state.unclaimed();
     if (tool != null && past && unclaimed != null) {
-      // Its session has no other run: the outcome of that is the outcome of the call.
+      // The session of a tool has one run, whose outcome is that of the call.
       return replies.of(unclaimed, state.program(), at.seq());
     }
     return past
@@ -158,10 +158,10 @@ public final class RunPort
     Request.OfRun request = request(call);
     return request.action() == CallAction.CONTINUE
         && !request.updates().isEmpty()
-        && Standstill.asks(at.ahead());
+        && RunPhases.asks(at.ahead());
   }
 
-  /** Whether a call is for an earlier run, or for a state that the run has left. */
+  /** Whether the precondition of a call does not hold. */
   private static boolean stale(Situation<RunState, Event> at, Call call) {
     Request.Only only = request(call).only();
     return only != null
@@ -204,19 +204,19 @@ public final class RunPort
     return new Answer<>(reply);
   }
 
-  /** Whether a client has as many runs as it may; schedules and threads have their own bounds. */
+  /** Whether a client exceeds its quota of runs; schedules and threads have their own bounds. */
   private boolean beyondQuota(Call call) {
     String principal = call.origin().principal();
     return principal != null
         && call.origin().session() != null
         && !principal.equals(Schedule.PRINCIPAL)
         && !principal.equals(SessionKey.TOOLS)
-        && host.listing().tally().full(principal);
+        && host.listing().counts().full(principal);
   }
 
   private Outcome.Failure tooManyRuns() {
     return HostError.TOO_MANY_RUNS.failure(
-        HostError.TOO_MANY_RUNS.cause() + ": " + host.listing().tally().most());
+        HostError.TOO_MANY_RUNS.cause() + ": " + host.listing().counts().most());
   }
 
   private Input input(Request.OfRun request, long now) {
@@ -237,7 +237,7 @@ public final class RunPort
     };
   }
 
-  /** What a run did can be undone only by the version of the flow that did it. */
+  /** Only the version of the flow that ran the effects can compensate them. */
   private Admission<Input, Event> cancel(Situation<RunState, Event> at, Input input) {
     RunState run = at.state().program();
     if (program(run) != null) {
@@ -253,7 +253,7 @@ public final class RunPort
   @Override
   public boolean resumes(RunState run) {
     FlowProgram<?> program = program(run);
-    return Standstill.hasWork(run) || (program != null && program.expiresAt(run) != null);
+    return RunPhases.hasWork(run) || (program != null && program.expiresAt(run) != null);
   }
 
   @Override
@@ -273,7 +273,7 @@ public final class RunPort
     return new Accept<>(new Input.Recovered(running, at.now()));
   }
 
-  /** The run on a newer version; null if it need not change, or no version takes it. */
+  /** Migrates the run to a newer version; null if it need not or cannot. */
   private Program.@Nullable Acceptance<Event> migrated(Situation<RunState, Event> at) {
     RunState run = at.state().program();
     if (!run.running() || program(run) != null) {
@@ -285,7 +285,7 @@ public final class RunPort
         .orElse(null);
   }
 
-  /** The run continues on another version; then the calls are handled. */
+  /** The run continues on another version, which then handles the call. */
   private Admission<Input, Event> migrate(RunState run, List<Event> events) {
     RunState after = run.apply(events);
     session.log().info("Run {} continues on version {}", after.runId(), after.version());
@@ -298,7 +298,7 @@ public final class RunPort
     return replies.of(failure, run, at.seq());
   }
 
-  /** A run that stopped to let its caller continue does so by itself where there is none. */
+  /** A run that stopped at the visit limit of a call continues by itself without a caller. */
   @Override
   public @Nullable Input continuesAlone(Situation<RunState, Event> at, Outcome outcome) {
     Waiting current = at.current();
@@ -342,7 +342,7 @@ public final class RunPort
     return mapped(at, ((Program.Finish<StepEffect>) next).outcome());
   }
 
-  /** The caller of a tool gets what the tool makes of the run. */
+  /** The caller of a tool gets the mapped result of the run. */
   private Outcome mapped(Situation<RunState, Event> at, Outcome outcome) {
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
@@ -351,9 +351,9 @@ public final class RunPort
         new FlowTool.Finished(
             at.ahead().data().deepCopy(),
             complete.result(),
-            account.narrative(tool.flow(), at.unjournaled(), at.now()));
+            narrative.text(tool.flow(), at.unjournaled(), at.now()));
     ObjectNode mapped = tool.mapped(finished);
-    List<JsonNode> changes = account.changesOfCaller(at.unjournaled());
+    List<JsonNode> changes = narrative.changesOfCaller(at.unjournaled());
     if (!mapped.path("error").asBoolean() && !changes.isEmpty()) {
       changes.forEach(mapped.putArray("changes")::add);
     }
@@ -378,7 +378,7 @@ public final class RunPort
     return entries.detached(at, call);
   }
 
-  /** Another version of the flow may mark fields that the state has had all along. */
+  /** Another version of the flow may mark existing fields as secret. */
   private void keepSecret(Situation<RunState, Event> at) {
     if (at.state().program().version() != at.ahead().version()) {
       session.keepSecret(at.ahead());
@@ -391,8 +391,7 @@ public final class RunPort
     Outcome.Failure why =
         call.call.request().asksAgain() && !becomesTask
             ? HostError.STILL_WORKING.failure()
-            : HostError.BUSY.failure(
-                "The call waited behind others until its deadline and was not handled");
+            : HostError.BUSY.failure("The call was queued until its deadline and was not handled");
     return replies.of(why, at.state().program(), at.seq());
   }
 
@@ -424,7 +423,7 @@ public final class RunPort
 
   // --- the journal ----------------------------------------------------------------------------
 
-  /** The runs of a tool are short, and their narrative is made of the whole journal. */
+  /** The runs of a tool are short, and their narrative needs the whole journal. */
   @Override
   public boolean keepsSnapshots() {
     return tool == null;
@@ -433,7 +432,7 @@ public final class RunPort
   @Override
   public void applied(Entry<Event> entry, RunState before, RunState after) {
     if (tool != null) {
-      account.add(entry);
+      narrative.add(entry);
     }
     if (before.version() != after.version()) {
       session.keepSecret(after);
@@ -460,11 +459,11 @@ public final class RunPort
     return null;
   }
 
-  /** Recorders get what the journal has. */
+  /** Recorders get journaled events only. */
   private void record(RunState before, Entry<Event> entry, RunState ahead) {
-    if (!host.observers().audience().isEmpty() && !entry.events().isEmpty()) {
-      Flow<?> by = host.catalog().telling(flow, ahead);
-      watch.tell(by, before, entry.seq(), entry.at(), entry.events());
+    if (!host.observers().recorders().isEmpty() && !entry.events().isEmpty()) {
+      Flow<?> by = host.catalog().describing(flow, ahead);
+      recorders.publish(by, before, entry.seq(), entry.at(), entry.events());
     }
   }
 
@@ -483,18 +482,18 @@ public final class RunPort
       if (end != null) {
         RunState last = end.status() == RunState.Status.ABANDONED ? before.program() : ahead;
         RunRow row = new RunRow(flow, end.last(last, entry.at()), owner, entry.seq());
-        listing.ledger().ended(row, end.keptUntil());
+        listing.sessions().runEnded(row, end.keptUntil());
         if (owner != null && before.program().runId().equals(end.runId())) {
-          listing.tally().ended(owner.principal());
+          listing.counts().ended(owner.principal());
         }
       }
     }
     RunState run = after.program();
     if (run.running()) {
       boolean begins = !run.runId().equals(before.program().runId());
-      listing.ledger().stands(new RunRow(flow, run, after.owner(), seq), begins);
+      listing.sessions().runChanged(new RunRow(flow, run, after.owner(), seq), begins);
       if (begins && after.owner() != null) {
-        listing.tally().began(after.owner().principal());
+        listing.counts().began(after.owner().principal());
       }
     }
   }
@@ -519,22 +518,22 @@ public final class RunPort
     return new StepPerformer(program, at.ahead(), session, callers(at), cause);
   }
 
-  /** Who is the caller of the flow for a step. */
+  /** The caller of the flow, for a step. */
   private Function<StepEffect, Caller> callers(Situation<RunState, Event> at) {
     ToolUse use = use(at);
     if (use == null) {
       return effect -> Caller.NONE;
     }
-    List<JsonNode> before = new ArrayList<>(account.changesOfCaller(at.unjournaled()));
+    List<JsonNode> before = new ArrayList<>(narrative.changesOfCaller(at.unjournaled()));
     return effect -> new ThreadCaller(host.threading(), use, effect, before);
   }
 
-  /** The thread's call that the run is about; null if it is about none. */
+  /** The call of a thread that started the run; null if none did. */
   private @Nullable ToolUse use(Situation<RunState, Event> at) {
     if (tool == null) {
       return null;
     }
-    String opened = account.session();
+    String opened = narrative.session();
     String named = opened == null ? at.origin().session() : opened;
     return named == null || ThreadKey.caller(named) == null ? null : ToolUse.of(flow, named);
   }

@@ -21,18 +21,18 @@ import io.fermata.session.call.TaskView;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunEnd;
+import io.fermata.session.journal.RunPhases;
 import io.fermata.session.journal.RunReply;
 import io.fermata.session.journal.SessionState;
-import io.fermata.session.journal.Standstill;
 import io.fermata.session.key.HostError;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** What the calls of one flow's sessions are told. Pure. */
+/** Creates the replies to calls of one flow. Pure. */
 public record RunReplies(String flow, FlowCatalog catalog) {
-  /** What the view of a task has beside the reply; no client sees it. */
-  public static final String STANDING = "standing";
+  /** Internal properties of a task's reply, removed before a client gets it. */
+  public static final String STATUS = "status";
 
   public static final String ASKED = "asked";
   public static final String CHANGED_AT = "changedAt";
@@ -56,35 +56,33 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return of(OutcomeJson.body(outcome), run, List.of(), seq);
   }
 
-  /** A refusal that also carries what the run still waits for. */
+  /** A refusal with the open questions of the run. */
   RunReply withOpen(Outcome.Failure failure, RunState run, long seq) {
     return of(failure.open(catalog.newest(flow).open(run)), run, seq);
   }
 
   RunReply status(SessionState<RunState> state, long seq, long now) {
     RunState run = state.program();
-    ObjectNode body = OutcomeJson.body(standing(state, now));
+    ObjectNode body = OutcomeJson.body(outcome(state, now));
     if (run.running()) {
       body.set("run", OutcomeJson.run(run));
     }
     return of(body, run, List.of(), seq);
   }
 
-  /** A reply that hands the run out as a task. */
+  /** A reply while the run works; with a task, the run becomes one. */
   RunReply stillWorking(RunState run, long seq, boolean task) {
     return withOpen(HostError.STILL_WORKING.failure(), run, seq).asTask(task);
   }
 
-  /** Nothing is known of a run. */
+  /** The reply for an unknown run. */
   public static ToolReply unknown() {
     ObjectNode meta = Json.object();
-    meta.putObject("fermata/run")
-        .put(STANDING, TaskView.Standing.UNKNOWN.name())
-        .put(CHANGED_AT, 0);
+    meta.putObject("fermata/run").put(STATUS, TaskView.Status.UNKNOWN.name()).put(CHANGED_AT, 0);
     return new ToolReply(OutcomeJson.body(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN)), meta);
   }
 
-  /** How a run stands that was handed out as a task. */
+  /** The state of a task's run. */
   RunReply task(
       SessionState<RunState> state, String runId, long seq, long now, Retention retention) {
     RunState run = state.program();
@@ -92,28 +90,28 @@ public record RunReplies(String flow, FlowCatalog catalog) {
       return earlier(state, runId, now);
     }
     long keptUntil = retention.taskKnownUntil(run.changedAt());
-    // Whoever looks keeps the session awake, which knows more than the store by then.
+    // An awake session may know an end that the store has deleted already.
     if (!run.running() && keptUntil <= now) {
       return unknown(run);
     }
-    RunReply reply = run.running() ? standing(state, seq, now) : end(state, seq);
-    TaskView.Standing standing =
+    RunReply reply = run.running() ? current(state, seq, now) : end(state, seq);
+    TaskView.Status status =
         switch (run.status()) {
-          case RUNNING -> standing(reply);
-          case CANCELLED -> TaskView.Standing.CANCELLED;
-          case EXPIRED -> TaskView.Standing.EXPIRED;
+          case RUNNING -> taskStatus(reply);
+          case CANCELLED -> TaskView.Status.CANCELLED;
+          case EXPIRED -> TaskView.Status.EXPIRED;
           case COMPLETED, FAILED ->
-              reply.body().isNull() ? TaskView.Standing.UNKNOWN : TaskView.Standing.ENDED;
-          case NONE, ABANDONED -> TaskView.Standing.UNKNOWN;
+              reply.body().isNull() ? TaskView.Status.UNKNOWN : TaskView.Status.ENDED;
+          case NONE, ABANDONED -> TaskView.Status.UNKNOWN;
         };
-    RunReply viewed = viewed(standing, reply);
-    ObjectNode told = (ObjectNode) viewed.run();
-    told.put(CHANGED_AT, run.changedAt());
+    RunReply viewed = viewed(status, reply);
+    ObjectNode meta = (ObjectNode) viewed.run();
+    meta.put(CHANGED_AT, run.changedAt());
     if (!run.running()) {
-      told.put(KEPT_UNTIL, keptUntil);
+      meta.put(KEPT_UNTIL, keptUntil);
       return viewed;
     }
-    told.set(ASKED, Json.tree(QuestionIds.names(run)));
+    meta.set(ASKED, Json.tree(QuestionIds.names(run)));
     String handle = handle(state.owner());
     if (handle != null) {
       ((ObjectNode) viewed.body()).put("sessionId", handle);
@@ -121,19 +119,19 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return viewed;
   }
 
-  /** How a run stands whose session has another one now. */
+  /** The end of a task whose session has another run now. */
   private RunReply earlier(SessionState<RunState> state, String runId, long now) {
     RunEnd.TaskEnd end = state.taskEnd(runId);
     if (end == null || end.keptUntil() <= now) {
       return unknown(state.program());
     }
-    TaskView.Standing standing =
+    TaskView.Status status =
         switch (end.status()) {
-          case CANCELLED, ABANDONED -> TaskView.Standing.CANCELLED;
-          case EXPIRED -> TaskView.Standing.EXPIRED;
-          default -> TaskView.Standing.ENDED;
+          case CANCELLED, ABANDONED -> TaskView.Status.CANCELLED;
+          case EXPIRED -> TaskView.Status.EXPIRED;
+          default -> TaskView.Status.ENDED;
         };
-    RunReply viewed = viewed(standing, end.reply());
+    RunReply viewed = viewed(status, end.reply());
     ((ObjectNode) viewed.run()).put(CHANGED_AT, end.at()).put(KEPT_UNTIL, end.keptUntil());
     return viewed;
   }
@@ -143,10 +141,10 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   }
 
   private RunReply unknown(RunState run) {
-    return viewed(TaskView.Standing.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
+    return viewed(TaskView.Status.UNKNOWN, of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), run, 0));
   }
 
-  /** What those are told of a run that was cancelled, be it for another. */
+  /** The reply for a cancelled or replaced run. */
   RunReply cancelled(RunState run, long seq) {
     return of(cancelled(), run, List.of(), seq);
   }
@@ -155,58 +153,58 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return OutcomeJson.body(new Outcome.Complete(null)).put("cancelled", true);
   }
 
-  /** The reply with how the run stands beside it, which is nobody's but the asker's. */
-  private static RunReply viewed(TaskView.Standing standing, RunReply reply) {
-    ObjectNode run = reply.run() instanceof ObjectNode told ? told.deepCopy() : Json.object();
+  /** A copy of the reply with the status of the task. */
+  private static RunReply viewed(TaskView.Status status, RunReply reply) {
+    ObjectNode run = reply.run() instanceof ObjectNode meta ? meta.deepCopy() : Json.object();
     return new RunReply(
         reply.body() instanceof ObjectNode body ? body.deepCopy() : Json.object(),
-        run.put(STANDING, standing.name()));
+        run.put(STATUS, status.name()));
   }
 
-  private RunReply standing(SessionState<RunState> state, long seq, long now) {
+  private RunReply current(SessionState<RunState> state, long seq, long now) {
     RunState run = state.program();
     Optional<FlowProgram<?>> program = catalog.of(flow, run);
-    // What was wrong with the last answers belongs to the questions that are put again.
+    // Questions that are asked again carry the errors of the last answers.
     Outcome outcome =
         program.isPresent()
                 && !program.get().expired(run, now)
                 && program.get().next(run) instanceof Program.Pause<StepEffect> pause
             ? pause.outcome()
-            : standing(state, now);
+            : outcome(state, now);
     return of(outcome, run, seq);
   }
 
-  private static TaskView.Standing standing(RunReply reply) {
+  private static TaskView.Status taskStatus(RunReply reply) {
     String code = reply.body().path("code").asText();
     if (code.equals(HostError.STILL_WORKING.wireName())
         || code.equals(ErrorCode.WAITING.wireName())) {
-      return TaskView.Standing.WORKING;
+      return TaskView.Status.WORKING;
     } else if (code.equals(ErrorCode.RUN_EXPIRED.wireName())) {
-      return TaskView.Standing.EXPIRED;
+      return TaskView.Status.EXPIRED;
     }
     return code.equals(ErrorCode.VERSION_CHANGED.wireName())
-        ? TaskView.Standing.UNREACHABLE
-        : TaskView.Standing.STANDING;
+        ? TaskView.Status.UNREACHABLE
+        : TaskView.Status.INPUT_REQUIRED;
   }
 
-  /** What the run ended with, as far as it is kept; with no body where it is not. */
+  /** The last reply of the run; without a body if it is not kept. */
   private RunReply end(SessionState<RunState> state, long seq) {
     RunReply last = state.lastReply();
-    Outcome untold = state.unclaimed();
+    Outcome unclaimed = state.unclaimed();
     if (last != null) {
       return last;
     }
-    return untold == null
+    return unclaimed == null
         ? new RunReply(NullNode.getInstance(), Json.object())
-        : of(untold, state.program(), seq);
+        : of(unclaimed, state.program(), seq);
   }
 
-  private Outcome standing(SessionState<RunState> state, long now) {
+  private Outcome outcome(SessionState<RunState> state, long now) {
     RunState run = state.program();
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
     Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
-    if (program.isEmpty() && heir.isPresent() && !Standstill.works(run)) {
+    if (program.isEmpty() && heir.isPresent() && !RunPhases.works(run)) {
       return heir.get().now(run);
     } else if (program.isEmpty()) {
       return versionChanged(run).open(catalog.newest(flow).open(run));
@@ -218,8 +216,8 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     if (next instanceof Program.Pause<StepEffect>) {
       return program.get().now(run);
     } else if (next instanceof Program.Finish<StepEffect> finish) {
-      Outcome untold = state.unclaimed();
-      return untold == null ? finish.outcome() : untold;
+      Outcome unclaimed = state.unclaimed();
+      return unclaimed == null ? finish.outcome() : unclaimed;
     }
     return HostError.STILL_WORKING.failure().open(program.get().open(run));
   }

@@ -81,15 +81,16 @@ record StepPerformer(
     return new Progress() {
       @Override
       public void emitted(Place place, String name, @Nullable JsonNode payload) {
-        tell(new ToolProgress(place.node(), name, payload == null ? NullNode.instance : payload));
+        publish(
+            new ToolProgress(place.node(), name, payload == null ? NullNode.instance : payload));
       }
 
       @Override
       public void streamed(Place place, String text) {
-        tell(ToolProgress.text(place.node(), text));
+        publish(ToolProgress.text(place.node(), text));
       }
 
-      private void tell(ToolProgress progress) {
+      private void publish(ToolProgress progress) {
         session.self().tell(new SessionCommand.Progressed(effect.key(), progress));
       }
     };

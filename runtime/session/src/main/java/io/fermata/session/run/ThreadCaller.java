@@ -13,17 +13,17 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
-/** The thread that a run works for, asked for how it stands when a step wants to know it. */
+/** The thread that called a run, whose state is read when a step needs it. */
 final class ThreadCaller implements Caller {
   private final SessionHost.Threading agents;
   private final ToolUse use;
   private final StepEffect effect;
   private final List<JsonNode> before;
   private boolean asked;
-  private @Nullable ThreadAccess loan;
+  private @Nullable ThreadAccess access;
 
   /**
-   * @param before what earlier steps of the run did to the thread
+   * @param before the changes that earlier steps made to the thread
    */
   ThreadCaller(
       SessionHost.Threading agents, ToolUse use, StepEffect effect, List<JsonNode> before) {
@@ -39,13 +39,13 @@ final class ThreadCaller implements Caller {
       return Optional.empty();
     }
     if (!asked) {
-      loan = lent().orElse(null);
+      access = granted().orElse(null);
       asked = true;
     }
-    return Optional.ofNullable(loan).map(lent -> type.cast(lent.flow()));
+    return Optional.ofNullable(access).map(granted -> type.cast(granted.flow()));
   }
 
-  private Optional<ThreadAccess> lent() {
+  private Optional<ThreadAccess> granted() {
     try {
       return ThreadAccess.of(
           agents.agents(),
@@ -57,19 +57,18 @@ final class ThreadCaller implements Caller {
           before);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new IllegalStateException("The work was given up", e);
+      throw new IllegalStateException("The step was cancelled", e);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof ThreadException known && known.code().equals("unknown_thread")) {
         return Optional.empty();
       }
       throw new IllegalStateException(
-          "The thread that called cannot be asked for its state; the step can be tried again",
-          e.getCause());
+          "The state of the calling thread could not be read; retry the step", e.getCause());
     }
   }
 
   @Override
   public synchronized List<JsonNode> changes() {
-    return loan == null ? List.of() : loan.changes();
+    return access == null ? List.of() : access.changes();
   }
 }

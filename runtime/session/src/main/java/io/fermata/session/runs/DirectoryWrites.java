@@ -7,7 +7,7 @@ import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.Stages;
-import io.fermata.session.runs.RunJournals.Told;
+import io.fermata.session.runs.RunJournals.JournalRuns;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -23,9 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Enters runs as their journals have them while sessions go on. A run may end between the reading
- * and the entering, and its own word of it come too early: so whatever was entered is compared with
- * its journal once more, until nothing has changed in between.
+ * Updates the directory from journals while sessions continue. A run may change between the read
+ * and the write, so every journal is compared again after the write, until nothing has changed in
+ * between.
  */
 public final class DirectoryWrites implements Consumer<List<String>> {
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryWrites.class);
@@ -33,28 +33,28 @@ public final class DirectoryWrites implements Consumer<List<String>> {
 
   private final RunJournals journals;
   private final Directory directory;
-  private final RunEntering entering;
+  private final RunEntryWriter writer;
   private final InstantSource clock;
   private final Runnable between;
 
-  /** Journals that were written to or erased meanwhile, with the runs that were entered of each. */
-  private Map<String, Set<String>> moving = new HashMap<>();
+  /** Journals that changed meanwhile, with the runs that were listed of each. */
+  private Map<String, Set<String>> changing = new HashMap<>();
 
   private long read;
   private long entered;
 
   /**
-   * @param between what is to be done again and again, however long this takes
+   * @param between runs repeatedly in between
    */
   public DirectoryWrites(
       RunJournals journals,
       Directory directory,
-      RunEntering entering,
+      RunEntryWriter writer,
       InstantSource clock,
       Runnable between) {
     this.journals = journals;
     this.directory = directory;
-    this.entering = entering;
+    this.writer = writer;
     this.clock = clock;
     this.between = between;
   }
@@ -73,11 +73,11 @@ public final class DirectoryWrites implements Consumer<List<String>> {
     enter(entityIds, Map.of());
   }
 
-  /** Compares once more what was written to meanwhile. */
+  /** Compares journals that changed meanwhile again. */
   public void settle() {
-    while (!moving.isEmpty()) {
-      Map<String, Set<String>> before = moving;
-      moving = new HashMap<>();
+    while (!changing.isEmpty()) {
+      Map<String, Set<String>> before = changing;
+      changing = new HashMap<>();
       List<String> again = List.copyOf(before.keySet());
       for (int from = 0; from < again.size(); from += PAGE) {
         enter(again.subList(from, Math.min(from + PAGE, again.size())), before);
@@ -86,78 +86,79 @@ public final class DirectoryWrites implements Consumer<List<String>> {
   }
 
   /**
-   * @param before the runs that were entered of a journal when it was read before
+   * @param before the runs that were listed of each journal at the previous read
    */
   private void enter(List<String> entityIds, Map<String, Set<String>> before) {
     List<CompletionStage<?>> writes = new ArrayList<>();
-    List<Told> told = told(entityIds);
-    for (Told journal : told) {
+    List<JournalRuns> found = readAll(entityIds);
+    for (JournalRuns journal : found) {
       write(journal, before.getOrDefault(journal.entityId(), Set.of()), writes);
     }
     Stages.all(writes);
-    List<CompletionStage<Boolean>> moved = new ArrayList<>();
-    for (Told journal : told) {
-      moved.add(journals.lastSeq(journal.entityId()).thenApply(seq -> seq != journal.seq()));
+    List<CompletionStage<Boolean>> changed = new ArrayList<>();
+    for (JournalRuns journal : found) {
+      changed.add(journals.lastSeq(journal.entityId()).thenApply(seq -> seq != journal.seq()));
     }
-    for (int i = 0; i < told.size(); i++) {
-      if (Stages.now(moved.get(i))) {
-        Told journal = told.get(i);
-        moving.put(journal.entityId(), listed(journal).map(RunRow::id).collect(Collectors.toSet()));
+    for (int i = 0; i < found.size(); i++) {
+      if (Stages.now(changed.get(i))) {
+        JournalRuns journal = found.get(i);
+        changing.put(
+            journal.entityId(), listed(journal).map(RunRow::id).collect(Collectors.toSet()));
       }
     }
     between.run();
   }
 
-  private List<Told> told(List<String> entityIds) {
-    Map<String, CompletionStage<Told>> reading = new HashMap<>();
+  private List<JournalRuns> readAll(List<String> entityIds) {
+    Map<String, CompletionStage<JournalRuns>> reading = new HashMap<>();
     entityIds.forEach(id -> reading.put(id, journals.read(id)));
-    List<Told> told = new ArrayList<>();
+    List<JournalRuns> found = new ArrayList<>();
     reading.forEach(
         (id, journal) -> {
           try {
-            told.add(Stages.now(journal));
+            found.add(Stages.now(journal));
           } catch (RuntimeException e) {
-            // Then it can be read another time, as opposed to what cannot be read at all.
+            // The store failed, so a later attempt may succeed; an unreadable journal is skipped.
             if (RootCauses.find(e, StoreException.class) != null) {
               throw e;
             }
-            LOG.warn("What the journal {} says of its runs cannot be told", id, e);
+            LOG.warn("The journal {} cannot be read, so its runs are not listed", id, e);
           }
         });
-    return told;
+    return found;
   }
 
-  /** What the journal no longer tells of was erased meanwhile. */
-  private void write(Told journal, Set<String> before, List<CompletionStage<?>> writes) {
+  /** Removes entries of runs that are no longer in the journal. */
+  private void write(JournalRuns journal, Set<String> before, List<CompletionStage<?>> writes) {
     Set<String> gone = new HashSet<>(before);
     journal.ended().forEach(end -> gone.add(end.row().id()));
     listed(journal)
         .forEach(
             row -> {
               gone.remove(row.id());
-              if (entering.put(row, writes)) {
+              if (writer.put(row, writes)) {
                 entered++;
               }
             });
     gone.forEach(id -> writes.add(directory.remove(id)));
   }
 
-  /** The runs of a journal that are to be listed. */
-  private Stream<RunRow> listed(Told journal) {
+  /** The runs of a journal to list. */
+  private Stream<RunRow> listed(JournalRuns journal) {
     long now = clock.millis();
     return Stream.concat(
         journal.ended().stream().filter(end -> end.keptUntil() > now).map(RunJournals.End::row),
         Stream.ofNullable(journal.live()));
   }
 
-  /** Takes out what the journals know nothing of. Returns how much that was. */
-  long removeStrangers() {
+  /** Removes entries without a run. Returns how many. */
+  long removeUnknown() {
     long removed = 0;
     DirectoryQuery query =
         DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.CREATION).limitedTo(PAGE);
     DirectoryPage page = Stages.now(directory.list(query));
     while (true) {
-      removed += removeStrangers(page.entries());
+      removed += removeUnknown(page.entries());
       if (page.next() == null) {
         return removed;
       }
@@ -165,17 +166,17 @@ public final class DirectoryWrites implements Consumer<List<String>> {
     }
   }
 
-  private long removeStrangers(List<DirectoryEntry> entries) {
+  private long removeUnknown(List<DirectoryEntry> entries) {
     Set<String> sessions = new HashSet<>();
     entries.forEach(entry -> sessions.add(session(entry)));
     Set<String> known = new HashSet<>();
-    for (Told journal : told(List.copyOf(sessions))) {
+    for (JournalRuns journal : readAll(List.copyOf(sessions))) {
       sessions.remove(journal.entityId());
       listed(journal).forEach(row -> known.add(row.id()));
     }
     List<CompletionStage<?>> removals = new ArrayList<>();
     for (DirectoryEntry entry : entries) {
-      // Of a journal that could not be read nothing is known.
+      // Entries of unreadable journals stay.
       if (!sessions.contains(session(entry)) && !known.contains(entry.persistenceId())) {
         removals.add(directory.remove(entry.persistenceId()));
       }

@@ -13,24 +13,24 @@ import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 
-/** The runs of a store that nobody hosts here. */
+/** The runs of a store without a host. */
 public final class OpenedRuns implements Runs.Opened {
   private final OpenStore store;
-  private final SessionDirectory ledger;
+  private final SessionDirectory directory;
   private final ExecutorService executor;
   private final Runs runs;
 
-  private OpenedRuns(OpenStore store, Encryption seals) {
+  private OpenedRuns(OpenStore store, Encryption encryption) {
     this.store = store;
-    this.ledger = new SessionDirectory(store, seals, InstantSource.system());
+    this.directory = new SessionDirectory(store, encryption, InstantSource.system());
     this.executor = HandlerThreads.replies();
-    this.runs = new StoreRuns(store, ledger, executor);
+    this.runs = new StoreRuns(store, directory, executor);
   }
 
-  public static OpenedRuns open(Store store, Encryption seals) {
-    OpenedRuns opened = new OpenedRuns(store.open(), seals);
+  public static OpenedRuns open(Store store, Encryption encryption) {
+    OpenedRuns opened = new OpenedRuns(store.open(), encryption);
     try {
-      Stages.now(opened.ledger.caughtUp());
+      Stages.now(opened.directory.caughtUp());
       return opened;
     } catch (RuntimeException e) {
       opened.close();
@@ -55,7 +55,7 @@ public final class OpenedRuns implements Runs.Opened {
 
   @Override
   public void close() {
-    ledger.close(false);
+    directory.close(false);
     executor.shutdown();
     store.close();
   }

@@ -20,32 +20,32 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Reads what the journals of sessions say of their runs, without waking any. */
+/** Reads the runs in the journals of sessions, without waking them. */
 public final class RunJournals {
   private static final int RECORDS = 64;
   private static final int PAGE = 200;
 
   private final OpenStore store;
-  private final Encryption seals;
+  private final Encryption encryption;
 
-  public RunJournals(OpenStore store, Encryption seals) {
+  public RunJournals(OpenStore store, Encryption encryption) {
     this.store = store;
-    this.seals = seals;
+    this.encryption = encryption;
   }
 
-  /** A run that has ended, and until when its journal is kept. */
+  /** An ended run, and until when its journal is kept. */
   record End(RunRow row, long keptUntil) {}
 
   /**
-   * What a journal says.
+   * The runs of a journal.
    *
-   * @param seq the number of its last record, 0 if it has none
-   * @param live the run that goes on
-   * @param ended those that have ended and whose records are still there
+   * @param seq the sequence number of its last entry, 0 for none
+   * @param live the unfinished run
+   * @param ended the ended runs that are still in the journal
    */
-  record Told(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
+  record JournalRuns(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
 
-  /** The journals of sessions that were written to between two records, in portions. */
+  /** The journals of sessions that were written between two entries, in batches. */
   void writtenSince(long after, long until, Consumer<List<String>> portion) {
     long reached = after;
     while (reached < until) {
@@ -60,7 +60,7 @@ public final class RunJournals {
     }
   }
 
-  /** All journals of sessions, in portions. */
+  /** All journals of sessions, in batches. */
   void all(Consumer<List<String>> portion) {
     String last = "";
     while (true) {
@@ -83,38 +83,38 @@ public final class RunJournals {
     return sessions;
   }
 
-  /** The number of a journal's last record; 0 if it has none. */
+  /** The sequence number of a journal's last entry; 0 for none. */
   CompletionStage<Long> lastSeq(String entityId) {
     return store
         .readBack(entityId, Long.MAX_VALUE, 1)
         .thenApply(last -> last.isEmpty() ? 0 : last.get(0).seq());
   }
 
-  CompletionStage<Told> read(String entityId) {
+  CompletionStage<JournalRuns> read(String entityId) {
     return read(new Fold(entityId));
   }
 
-  private CompletionStage<Told> read(Fold fold) {
+  private CompletionStage<JournalRuns> read(Fold fold) {
     return store
         .read(fold.entityId, fold.seq + 1, RECORDS)
         .thenCompose(
             records -> {
               records.forEach(stored -> fold.add(stored.seq(), opened(fold.entityId, stored)));
               return records.size() < RECORDS
-                  ? CompletableFuture.completedFuture(fold.told())
+                  ? CompletableFuture.completedFuture(fold.runs())
                   : read(fold);
             });
   }
 
   private Entry<?> opened(String entityId, StoredEntry stored) {
     try {
-      return seals.read(entityId, stored);
+      return encryption.read(entityId, stored);
     } catch (NotSerializableException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }
   }
 
-  /** Only the states between are kept, however long the journal is. */
+  /** Folds a journal in constant memory. */
   private static final class Fold {
     final String entityId;
     private final String flow;
@@ -138,15 +138,15 @@ public final class RunJournals {
       }
     }
 
-    /** Whether this is the end of the run before it, and not fetched once more. */
+    /** Whether this ends the run before it; a fetched outcome writes the end again. */
     private static boolean began(SessionState<RunState> before, RunEnd end) {
       return before.owner() != null && before.program().runId().equals(end.runId());
     }
 
-    Told told() {
+    JournalRuns runs() {
       RunState run = state.program();
       RunRow live = run.running() ? new RunRow(flow, run, state.owner(), seq) : null;
-      return new Told(entityId, seq, live, List.copyOf(ended));
+      return new JournalRuns(entityId, seq, live, List.copyOf(ended));
     }
   }
 }

@@ -17,7 +17,7 @@ import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.journal.Entry;
-import io.fermata.session.journal.Standstill;
+import io.fermata.session.journal.RunPhases;
 import io.fermata.session.key.SessionKey;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -32,10 +32,10 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is entered of a run: its state at a record of its session's journal. Pure.
+ * The directory entry of a run: its state at an entry of its session's journal. Pure.
  *
- * @param origin whom the session belongs to; null if nobody knows
- * @param seq the number of the record
+ * @param origin the owner of the session; null if unknown
+ * @param seq the sequence number of the entry
  */
 public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, long seq) {
   public static final String KIND = "run";
@@ -44,18 +44,18 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   private static final String WAITS = "waits";
   private static final String SESSION = "session";
 
-  /** As much as the directory takes of a principal, a session and an attribute. */
+  /** The limits of the directory for a principal, a session and an attribute. */
   private static final int LONGEST_KEY = 256;
 
   private static final int LONGEST_ATTRIBUTE = 1_024;
 
-  /** Stands for the character with the code 0, which the directory refuses. */
+  /** Replaces the character with the code 0, which the directory refuses. */
   private static final char REPLACEMENT = '\uFFFD';
 
   private static final Set<RunInfo.Status> LIVE =
       EnumSet.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
 
-  /** The name of a run in the directory, which makes it a part of its session's journal. */
+  /** The name of a run in the directory, as a part of its session's journal. */
   public static String id(String flow, String runId) {
     return flow + "|" + runId;
   }
@@ -64,7 +64,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     return id(flow, run.runId());
   }
 
-  /** The session of a run, by the run's name in the directory. */
+  /** The session of a run, from the run's name in the directory. */
   static String session(String id) {
     int bar = id.indexOf('|');
     return SessionKey.entityOf(id.substring(0, bar), id.substring(bar + 1));
@@ -101,7 +101,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
 
   private static RunInfo.Status status(RunState run) {
     return switch (run.status()) {
-      case NONE, RUNNING -> standing(run);
+      case NONE, RUNNING -> liveStatus(run);
       case COMPLETED -> RunInfo.Status.COMPLETED;
       case FAILED -> RunInfo.Status.FAILED;
       case CANCELLED -> RunInfo.Status.CANCELLED;
@@ -110,8 +110,8 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     };
   }
 
-  private static RunInfo.Status standing(RunState run) {
-    if (Standstill.works(run)) {
+  private static RunInfo.Status liveStatus(RunState run) {
+    if (RunPhases.works(run)) {
       return RunInfo.Status.WORKING;
     }
     boolean stopped =
@@ -162,7 +162,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     }
   }
 
-  /** As many as there is room for. */
+  /** As many as fit. */
   private static String written(List<RunInfo.Wait> waits) {
     ArrayNode list = JsonNodeFactory.instance.arrayNode();
     for (RunInfo.Wait wait : waits) {
@@ -175,7 +175,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     return Json.text(list);
   }
 
-  /** What a principal or a session is looked up by. */
+  /** The lookup key of a principal or a session. */
   private static String key(String name) {
     boolean taken = name.length() <= LONGEST_KEY && name.indexOf('\0') < 0;
     return taken ? name : SessionKey.digest(name);

@@ -31,111 +31,114 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets the directory follow the journals of runs. Sessions tell it what they have journaled and go
- * on; it keeps the newest of each run and enters it a few times a second, so that a run that begins
- * and ends in between is never entered at all.
+ * Keeps the directory up to date with the journals. Sessions report changes and continue; it keeps
+ * the latest change of each run and writes it a few times a second, so a run that starts and ends
+ * in between is never written.
  *
- * <p>What it was told and could not enter, because the process died, the store failed, or it was
- * told too much at once, it finds in the journals: the store keeps a mark up to which the directory
- * is known to have followed. The mark stays behind by some seconds, as a record may be told of a
- * little after it was journaled.
+ * <p>Changes that it could not write, because of a crash, a failure of the store or an overload,
+ * are read from the journals: the store has a mark up to which the directory is complete. The mark
+ * lags by some seconds, as a change is reported a little after it was journaled.
  *
- * <p>Where the store cannot list runs, nothing is entered.
+ * <p>If the store cannot list runs, nothing is written.
  */
 public final class SessionDirectory {
   private static final Logger LOG = LoggerFactory.getLogger(SessionDirectory.class);
 
   private static final long LAG_MILLIS = 250;
 
-  /** How long after it was journaled every record has been told of and entered. */
+  /** How long after an entry was journaled its change is certainly written. */
   private static final long SETTLED_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-  /** Runs whose news wait to be entered. */
+  /** The maximum number of pending changes. */
   static final int MOST = 20_000;
 
   private static final long LAST_SECONDS = 10;
 
-  /** What is to become of an entry. */
-  private sealed interface News {}
+  /** A pending change of an entry. */
+  private sealed interface Change {}
 
   /**
-   * The run is to be entered.
+   * A run is to be written.
    *
-   * @param fresh nothing has been entered of it before
+   * @param fresh whether nothing was written of it before
    */
-  private record Stands(RunRow row, boolean fresh) implements News {}
+  private record RunChanged(RunRow row, boolean fresh) implements Change {}
 
-  /** The entry of a thread is to be there. */
-  private record Listed(DirectoryEntry entry) implements News {}
+  /** An entry of a thread is to be written. */
+  private record ThreadChanged(DirectoryEntry entry) implements Change {}
 
-  /** The run is to be taken out. */
-  private record Gone() implements News {}
+  /** A run is to be removed. */
+  private record Removed() implements Change {}
 
-  /** That the store had so many records at a time. */
+  /** The newest number in the store at a time. */
   private record Moment(long newest, long nanos) {}
 
-  private static final Gone GONE = new Gone();
+  private static final Removed REMOVED = new Removed();
 
   private final Directory directory;
   private final OpenStore store;
   private final InstantSource clock;
   private final RunJournals journals;
-  private final Map<String, News> news = new ConcurrentHashMap<>();
-  private final AtomicBoolean behind = new AtomicBoolean(true);
-  private final AtomicLong told = new AtomicLong();
+  private final Map<String, Change> pending = new ConcurrentHashMap<>();
+  private final AtomicBoolean lagging = new AtomicBoolean(true);
+  private final AtomicLong reported = new AtomicLong();
   private final ScheduledExecutorService thread =
       Executors.newSingleThreadScheduledExecutor(HandlerThreads.named("fermata-runs-"));
 
-  // --- of its own thread alone
+  // --- used by its own thread only
 
-  private final RunEntering entering;
+  private final RunEntryWriter writer;
   private final Deque<Moment> moments = new ArrayDeque<>();
   private long lookedAt = System.nanoTime();
-  private long toldThen;
+  private long reportedThen;
   private long marked;
   private boolean troubled;
   private volatile boolean stopped;
   private volatile boolean reading;
   private volatile long readAt = System.nanoTime();
 
-  public SessionDirectory(OpenStore store, Encryption seals, InstantSource clock) {
+  public SessionDirectory(OpenStore store, Encryption encryption, InstantSource clock) {
     this.store = store;
     this.directory = store.directory();
     this.clock = clock;
-    this.journals = new RunJournals(store, seals);
-    this.entering = new RunEntering(directory);
+    this.journals = new RunJournals(store, encryption);
+    this.writer = new RunEntryWriter(directory);
   }
 
-  @SuppressWarnings("FutureReturnValueIgnored") // a tick tells of its failures itself
+  @SuppressWarnings("FutureReturnValueIgnored") // a tick logs its failures
   public void start() {
     thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
   }
 
-  // --- what sessions tell ----------------------------------------------------------------------
+  // --- changes of sessions ----------------------------------------------------------------------
 
   /**
-   * A run stands so.
+   * A run has changed.
    *
-   * @param begins this is the first that is told of it
+   * @param begins whether the run starts
    */
-  public void stands(RunRow row, boolean begins) {
+  public void runChanged(RunRow row, boolean begins) {
     if (!store.supportsListing()) {
       return;
     }
-    told.incrementAndGet();
-    if (news.size() >= MOST && !news.containsKey(row.id())) {
-      behind.set(true);
+    reported.incrementAndGet();
+    if (pending.size() >= MOST && !pending.containsKey(row.id())) {
+      lagging.set(true);
       return;
     }
     boolean fresh = begins && !reading();
-    news.compute(
+    pending.compute(
         row.id(),
-        (id, old) -> new Stands(row, fresh || (old instanceof Stands before && before.fresh())));
+        (id, old) ->
+            new RunChanged(row, fresh || (old instanceof RunChanged before && before.fresh())));
   }
 
-  /** Whether what the journals say is entered, or was lately, so that nothing is surely fresh. */
+  /**
+   * Whether the directory is, or was lately, updated from journals, so that no run is certainly
+   * fresh.
+   */
   private boolean reading() {
     return reading || System.nanoTime() - readAt < SETTLED_NANOS;
   }
@@ -143,85 +146,87 @@ public final class SessionDirectory {
   /**
    * A run has ended.
    *
-   * @param keptUntil it is listed for as long as its journal is kept
+   * @param keptUntil until when its journal is kept, and it is listed
    */
-  public void ended(RunRow row, long keptUntil) {
+  public void runEnded(RunRow row, long keptUntil) {
     if (!store.supportsListing()) {
       return;
     }
     if (keptUntil > clock.millis()) {
-      stands(row, false);
+      runChanged(row, false);
       return;
     }
-    told.incrementAndGet();
-    if (news.size() >= MOST && !news.containsKey(row.id())) {
-      behind.set(true);
+    reported.incrementAndGet();
+    if (pending.size() >= MOST && !pending.containsKey(row.id())) {
+      lagging.set(true);
       return;
     }
-    news.compute(
-        row.id(), (id, old) -> old instanceof Stands before && before.fresh() ? null : GONE);
+    pending.compute(
+        row.id(), (id, old) -> old instanceof RunChanged before && before.fresh() ? null : REMOVED);
   }
 
-  /** A thread is listed so. Its journal is long, so the entry waits here until it is written. */
-  public void lists(DirectoryEntry entry) {
-    news.put(entry.persistenceId(), new Listed(entry));
+  /** A thread has changed. As its journal is long, the entry stays pending until it is written. */
+  public void threadChanged(DirectoryEntry entry) {
+    pending.put(entry.persistenceId(), new ThreadChanged(entry));
   }
 
-  /** A thread is deleted, and its entry erased with the rest. */
-  public void forgets(String entityId) {
-    news.remove(entityId);
+  /** A thread was deleted, and its entry erased. */
+  public void threadDeleted(String entityId) {
+    pending.remove(entityId);
   }
 
-  /** Journals were written to that no session speaks of. */
+  /** Journals were written without a session, by an import. */
   public void lookAgain() {
-    behind.set(true);
+    lagging.set(true);
   }
 
-  /** Enters nothing any more of what it was told of sessions that are to be erased. */
+  /** Drops the pending changes of sessions that are to be erased. */
   public CompletionStage<Void> forget(Predicate<String> entityIds) {
     return CompletableFuture.runAsync(
-        () -> news.keySet().removeIf(id -> entityIds.test(session(id))), thread);
+        () -> pending.keySet().removeIf(id -> entityIds.test(session(id))), thread);
   }
 
   private static String session(String id) {
     return SessionKey.agentOf(id) == null ? RunRow.session(id) : id;
   }
 
-  /** Enters what it knows so far. */
+  /** Writes all pending changes. */
   public CompletionStage<Void> entered() {
     return unlessClosed(() -> CompletableFuture.runAsync(this::tick, thread));
   }
 
-  // --- following -------------------------------------------------------------------------------
+  // --- writing -------------------------------------------------------------------------------
 
   private void tick() {
     try {
       enter();
       if (store.supportsListing()) {
-        if (behind.get()) {
+        if (lagging.get()) {
           catchUp();
         }
         mark();
       }
       troubled = false;
     } catch (RuntimeException e) {
-      behind.set(true);
+      lagging.set(true);
       if (!troubled && !stopped) {
-        LOG.warn("The list of runs could not follow; it catches up when the store lets it", e);
+        LOG.warn(
+            "The list of runs could not be updated; it catches up when the store is" + " available",
+            e);
       }
       troubled = true;
     }
   }
 
-  /** Enters what was told. If that fails, it is found in the journals again. */
+  /** Writes the pending changes. If that fails, they are read from the journals later. */
   private void enter() {
     List<CompletionStage<?>> writes = new ArrayList<>();
     List<DirectoryEntry> threads = new ArrayList<>();
-    for (String id : List.copyOf(news.keySet())) {
-      News latest = news.remove(id);
-      if (latest instanceof Stands stands) {
-        entering.put(stands.row(), writes);
-      } else if (latest instanceof Listed listed) {
+    for (String id : List.copyOf(pending.keySet())) {
+      Change latest = pending.remove(id);
+      if (latest instanceof RunChanged changed) {
+        writer.put(changed.row(), writes);
+      } else if (latest instanceof ThreadChanged listed) {
         threads.add(listed.entry());
         writes.add(directory.put(listed.entry()));
       } else if (latest != null) {
@@ -231,17 +236,18 @@ public final class SessionDirectory {
     try {
       Stages.all(writes);
     } catch (CompletionException e) {
-      behind.set(true);
-      threads.forEach(entry -> news.putIfAbsent(entry.persistenceId(), new Listed(entry)));
+      lagging.set(true);
+      threads.forEach(
+          entry -> pending.putIfAbsent(entry.persistenceId(), new ThreadChanged(entry)));
       throw e;
     }
   }
 
-  /** Moves the mark to where the store's records ended some seconds ago. */
+  /** Advances the mark to the newest number of some seconds ago. */
   private void mark() {
     long nanos = System.nanoTime();
-    if (told.get() != toldThen && nanos - lookedAt >= LOOK_NANOS) {
-      toldThen = told.get();
+    if (reported.get() != reportedThen && nanos - lookedAt >= LOOK_NANOS) {
+      reportedThen = reported.get();
       lookedAt = nanos;
       moments.add(new Moment(Stages.now(store.newest()), nanos));
     }
@@ -249,7 +255,7 @@ public final class SessionDirectory {
     while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {
       settled = moments.remove().newest();
     }
-    if (settled > marked && !behind.get()) {
+    if (settled > marked && !lagging.get()) {
       mark(settled);
     }
   }
@@ -261,35 +267,34 @@ public final class SessionDirectory {
 
   // --- catching up -----------------------------------------------------------------------------
 
-  /** Enters what the journals of runs say that were written to since the mark. */
+  /** Updates the directory from the journals written since the mark. */
   private void catchUp() {
-    behind.set(false);
+    lagging.set(false);
     marked = Stages.now(directory.marked());
     long end = Stages.now(store.newest());
-    read(caught -> journals.writtenSince(marked, end, caught));
+    read(writes -> journals.writtenSince(marked, end, writes));
   }
 
   private DirectoryWrites read(Consumer<DirectoryWrites> source) {
     reading = true;
     try {
       enter();
-      DirectoryWrites caught =
-          new DirectoryWrites(journals, directory, entering, clock, this::enter);
-      source.accept(caught);
-      caught.settle();
-      return caught;
+      DirectoryWrites writes = new DirectoryWrites(journals, directory, writer, clock, this::enter);
+      source.accept(writes);
+      writes.settle();
+      return writes;
     } finally {
       readAt = System.nanoTime();
       reading = false;
     }
   }
 
-  /** Catches up now, for whoever opened the store to look only. */
+  /** Catches up now, for a store opened only for reading. */
   CompletionStage<Void> caughtUp() {
     return CompletableFuture.runAsync(this::catchUp, thread);
   }
 
-  /** Makes the directory's entries of runs anew. */
+  /** Rebuilds the directory's entries of runs. */
   CompletionStage<Runs.Rebuilt> rebuild() {
     return unlessClosed(() -> CompletableFuture.supplyAsync(this::rebuilt, thread));
   }
@@ -299,22 +304,22 @@ public final class SessionDirectory {
       return work.get();
     } catch (RejectedExecutionException e) {
       return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed and lists no runs", e));
+          new IllegalStateException("The host is closed; runs cannot be listed", e));
     }
   }
 
   private Runs.Rebuilt rebuilt() {
-    DirectoryWrites caught = read(journals::all);
-    long removed = caught.removeStrangers();
-    return new Runs.Rebuilt(caught.read(), caught.entered(), removed);
+    DirectoryWrites writes = read(journals::all);
+    long removed = writes.removeUnknown();
+    return new Runs.Rebuilt(writes.read(), writes.entered(), removed);
   }
 
   // --- the end ---------------------------------------------------------------------------------
 
   /**
-   * Enters what is left.
+   * Writes pending changes and closes.
    *
-   * @param quiet no session writes any more, so that nothing is left to catch up with
+   * @param quiet whether all sessions have stopped, so that the directory is complete
    */
   public void close(boolean quiet) {
     stopped = true;
@@ -324,17 +329,18 @@ public final class SessionDirectory {
         return;
       }
       enter();
-      if (quiet && store.supportsListing() && !behind.get()) {
+      if (quiet && store.supportsListing() && !lagging.get()) {
         mark(Stages.now(store.newest()));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (CompletionException e) {
-      LOG.info("The list of runs follows at the next start: {}", String.valueOf(e.getCause()));
+      LOG.info(
+          "The list of runs will be updated at the next start: {}", String.valueOf(e.getCause()));
     }
   }
 
-  /** Ends as a lost process would. */
+  /** Stops without writing, as a crash would. */
   public void stop() {
     stopped = true;
     thread.shutdownNow();

@@ -10,21 +10,21 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
-/** The runs of an open store, as its directory has them. */
+/** The runs of an open store, from its directory. */
 public final class StoreRuns implements Runs {
   private final OpenStore store;
-  private final SessionDirectory ledger;
+  private final SessionDirectory directory;
   private final Executor executor;
 
-  public StoreRuns(OpenStore store, SessionDirectory ledger, Executor executor) {
+  public StoreRuns(OpenStore store, SessionDirectory directory, Executor executor) {
     this.store = store;
-    this.ledger = ledger;
+    this.directory = directory;
     this.executor = executor;
   }
 
   @Override
   public CompletionStage<Page> list(RunQuery query) {
-    return NotKept.told(store.directory().list(RunRow.query(query)))
+    return NotKept.translated(store.directory().list(RunRow.query(query)))
         .thenApplyAsync(
             page -> new Page(page.entries().stream().map(RunRow::info).toList(), page.next()),
             executor);
@@ -41,13 +41,13 @@ public final class StoreRuns implements Runs {
 
   @Override
   public CompletionStage<Rebuilt> rebuild() {
-    return listing().thenCompose(lists -> ledger.rebuild());
+    return listing().thenCompose(lists -> directory.rebuild());
   }
 
-  /** Fails where the store lists nothing: nobody entered the runs that it has. */
+  /** Fails if the store cannot list, as its runs are not in the directory. */
   private CompletionStage<?> listing() {
     return store.supportsListing()
         ? CompletableFuture.completedFuture(null)
-        : NotKept.told(store.newest());
+        : NotKept.translated(store.newest());
   }
 }

@@ -15,26 +15,26 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One who watches a thread: told what the journal has, from some place on, as fast as it asks for
- * it. What it is too slow for stays in the journal and is read when it asks; nothing piles up.
+ * A subscription to a thread: delivers journaled events from a position on, on demand. Events that
+ * are not requested yet stay in the journal, so nothing piles up.
  */
 public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subscriber {
-  /** Records that are read at once. */
+  /** Entries per read. */
   private static final int PAGE = 32;
 
-  /** What reads the records of a journal. */
+  /** Reads the entries of a journal. */
   public interface Journal {
     void read(long from, int max, Received received);
   }
 
-  /** Takes what was read. */
+  /** Receives the entries. */
   public interface Received {
     void records(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed);
   }
 
   private record Item(long seq, int index, long at, ThreadEvent event) {}
 
-  private record Awaited(long seq, CompletableFuture<@Nullable Void> told) {}
+  private record Awaited(long seq, CompletableFuture<@Nullable Void> delivered) {}
 
   private final String entityId;
   private final Threads.Listener listener;
@@ -54,8 +54,8 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   private int demand;
 
   /**
-   * @param seq the record, and
-   * @param index the event in it after which to begin
+   * @param seq the entry, and
+   * @param index the event in it after which to start
    */
   public ThreadFeed(
       String entityId,
@@ -88,14 +88,14 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   }
 
   @Override
-  public CompletionStage<@Nullable Void> toldUpTo(long offset) {
+  public CompletionStage<@Nullable Void> deliveredUpTo(long offset) {
     Awaited wanted = new Awaited(offset, new CompletableFuture<>());
     in(
         () -> {
           awaited.add(wanted);
           settleAwaited();
         });
-    return wanted.told();
+    return wanted.delivered();
   }
 
   @Override
@@ -127,8 +127,8 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   }
 
   /**
-   * The last record, after which the journal is erased: what was not read before cannot be read any
-   * more, so that the end is told to everybody, whether asked for or not.
+   * The last entry, after which the journal is erased. Unread entries are lost, so the end is
+   * delivered at once, requested or not.
    */
   private void deleted(long seq, long at, List<ThreadEvent> events) {
     subscriptions.remove(entityId, this);
@@ -149,13 +149,13 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
         });
   }
 
-  /** A piece of what is being said is only for those who know all that was said before. */
+  /** Streamed text is only delivered if all events before it are. */
   @Override
-  public void streamed(Outside.Delta tiding) {
+  public void streamed(Outside.Delta delta) {
     in(
         () -> {
           if (caughtUp && ready.isEmpty() && !reading && newest < nextSeq) {
-            listener.heard(tiding);
+            listener.streamed(delta);
           }
         });
   }
@@ -185,11 +185,11 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
 
   private void settleAwaited() {
     Item next = ready.peek();
-    long untold = next == null ? nextSeq : next.seq();
+    long pending = next == null ? nextSeq : next.seq();
     List<Awaited> settled =
-        awaited.stream().filter(wanted -> over || wanted.seq() < untold).toList();
+        awaited.stream().filter(wanted -> over || wanted.seq() < pending).toList();
     awaited.removeAll(settled);
-    settled.forEach(wanted -> wanted.told().complete(null));
+    settled.forEach(wanted -> wanted.delivered().complete(null));
   }
 
   private void pump() {
@@ -218,7 +218,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     pump();
   }
 
-  /** One thing after the other, on whatever thread. */
+  /** Runs tasks one after the other, on any thread. */
   private void in(Runnable task) {
     synchronized (tasks) {
       tasks.add(task);
@@ -242,7 +242,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
       }
       try {
         task.run();
-      } catch (RuntimeException e) { // a listener that throws hears no more
+      } catch (RuntimeException e) { // a listener that throws is unsubscribed
         subscriptions.remove(entityId, this);
         finish();
       }

@@ -36,7 +36,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** The thread of an agent. Each call of it is persisted at once, and replied to then. */
+/** The port of an agent's threads. Each call is persisted and then replied to at once. */
 public final class ThreadPort
     implements SessionPort<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
@@ -104,10 +104,10 @@ public final class ThreadPort
 
   private @Nullable ThreadReply viewed(Situation<ThreadState, ThreadEvent> at, Request.View view) {
     ThreadReply now = reply(at.ahead(), at.seq(), false);
-    return view.settled() && now.standing() == Threads.Standing.WORKING ? null : now;
+    return view.settled() && now.status() == Threads.Status.WORKING ? null : now;
   }
 
-  /** A thread that does not exist yet belongs to any caller; the host may call all. */
+  /** A thread that does not exist yet is open to any caller; the host may call every thread. */
   private static boolean isOwner(ThreadState state, Entry.Origin by) {
     ThreadEvent.Created created = state.created();
     return by.principal() == null || created == null || created.principal().equals(by.principal());
@@ -136,47 +136,47 @@ public final class ThreadPort
 
   @Override
   public boolean settles(ThreadState state, List<ThreadEffect> outstanding) {
-    return standing(state, outstanding) != Threads.Standing.WORKING;
+    return status(state, outstanding) != Threads.Status.WORKING;
   }
 
-  private Threads.Standing standing(ThreadState state) {
+  private Threads.Status status(ThreadState state) {
     Program.Next<ThreadEffect> next = program.next(state);
-    return standing(
+    return status(
         state,
         next instanceof Program.Perform<ThreadEffect> perform ? perform.effects() : List.of());
   }
 
-  private static Threads.Standing standing(ThreadState state, List<ThreadEffect> outstanding) {
+  private static Threads.Status status(ThreadState state, List<ThreadEffect> outstanding) {
     for (ThreadEffect effect : outstanding) {
       if (IN_TURN.contains(effect.kind())) {
-        return Threads.Standing.WORKING;
+        return Threads.Status.WORKING;
       }
     }
     if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
-      return Threads.Standing.ASKING;
+      return Threads.Status.ASKING;
     }
-    return state.course().running() ? Threads.Standing.WORKING : Threads.Standing.RESTING;
+    return state.turn().running() ? Threads.Status.WORKING : Threads.Status.RESTING;
   }
 
-  /** A view waits until the thread rests or asks, as while a child works for it. */
+  /** A view waits until the thread rests or asks, also while a child works. */
   @Override
   public boolean waitsFor(
       Situation<ThreadState, ThreadEvent> at, Program.Pause<ThreadEffect> pause) {
     Waiting current = at.current();
     return current != null
         && current.listeners().stream().anyMatch(call -> call.request() instanceof Request.View)
-        && standing(at.ahead(), pause.timers()) == Threads.Standing.WORKING;
+        && status(at.ahead(), pause.timers()) == Threads.Status.WORKING;
   }
 
   // --- replies and entries --------------------------------------------------------------------
 
   private ThreadReply reply(ThreadState state, long seq, boolean changed) {
-    return new ThreadReply(state, standing(state), seq, changed, null);
+    return new ThreadReply(state, status(state), seq, changed, null);
   }
 
   @Override
   public SessionReply refused(Situation<ThreadState, ThreadEvent> at, Outcome.Failure why) {
-    return new ThreadReply(at.ahead(), standing(at.ahead()), at.seq(), false, why);
+    return new ThreadReply(at.ahead(), status(at.ahead()), at.seq(), false, why);
   }
 
   @Override
@@ -204,11 +204,11 @@ public final class ThreadPort
   }
 
   private Written<ThreadEvent> written(Situation<ThreadState, ThreadEvent> at) {
-    boolean news = at.news();
+    boolean hasEvents = at.hasEvents();
     ThreadReply reply =
-        at.current() == null ? null : reply(at.ahead(), at.seq() + (news ? 1 : 0), news);
+        at.current() == null ? null : reply(at.ahead(), at.seq() + (hasEvents ? 1 : 0), hasEvents);
     return new Written<>(
-        news ? List.of(at.entry().waking(wake(program.next(at.ahead())))) : List.of(), reply);
+        hasEvents ? List.of(at.entry().waking(wake(program.next(at.ahead())))) : List.of(), reply);
   }
 
   private static Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {
@@ -224,7 +224,7 @@ public final class ThreadPort
 
   // --- the journal ----------------------------------------------------------------------------
 
-  /** The last host may have had no time to list the end of the journal. */
+  /** The directory may lag behind the journal after a crash. */
   @Override
   public void recovered(SessionState<ThreadState> state) {
     if (state.program().exists()) {
@@ -250,16 +250,16 @@ public final class ThreadPort
   private void list(ThreadState state) {
     if (state.exists()) {
       host.listing()
-          .ledger()
-          .lists(
+          .sessions()
+          .threadChanged(
               ThreadViews.entry(
-                  session.entityId(), state, standing(state), session.seq(), host.now()));
+                  session.entityId(), state, status(state), session.seq(), host.now()));
     } else {
-      host.listing().ledger().forgets(session.entityId());
+      host.listing().sessions().threadDeleted(session.entityId());
     }
   }
 
-  /** The directory follows a little later; only the creation of a thread waits for it. */
+  /** The directory is updated later; only the creation of a thread waits for it. */
   @Override
   public @Nullable CompletionStage<?> persisted(
       SessionState<ThreadState> before,
@@ -278,7 +278,7 @@ public final class ThreadPort
     if (!entries.isEmpty() || creates) {
       list(after.program());
     }
-    return creates && after.program().exists() ? host.listing().ledger().entered() : null;
+    return creates && after.program().exists() ? host.listing().sessions().entered() : null;
   }
 
   // --- effects --------------------------------------------------------------------------------

@@ -9,17 +9,17 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Threads as those outside see them. Pure. */
+/** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
   public static final String KIND = "thread";
-  private static final String STANDING = "standing";
+  private static final String STATUS = "status";
   private static final String ID = "id";
 
   private ThreadViews() {}
 
-  public static Threads.View view(ThreadState state, Threads.Standing standing, long seq) {
+  public static Threads.View view(ThreadState state, Threads.Status status, long seq) {
     ThreadMetadata about = state.metadata();
-    TurnState course = state.course();
+    TurnState turn = state.turn();
     List<Threads.Question> questions =
         state.open().stream()
             .map(
@@ -38,12 +38,12 @@ public final class ThreadViews {
         about.tags(),
         about.createdAt(),
         about.parent(),
-        standing,
-        course.side(),
-        course.stoppedBy(),
-        course.code(),
-        course.detail(),
-        state.shelf().status(),
+        status,
+        turn.side(),
+        turn.stoppedBy(),
+        turn.code(),
+        turn.detail(),
+        state.stored().status(),
         questions,
         state.inbox().size(),
         state.history().count(),
@@ -53,7 +53,7 @@ public final class ThreadViews {
   }
 
   static DirectoryEntry entry(
-      String entityId, ThreadState state, Threads.Standing standing, long seq, long now) {
+      String entityId, ThreadState state, Threads.Status status, long seq, long now) {
     ThreadMetadata about = state.metadata();
     return new DirectoryEntry(
         entityId,
@@ -64,7 +64,7 @@ public final class ThreadViews {
         about.createdAt(),
         now,
         about.tags(),
-        Map.of(STANDING, standing.name().toLowerCase(Locale.ROOT), ID, about.threadId()));
+        Map.of(STATUS, status.name().toLowerCase(Locale.ROOT), ID, about.threadId()));
   }
 
   public static Threads.Listed listed(DirectoryEntry entry) {
@@ -74,6 +74,6 @@ public final class ThreadViews {
         entry.tags(),
         entry.createdAt(),
         entry.activeAt(),
-        entry.attributes().getOrDefault(STANDING, ""));
+        entry.attributes().getOrDefault(STATUS, ""));
   }
 }

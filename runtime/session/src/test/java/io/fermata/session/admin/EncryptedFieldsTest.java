@@ -52,7 +52,7 @@ class EncryptedFieldsTest {
 
   private final JournalSerializer serializer = new JournalSerializer();
 
-  private static Encryption seals(String keys, EncryptedFields what) {
+  private static Encryption encryption(String keys, EncryptedFields what) {
     return new Encryption(new EntryCipher(DataKeys.parse(keys)), what, Map.of("pay", FIELDS));
   }
 
@@ -154,24 +154,25 @@ class EncryptedFieldsTest {
       Random random = new Random(seed);
       List<String> secrets = List.of(secret(random), secret(random));
       Entry<Event> step = step(events(random, secrets));
-      Encryption seals =
-          seals(K1, random.nextInt(4) == 0 ? EncryptedFields.EVERYTHING : EncryptedFields.SECRETS);
-      EntryEncryption writing = seals.of(ID);
+      Encryption encryption =
+          encryption(
+              K1, random.nextInt(4) == 0 ? EncryptedFields.EVERYTHING : EncryptedFields.SECRETS);
+      EntryEncryption writing = encryption.of(ID);
       byte[] bytes = JournalSerializer.cbor(writing.stored(step));
       secrets.forEach(
           s ->
               assertThat(visible(bytes))
                   .doesNotContain(s.toLowerCase(Locale.ROOT).substring(0, 9)));
       Object read = written(writing.stored(step));
-      assertThat(tree(seals.opened(ID, read))).as("seed " + seed).isEqualTo(tree(step));
-      assertThat(seals.of(ID).<Event>entries().fromJournal(read, "").events().head())
+      assertThat(tree(encryption.decrypted(ID, read))).as("seed " + seed).isEqualTo(tree(step));
+      assertThat(encryption.of(ID).<Event>entries().fromJournal(read, "").events().head())
           .isEqualTo(step);
 
       SessionState<RunState> state = SessionState.replay(SessionState.of(RunState.NONE), step);
       Object snapshot = written(writing.snapshots(state).toJournal(state));
       assertThat(visible(JournalSerializer.cbor(snapshot)))
           .doesNotContain(secrets.get(0).toLowerCase(Locale.ROOT).substring(0, 9));
-      EntryEncryption reading = seals.of(ID);
+      EntryEncryption reading = encryption.of(ID);
       Object again = reading.snapshots(SessionState.of(RunState.NONE)).fromJournal(snapshot);
       assertThat(tree(again)).as("seed " + seed).isEqualTo(tree(state));
       assertThat(reading.masked("x " + secrets.get(1) + " y")).isEqualTo("x [redacted] y");
@@ -193,7 +194,7 @@ class EncryptedFieldsTest {
                             new Event.Seen("vip", Json.tree(true), "eq", Json.tree(true), true)))),
                 List.of("b")));
     JsonNode tree =
-        ((EncryptedEntry) seals(K1, EncryptedFields.SECRETS).of(ID).stored(step)).tree();
+        ((EncryptedEntry) encryption(K1, EncryptedFields.SECRETS).of(ID).stored(step)).tree();
     JsonNode answered = tree.path("events").path(0).path("values").path("vip");
     JsonNode seen = tree.path("events").path(1).path("tried").path(0).path("seen").path(0);
     assertThat(answered.isBinary()).isTrue();
@@ -218,34 +219,34 @@ class EncryptedFieldsTest {
                     9L,
                     false,
                     List.of(task)));
-    Encryption seals = seals(K1, EncryptedFields.SECRETS);
+    Encryption encryption = encryption(K1, EncryptedFields.SECRETS);
 
-    Object read = written(seals.of(ID).stored(ended));
+    Object read = written(encryption.of(ID).stored(ended));
 
     assertThat(visible(JournalSerializer.cbor(read))).doesNotContain("of no run");
-    assertThat(tree(seals.opened(ID, read))).isEqualTo(Json.tree(ended));
+    assertThat(tree(encryption.decrypted(ID, read))).isEqualTo(Json.tree(ended));
   }
 
   // --- keys and journals ------------------------------------------------------------------------
 
   @Test
   void aValueOpensInItsOwnJournalAloneAndUnchanged() {
-    EntryCipher sealer = new EntryCipher(DataKeys.parse(K1));
+    EntryCipher cipher = new EntryCipher(DataKeys.parse(K1));
     byte[] plain = "secret".getBytes(StandardCharsets.UTF_8);
-    byte[] sealed = sealer.seal(plain, ID);
-    assertThat(sealer.open(sealed, ID)).isEqualTo(plain);
-    assertThat(sealer.seal(plain, ID)).isNotEqualTo(sealed);
-    assertThatThrownBy(() -> sealer.open(sealed, "pay|two"))
+    byte[] encrypted = cipher.encrypt(plain, ID);
+    assertThat(cipher.decrypt(encrypted, ID)).isEqualTo(plain);
+    assertThat(cipher.encrypt(plain, ID)).isNotEqualTo(encrypted);
+    assertThatThrownBy(() -> cipher.decrypt(encrypted, "pay|two"))
         .isInstanceOf(EncryptionException.class)
         .hasMessageContaining("another journal");
-    for (int i = 0; i < sealed.length; i++) {
-      byte[] changed = sealed.clone();
+    for (int i = 0; i < encrypted.length; i++) {
+      byte[] changed = encrypted.clone();
       changed[i] ^= 1;
-      assertThatThrownBy(() -> sealer.open(changed, ID)).isInstanceOf(EncryptionException.class);
+      assertThatThrownBy(() -> cipher.decrypt(changed, ID)).isInstanceOf(EncryptionException.class);
     }
-    for (int length = 0; length < sealed.length; length++) {
-      byte[] cut = java.util.Arrays.copyOf(sealed, length);
-      assertThatThrownBy(() -> sealer.open(cut, ID)).isInstanceOf(EncryptionException.class);
+    for (int length = 0; length < encrypted.length; length++) {
+      byte[] cut = java.util.Arrays.copyOf(encrypted, length);
+      assertThatThrownBy(() -> cipher.decrypt(cut, ID)).isInstanceOf(EncryptionException.class);
     }
   }
 
@@ -253,16 +254,16 @@ class EncryptedFieldsTest {
   void theFirstKeyEncryptsAndAllOfThemDecrypt() {
     String k2 = DataKeys.generate("k2");
     byte[] plain = {1, 2, 3};
-    byte[] old = new EntryCipher(DataKeys.parse(K1)).seal(plain, ID);
+    byte[] old = new EntryCipher(DataKeys.parse(K1)).encrypt(plain, ID);
     EntryCipher rotated = new EntryCipher(DataKeys.parse(k2 + "," + K1));
-    byte[] fresh = rotated.seal(plain, ID);
-    assertThat(rotated.open(old, ID)).isEqualTo(plain);
-    assertThat(new EntryCipher(DataKeys.parse(k2)).open(fresh, ID)).isEqualTo(plain);
-    assertThatThrownBy(() -> new EntryCipher(DataKeys.parse(k2)).open(old, ID))
+    byte[] fresh = rotated.encrypt(plain, ID);
+    assertThat(rotated.decrypt(old, ID)).isEqualTo(plain);
+    assertThat(new EntryCipher(DataKeys.parse(k2)).decrypt(fresh, ID)).isEqualTo(plain);
+    assertThatThrownBy(() -> new EntryCipher(DataKeys.parse(k2)).decrypt(old, ID))
         .isInstanceOfSatisfying(
             EncryptionException.class, e -> assertThat(e.code()).isEqualTo("key_missing"))
         .hasMessageContaining("key k1");
-    assertThatThrownBy(() -> new EntryCipher(null).open(old, ID)).hasMessageContaining("key k1");
+    assertThatThrownBy(() -> new EntryCipher(null).decrypt(old, ID)).hasMessageContaining("key k1");
   }
 
   @Test
@@ -279,7 +280,7 @@ class EncryptedFieldsTest {
         .hasMessageContaining("FERMATA_KEYS cannot be used: Key number 1 has no id");
     String none = folder.resolve("none").toString();
     assertThatThrownBy(() -> DataKeys.from(Map.of(DataKeys.FILE_VARIABLE, none)))
-        .hasMessage("FERMATA_KEYS_FILE cannot be used: There is no file " + none);
+        .hasMessage("FERMATA_KEYS_FILE cannot be used: The key file does not exist: " + none);
     for (String wrong : List.of("k1", "k1:AAEC", "k 1:AAEC", "k1:***", K1 + "," + K1, ",")) {
       assertThatThrownBy(() -> DataKeys.parse(wrong))
           .isInstanceOf(IllegalArgumentException.class)
@@ -354,12 +355,12 @@ class EncryptedFieldsTest {
   private List<String> fresh() {
     List<String> lines = new ArrayList<>();
     for (EncryptedFields what : EncryptedFields.values()) {
-      EntryEncryption sealing = seals(K1, what).of(ID);
+      EntryEncryption encrypting = encryption(K1, what).of(ID);
       for (Object plain : samples()) {
         Object stored =
             plain instanceof Entry<?> entry
-                ? sealing.stored(entry)
-                : snapshot(sealing, (SessionState<?>) plain);
+                ? encrypting.stored(entry)
+                : snapshot(encrypting, (SessionState<?>) plain);
         String bytes = Base64.getEncoder().encodeToString(JournalSerializer.cbor(stored));
         lines.add(serializer.manifest(stored) + " " + bytes);
       }
@@ -370,15 +371,15 @@ class EncryptedFieldsTest {
   @Test
   void whatTheFirstReleaseEncryptedIsStillOpened() throws Exception {
     if (Golden.writes()) {
-      Golden.write("sealed-1.txt", String.join("\n", fresh()));
+      Golden.write("encrypted-1.txt", String.join("\n", fresh()));
     }
-    List<String> lines = Golden.read("sealed-1.txt").lines().toList();
+    List<String> lines = Golden.read("encrypted-1.txt").lines().toList();
     assertThat(lines).hasSize(4);
     for (int i = 0; i < lines.size(); i++) {
       String[] parts = lines.get(i).split(" ", 2);
       Object stored = serializer.fromBinary(Base64.getDecoder().decode(parts[1]), parts[0]);
       assertThat(stored).isInstanceOf(EncryptedEntry.class);
-      assertThat(tree(seals(K1, EncryptedFields.SECRETS).opened(ID, stored)))
+      assertThat(tree(encryption(K1, EncryptedFields.SECRETS).decrypted(ID, stored)))
           .isEqualTo(tree(samples().get(i % 2)));
     }
   }

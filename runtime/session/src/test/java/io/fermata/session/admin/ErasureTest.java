@@ -46,7 +46,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 class ErasureTest {
   private static final String MARKER = "Rumpelstiltskin";
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   record Order(String dish, @Nullable String drink) {}
 
@@ -276,7 +276,7 @@ class ErasureTest {
       call(host, "lunch", "bob", "s", "start");
       talk(host, "lunch", "ann", "s");
       Erased erased = now(host.erase(Erasure.principal("ann")));
-      assertThat(erased.untold()).isPositive();
+      assertThat(erased.undelivered()).isPositive();
       slow.countDown();
     }
     assertThat(heard).isNotEmpty().containsOnly(bob);
@@ -323,8 +323,8 @@ class ErasureTest {
     now(
         host.threads()
             .post("ann", id, new Threads.NewMessage(Message.user(MARKER), List.of(), null)));
-    assertThat(now(host.threads().settled("ann", id, PATIENCE)).standing())
-        .isEqualTo(Threads.Standing.ASKING);
+    assertThat(now(host.threads().settled("ann", id, TIMEOUT)).status())
+        .isEqualTo(Threads.Status.ASKING);
     return id;
   }
 

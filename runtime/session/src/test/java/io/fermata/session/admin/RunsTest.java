@@ -21,7 +21,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.DirectoryWrites;
-import io.fermata.session.runs.RunEntering;
+import io.fermata.session.runs.RunEntryWriter;
 import io.fermata.session.runs.RunJournals;
 import io.fermata.session.runs.RunRow;
 import java.lang.reflect.Proxy;
@@ -236,9 +236,9 @@ class RunsTest {
     try (OpenStore open = store.open()) {
       Directory directory = open.directory();
       DirectoryEntry there = now(directory.get("order|" + id)).orElseThrow();
-      now(directory.put(standing(there.persistenceId(), there.seq(), "failed")));
+      now(directory.put(status(there.persistenceId(), there.seq(), "failed")));
       String stranger = "order|" + id.substring(0, id.indexOf('.')) + ".none";
-      now(directory.put(standing(stranger, 1, "waiting")));
+      now(directory.put(status(stranger, 1, "waiting")));
     }
     try (TestHost host = new TestHost(store, ORDER)) {
       Runs runs = host.fermata().runs();
@@ -258,7 +258,7 @@ class RunsTest {
     }
   }
 
-  private static DirectoryEntry standing(String name, long seq, String how) {
+  private static DirectoryEntry status(String name, long seq, String how) {
     return new DirectoryEntry(name, RunRow.KIND, "", "order", seq, 1, 1, Set.of(), Map.of())
         .in("", how, 1);
   }
@@ -301,7 +301,7 @@ class RunsTest {
           new DirectoryWrites(
               new RunJournals(open, Encryption.ofEnvironment()),
               erasing,
-              new RunEntering(erasing),
+              new RunEntryWriter(erasing),
               InstantSource.system(),
               () -> {});
       caught.accept(List.of(journal));

@@ -17,7 +17,7 @@ import io.fermata.session.Fermata;
 import io.fermata.session.TestHost;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Settings;
-import io.fermata.session.call.TaskView.Standing;
+import io.fermata.session.call.TaskView.Status;
 import io.fermata.session.journal.SessionState;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -142,8 +142,8 @@ class TasksTest {
     return got(host.tasks().view(run));
   }
 
-  private TaskView when(TaskRun run, Standing standing) throws Exception {
-    eventually(() -> view(run).standing() == standing);
+  private TaskView when(TaskRun run, Status status) throws Exception {
+    eventually(() -> view(run).status() == status);
     return view(run);
   }
 
@@ -169,20 +169,20 @@ class TasksTest {
   @Test
   void aRunIsHandedOutWhenItsWorkIsJournaledAndOutlivesTheProcess() throws Exception {
     TaskRun run = begin("long");
-    assertThat(view(run).standing()).isEqualTo(Standing.WORKING);
+    assertThat(view(run).status()).isEqualTo(Status.WORKING);
     assertThat(view(run).keptUntil()).isNull();
 
     host.crash();
     gate.release(2);
     start();
-    TaskView asks = when(run, Standing.STANDING);
+    TaskView asks = when(run, Status.INPUT_REQUIRED);
     assertThat(asks.reply().structured().path("questions")).hasSize(2);
     assertThat(asks.asked().keySet()).containsExactlyInAnyOrder("topic", "colour");
 
     host.crash();
     start();
     answer(run, answers("topic", "cats", "colour", "red"));
-    TaskView ended = when(run, Standing.ENDED);
+    TaskView ended = when(run, Status.ENDED);
     assertThat(ended.reply().structured().path("result").asText()).isEqualTo("cats in red");
     assertThat(ended.keptUntil()).isAfter(ended.changedAt());
 
@@ -198,7 +198,7 @@ class TasksTest {
     TaskRun run = begin("late");
 
     gate.release();
-    when(run, Standing.STANDING);
+    when(run, Status.INPUT_REQUIRED);
     proceed("late", "topic", "cats", "colour", "red");
     assertThat(view(run).reply().structured().path("result").asText()).isEqualTo("cats in red");
   }
@@ -207,7 +207,7 @@ class TasksTest {
   void whatAPlainCallerWasToldIsKeptForTheTaskAndNotWithoutOne() throws Exception {
     TaskRun run = begin("long");
     gate.release();
-    when(run, Standing.STANDING);
+    when(run, Status.INPUT_REQUIRED);
     assertThat(TestHost.status(proceed("long", "topic", "cats", "colour", "red")))
         .isEqualTo("complete");
     assertThat(view(run).reply().structured().path("result").asText()).isEqualTo("cats in red");
@@ -217,14 +217,14 @@ class TasksTest {
     TaskRun unkept = run(plain, got(host.call(plain)));
     assertThat(view(run).reply().structured().path("result").asText()).isEqualTo("cats in red");
     proceed("long", "topic", "dogs", "colour", "red");
-    assertThat(view(unkept).standing()).isEqualTo(Standing.UNKNOWN);
+    assertThat(view(unkept).status()).isEqualTo(Status.UNKNOWN);
   }
 
   @Test
   void aQuestionThatIsPutAgainHasAnotherNameAndTheOthersKeepTheirs() throws Exception {
     TaskRun run = begin("long");
     gate.release();
-    TaskView first = when(run, Standing.STANDING);
+    TaskView first = when(run, Status.INPUT_REQUIRED);
 
     answer(run, answers("colour", "grey"));
     TaskView again = view(run);
@@ -241,7 +241,7 @@ class TasksTest {
   void anAnswerIsForTheVeryQuestionThatItWasGivenTo() throws Exception {
     TaskRun run = begin("long");
     gate.release();
-    TaskView first = when(run, Standing.STANDING);
+    TaskView first = when(run, Status.INPUT_REQUIRED);
     answer(run, answers("colour", "grey"));
 
     ToolReply late = got(host.tasks().answer(run, answers("colour", "red"), first.asked()));
@@ -255,41 +255,41 @@ class TasksTest {
     got(host.tasks().answer(run, answers("colour", "red"), Map.of()));
     assertThat(view(run).asked()).containsOnlyKeys("colour");
     answer(run, answers("colour", "red"));
-    when(run, Standing.ENDED);
+    when(run, Status.ENDED);
   }
 
   @Test
   void aTaskThatIsCancelledIsUndone() throws Exception {
     TaskRun run = begin("long");
     gate.release();
-    when(run, Standing.STANDING);
+    when(run, Status.INPUT_REQUIRED);
 
     got(host.tasks().cancel(run));
-    when(run, Standing.CANCELLED);
+    when(run, Status.CANCELLED);
     assertThat(undone).hasValue(1);
     got(host.tasks().cancel(run));
     answer(run, answers("topic", "cats"));
-    assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED);
+    assertThat(view(run).status()).isEqualTo(Status.CANCELLED);
   }
 
   @Test
   void aTaskWhoseRunGivesWayToAnotherIsCancelled() throws Exception {
     TaskRun run = begin("long");
     gate.release();
-    when(run, Standing.STANDING);
+    when(run, Status.INPUT_REQUIRED);
     AtomicInteger changes = new AtomicInteger();
     host.tasks().watch(run, changes::incrementAndGet);
 
     TaskRun next = begin("long");
 
     TaskView cancelled = view(run);
-    assertThat(cancelled.standing()).isEqualTo(Standing.CANCELLED);
+    assertThat(cancelled.status()).isEqualTo(Status.CANCELLED);
     assertThat(cancelled.keptUntil()).isAfter(cancelled.changedAt());
     assertThat(changes).hasPositiveValue();
-    assertThat(view(next).standing()).isEqualTo(Standing.WORKING);
+    assertThat(view(next).status()).isEqualTo(Status.WORKING);
     host.crash();
     start();
-    assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED);
+    assertThat(view(run).status()).isEqualTo(Status.CANCELLED);
   }
 
   @Test
@@ -299,12 +299,12 @@ class TasksTest {
     start(Settings.DEFAULT, none);
     gate.release(100);
     TaskRun first = begin("long");
-    when(first, Standing.STANDING);
+    when(first, Status.INPUT_REQUIRED);
     proceed("long", "topic", "cats", "colour", "red");
     TaskRun second = begin("long");
-    when(second, Standing.STANDING);
+    when(second, Status.INPUT_REQUIRED);
     answer(second, answers("topic", "dogs", "colour", "red"));
-    when(second, Standing.ENDED);
+    when(second, Status.ENDED);
     for (int i = 0; i < 3; i++) {
       got(host.call(call("long", "s")));
       assertThat(TestHost.status(proceed("long", "topic", "birds", "colour", "red")))
@@ -319,8 +319,8 @@ class TasksTest {
     assertThat(view(second).keptUntil()).isAfter(view(first).changedAt());
 
     passed.addAndGet(Duration.ofHours(2).toMillis());
-    assertThat(view(first).standing()).isEqualTo(Standing.UNKNOWN);
-    when(second, Standing.UNKNOWN);
+    assertThat(view(first).status()).isEqualTo(Status.UNKNOWN);
+    when(second, Status.UNKNOWN);
   }
 
   @Test
@@ -332,9 +332,9 @@ class TasksTest {
     }
     begin("long");
 
-    assertThat(view(runs.get(0)).standing()).isEqualTo(Standing.UNKNOWN);
+    assertThat(view(runs.get(0)).status()).isEqualTo(Status.UNKNOWN);
     runs.subList(1, runs.size())
-        .forEach(run -> assertThat(view(run).standing()).isEqualTo(Standing.CANCELLED));
+        .forEach(run -> assertThat(view(run).status()).isEqualTo(Status.CANCELLED));
   }
 
   @Test
@@ -342,11 +342,10 @@ class TasksTest {
     TaskRun run = begin("long");
     TaskRun stolen = new TaskRun("bob", run.tool(), run.runId());
 
-    assertThat(view(stolen).standing()).isEqualTo(Standing.UNKNOWN);
+    assertThat(view(stolen).status()).isEqualTo(Status.UNKNOWN);
     got(host.tasks().cancel(stolen));
-    assertThat(view(run).standing()).isEqualTo(Standing.WORKING);
-    assertThat(view(new TaskRun("ann", "late", run.runId())).standing())
-        .isEqualTo(Standing.UNKNOWN);
+    assertThat(view(run).status()).isEqualTo(Status.WORKING);
+    assertThat(view(new TaskRun("ann", "late", run.runId())).status()).isEqualTo(Status.UNKNOWN);
   }
 
   @Test
@@ -377,7 +376,7 @@ class TasksTest {
     TaskRun run = run(job, asks);
 
     answer(run, answers("colour", "red"));
-    when(run, Standing.ENDED);
+    when(run, Status.ENDED);
 
     for (int times = 0; times < 2; times++) {
       ToolReply result = got(host.call(job));
@@ -393,19 +392,19 @@ class TasksTest {
     start(Settings.DEFAULT, new Retention(Duration.ZERO, Duration.ZERO));
     TaskRun run = begin("long");
     gate.release();
-    when(run, Standing.STANDING);
+    when(run, Status.INPUT_REQUIRED);
     answer(run, answers("topic", "cats", "colour", "red"));
-    when(run, Standing.ENDED);
+    when(run, Status.ENDED);
 
     Thread.sleep(1_500);
     host.close();
     start(Settings.DEFAULT, new Retention(Duration.ZERO, Duration.ZERO));
     TaskView kept = view(run);
-    assertThat(kept.standing()).isEqualTo(Standing.ENDED);
+    assertThat(kept.status()).isEqualTo(Status.ENDED);
     assertThat(Duration.between(kept.changedAt(), kept.keptUntil())).isEqualTo(Duration.ofHours(1));
 
     passed.addAndGet(Duration.ofHours(2).toMillis());
-    when(run, Standing.UNKNOWN);
+    when(run, Status.UNKNOWN);
   }
 
   @Test
@@ -420,7 +419,7 @@ class TasksTest {
     ToolCall call = new ToolCall("job", "ann", answers("topic", "taboo"), Json.object(), null);
     TaskRun run = run(call, got(host.tasks().call(call, told -> {})));
     gate.release();
-    TaskView failed = when(run, Standing.ENDED);
+    TaskView failed = when(run, Status.ENDED);
     assertThat(failed.reply().error()).isTrue();
     assertThat(failed.reply().structured().path("error").asText())
         .startsWith("Nobody writes about that.");
@@ -433,12 +432,12 @@ class TasksTest {
     Runnable unwatch = host.tasks().watch(run, changes::incrementAndGet);
 
     gate.release();
-    when(run, Standing.STANDING);
+    when(run, Status.INPUT_REQUIRED);
     eventually(() -> changes.get() > 0);
     unwatch.run();
     int heard = changes.get();
     answer(run, answers("topic", "cats", "colour", "red"));
-    when(run, Standing.ENDED);
+    when(run, Status.ENDED);
     assertThat(changes).hasValue(heard);
   }
 }

@@ -203,9 +203,9 @@ class ArchiveTest {
       String good = exported(host, run);
       List<String> lines = good.lines().toList();
 
-      refused(host, good, "has the run order/" + run + " already; erase it first");
+      refused(host, good, "already has the run order/" + run + "; erase it first");
       now(host.erase(Erasure.run("order", run)));
-      refused(host, change(lines, all -> all.remove(all.size() - 1)), "so is the end");
+      refused(host, change(lines, all -> all.remove(all.size() - 1)), "the file is truncated");
       refused(host, change(lines, all -> all.remove(2)), "follows record 1");
       refused(host, change(lines, all -> all.add(2, all.get(1))), "record 1 follows record 1");
       refused(host, good + "{}\n", "after the end");
@@ -217,7 +217,8 @@ class ArchiveTest {
           host, good.replace("\"principal\":\"ann\"", "\"principal\":\"bob\""), "another journal");
       refused(host, "", "missing");
       refused(host, "soup\n", "not JSON");
-      refused(host, change(lines, all -> all.set(all.size() - 1, "{\"end\":99}")), "should be 99");
+      refused(
+          host, change(lines, all -> all.set(all.size() - 1, "{\"end\":99}")), "the end states 99");
 
       assertThat(now(host.erase(Erasure.run("order", run))).nothing()).isTrue();
       assertThat(imported(host, good).id()).isEqualTo(run);

@@ -24,7 +24,7 @@ import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.ToolHost;
-import io.fermata.session.actor.Audience;
+import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.Threads;
@@ -66,7 +66,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Threads whose store fails, whose host goes away, and whose neighbours are gone. */
 @Tag("slow")
 class ThreadSurvivalTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final Threads.Query ALL =
       new Threads.Query("ann", null, Set.of(), null, true, 10, null);
 
@@ -107,7 +107,7 @@ class ThreadSurvivalTest {
   }
 
   private static Threads.View settled(Fermata host, String id) throws Exception {
-    return now(host.threads().settled("ann", id, PATIENCE));
+    return now(host.threads().settled("ann", id, TIMEOUT));
   }
 
   private static List<String> texts(Fermata host, String id) throws Exception {
@@ -349,17 +349,17 @@ class ThreadSurvivalTest {
         };
     FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
     SessionSubscriptions subscriptions = new SessionSubscriptions();
-    SessionDirectory ledger =
+    SessionDirectory directory =
         new SessionDirectory(store, Encryption.ofEnvironment(), InstantSource.system());
-    Audience nobody = new Audience(List.of(), List.of(), noFlows, 1);
+    Recorders nobody = new Recorders(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Shared(
             (AgentThreads) host.threads(),
             subscriptions,
             new ToolUses(answering::call, Map.of()),
             store,
-            new Eraser(store, command -> {}, nobody, erased -> {}, ledger, Runnable::run),
-            ledger,
+            new Eraser(store, command -> {}, nobody, erased -> {}, directory, Runnable::run),
+            directory,
             InstantSource.system(),
             name -> null,
             HostThreads.start(Settings.DEFAULT)),

@@ -41,16 +41,16 @@ class TimetableTest {
   void whatIsNoExpressionIsRefusedWithAnExample() {
     refused(nightly().cron("61 3 * * *"), "schedule nightly", "61 3 * * *", "[0, 59]", "0 3 * * *");
     refused(nightly().cron("nonsense"), "\"nonsense\"", "day of week");
-    refused(nightly().cron(""), "cannot be read");
+    refused(nightly().cron(""), "is invalid");
     refused(nightly().cron("4-/ 3 * * *"), "4-/", "A range is incomplete");
-    refused(nightly().cron("0 0 30 2 *"), "0 0 30 2 *", "never comes");
+    refused(nightly().cron("0 0 30 2 *"), "0 0 30 2 *", "never occurs");
   }
 
   @Test
   void aScheduleMustSayWhenInOneWay() {
-    refused(nightly(), "does not say when", "cron(…)", "every(…)");
+    refused(nightly(), "has no times", "cron(…)", "every(…)");
     refused(nightly().cron("0 3 * * *").every(Duration.ofDays(1)), "only one of them");
-    refused(nightly().every(Duration.ZERO), "PT0S", "a second or more");
+    refused(nightly().every(Duration.ZERO), "PT0S", "one second to");
     refused(nightly().every(Duration.ofSeconds(Long.MAX_VALUE)), "100 years");
   }
 
@@ -64,14 +64,14 @@ class TimetableTest {
   void aNameMustBeOneAndTheSchedulesOwn() {
     refused(Schedule.of("Every night", "trip").every(Duration.ofDays(1)), "Every night", "lower");
     Schedule daily = nightly().every(Duration.ofDays(1));
-    assertThatThrownBy(() -> host(daily, daily).start()).hasMessageContaining("there twice");
+    assertThatThrownBy(() -> host(daily, daily).start()).hasMessageContaining("defined twice");
   }
 
   @Test
   void everythingThatIsWrongIsSaidAtOnceAndTheStoreStaysFree() {
     assertThatThrownBy(
             () -> host(nightly().cron("x").intent(" "), Schedule.of("b", "gone")).start())
-        .hasMessageContainingAll("\"x\"", "blank intent", "flow gone", "does not say when");
+        .hasMessageContainingAll("\"x\"", "blank intent", "flow gone", "has no times");
     host(nightly().cron("0 3 * * *")).start().close();
   }
 

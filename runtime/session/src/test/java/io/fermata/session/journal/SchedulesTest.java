@@ -346,7 +346,8 @@ class SchedulesTest {
     begin(NIGHTLY.updates(Map.of("regoin", "north")));
     clock("2026-06-02T01:00:00Z");
     untilDone("2026-06-02T01:00:00Z");
-    assertThat(logged("nightly started for 2026-06-02T01:00:00Z came to invalid_updates")).isTrue();
+    assertThat(logged("nightly started for 2026-06-02T01:00:00Z returned invalid_updates"))
+        .isTrue();
     clock("2026-06-03T01:00:00Z");
     untilDone("2026-06-03T01:00:00Z");
     assertThat(runs).isEmpty();

@@ -336,7 +336,7 @@ class SecretsTest {
             Fermata.host()
                     .store(Store.memory())
                     .flow(TestFlows.trip())
-                    .seal(EncryptedFields.EVERYTHING)
+                    .encrypt(EncryptedFields.EVERYTHING)
                 ::start)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("everything");
@@ -417,7 +417,7 @@ class SecretsTest {
       }
     }
     try (Fermata host = host(pay(), K1).start()) {
-      assertThat(code(reply(host, "1", "continue"))).isEqualTo("seal_broken");
+      assertThat(code(reply(host, "1", "continue"))).isEqualTo("decryption_failed");
     }
   }
 
@@ -434,7 +434,7 @@ class SecretsTest {
   void everythingIsEncryptedWhereTheHostSaysSo() throws Exception {
     Flow<TestFlows.Trip> trip = TestFlows.trip();
     for (int i = 0; i < 2; i++) {
-      try (Fermata host = host(trip, K1).seal(EncryptedFields.EVERYTHING).start()) {
+      try (Fermata host = host(trip, K1).encrypt(EncryptedFields.EVERYTHING).start()) {
         var arguments = Json.object().put("action", i == 0 ? "start" : "continue");
         if (i == 0) {
           arguments.put("intent", "Reisegrund");
@@ -475,7 +475,7 @@ class SecretsTest {
               .store(store())
               .agent(agent)
               .keys(DataKeys.parse(K1))
-              .seal(EncryptedFields.EVERYTHING)
+              .encrypt(EncryptedFields.EVERYTHING)
               .settings(Settings.DEFAULT.snapshotEvery(2))
               .start()) {
         Threads threads = host.threads();
@@ -565,12 +565,12 @@ class SecretsTest {
   @Test
   void aStoreThatNoHostHasOpenIsReadWithTheKeysThatAreGiven() throws Exception {
     String runId;
-    try (Fermata host = host(pay(), K1).seal(EncryptedFields.EVERYTHING).start()) {
+    try (Fermata host = host(pay(), K1).encrypt(EncryptedFields.EVERYTHING).start()) {
       runId = runId(reply(host, "1", "start", answers()));
     }
     assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
     assertThat(Rollout.check(store(), DataKeys.parse(K1), pay()).runs())
-        .extracting(Rollout.Fate::runId, Rollout.Fate::verdict)
+        .extracting(Rollout.RunResult::runId, Rollout.RunResult::verdict)
         .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
     try (OpenStore open = store().open()) {
       now(open.directory().remove(RunRow.id("pay", runId)));
@@ -595,7 +595,7 @@ class SecretsTest {
               state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
         };
     String said = Rollout.check(store(), DataKeys.parse(K1), after(quotes)).text();
-    assertThat(said).contains("CANNOT GO ON", "[redacted] and [redacted]");
+    assertThat(said).contains("CANNOT CONTINUE", "[redacted] and [redacted]");
     silent("the check", said);
   }
 

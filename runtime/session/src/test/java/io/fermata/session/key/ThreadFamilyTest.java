@@ -42,7 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Threads that work for threads, and what a host has room for, on a real store. */
 @Tag("slow")
 class ThreadFamilyTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   @TempDir Path folder;
 
@@ -108,8 +108,8 @@ class ThreadFamilyTest {
     try (Fermata host = host(s -> s, asks(), desk(), painter())) {
       id = now(host.threads().create(thread("desk"))).threadId();
       now(host.threads().post("ann", id, says("go")));
-      assertThat(now(host.threads().settled("ann", id, PATIENCE)).standing())
-          .isEqualTo(Threads.Standing.ASKING);
+      assertThat(now(host.threads().settled("ann", id, TIMEOUT)).status())
+          .isEqualTo(Threads.Status.ASKING);
     }
     try (Fermata host = host(s -> s, asks(), desk(), painter())) {
       Threads threads = host.threads();
@@ -122,12 +122,12 @@ class ThreadFamilyTest {
               child.threadId(),
               new Threads.Answer(
                   question.call(), "a1", null, Json.object().put("colour", "red"), null)));
-      now(threads.settled("ann", child.threadId(), PATIENCE));
-      Threads.View view = now(threads.settled("ann", id, PATIENCE));
-      while (view.standing() == Threads.Standing.ASKING) {
-        view = now(threads.settled("ann", id, PATIENCE));
+      now(threads.settled("ann", child.threadId(), TIMEOUT));
+      Threads.View view = now(threads.settled("ann", id, TIMEOUT));
+      while (view.status() == Threads.Status.ASKING) {
+        view = now(threads.settled("ann", id, TIMEOUT));
       }
-      assertThat(view.standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(view.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(view.code()).isEqualTo("stop_on_response");
     }
   }
@@ -148,8 +148,8 @@ class ThreadFamilyTest {
     try (Fermata host = host(narrow, acts, painter())) {
       String id = now(host.threads().create(thread("painter"))).threadId();
       now(host.threads().post("ann", id, says("go")));
-      assertThat(now(host.threads().settled("ann", id, Duration.ofSeconds(20))).standing())
-          .isEqualTo(Threads.Standing.RESTING);
+      assertThat(now(host.threads().settled("ann", id, Duration.ofSeconds(20))).status())
+          .isEqualTo(Threads.Status.RESTING);
       assertThat(now(host.threads().messages("ann", id, null, 10, 0, true)).messages())
           .extracting(Message::content)
           .anyMatch(text -> text != null && text.contains("red"));
@@ -178,10 +178,10 @@ class ThreadFamilyTest {
       String id = now(threads.create(thread("desk"))).threadId();
       now(threads.post("ann", id, says("go")));
       CompletableFuture<Threads.View> waiting =
-          threads.settled("ann", id, PATIENCE).toCompletableFuture();
+          threads.settled("ann", id, TIMEOUT).toCompletableFuture();
       assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("too many calls");
       held.countDown();
-      assertThat(now(waiting).standing()).isEqualTo(Threads.Standing.RESTING);
+      assertThat(now(waiting).status()).isEqualTo(Threads.Status.RESTING);
       assertThat(now(threads.get("ann", id)).code()).isEqualTo("stop_on_response");
     }
   }
@@ -203,7 +203,7 @@ class ThreadFamilyTest {
               }
 
               @Override
-              public void heard(Outside.Delta tiding) {}
+              public void streamed(Outside.Delta delta) {}
 
               @Override
               public void ended(@Nullable Throwable why) {}

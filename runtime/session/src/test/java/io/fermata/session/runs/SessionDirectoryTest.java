@@ -38,7 +38,7 @@ class SessionDirectoryTest {
 
   private final List<RunRow> rows = new ArrayList<>();
   private final OpenStore store;
-  private final SessionDirectory ledger;
+  private final SessionDirectory directory;
   private Function<DirectoryEntry, CompletionStage<?>> put;
 
   SessionDirectoryTest(@TempDir Path folder) {
@@ -56,7 +56,7 @@ class SessionDirectoryTest {
     for (String id : ids) {
       rows.add(Objects.requireNonNull(now(journals.read(RunRow.session(id))).live()));
     }
-    ledger = new SessionDirectory(watched(), Encryption.ofEnvironment(), InstantSource.system());
+    directory = new SessionDirectory(watched(), Encryption.ofEnvironment(), InstantSource.system());
   }
 
   /** The store, whose directory does what the test says when something is entered. */
@@ -97,19 +97,21 @@ class SessionDirectoryTest {
     return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
   }
 
-  /** The ledger has caught up, but the entries are gone, and the mark lies before their records. */
+  /**
+   * The directory has caught up, but the entries are gone, and the mark lies before their records.
+   */
   @BeforeEach
   void nothingIsEntered() {
     now(store.directory().mark(0));
-    ledger.start();
-    now(ledger.caughtUp());
+    directory.start();
+    now(directory.caughtUp());
     rows.forEach(row -> now(store.directory().remove(row.id())));
     assertThat(entered()).isEmpty();
   }
 
   @AfterEach
   void close() {
-    ledger.stop();
+    directory.stop();
     store.close();
   }
 
@@ -137,12 +139,12 @@ class SessionDirectoryTest {
           entering.countDown();
           return storeIsBack;
         };
-    ledger.stands(new RunRow("first", RunState.NONE, null, 1), false);
+    directory.runChanged(new RunRow("first", RunState.NONE, null, 1), false);
     assertThat(entering.await(60, TimeUnit.SECONDS)).isTrue();
     for (int i = 0; i < SessionDirectory.MOST; i++) {
-      ledger.stands(new RunRow("flow" + i, RunState.NONE, null, 1), false);
+      directory.runChanged(new RunRow("flow" + i, RunState.NONE, null, 1), false);
     }
-    rows.forEach(row -> ledger.stands(row, true));
+    rows.forEach(row -> directory.runChanged(row, true));
 
     Directory real = store.directory();
     put =
@@ -165,7 +167,7 @@ class SessionDirectoryTest {
           failing.countDown();
           return CompletableFuture.failedFuture(new IOException("The disk is gone"));
         };
-    rows.forEach(row -> ledger.stands(row, true));
+    rows.forEach(row -> directory.runChanged(row, true));
     assertThat(failing.await(60, TimeUnit.SECONDS)).isTrue();
     put = real::put;
     soonAllAreEntered();

@@ -268,7 +268,7 @@ class TelemetryTest {
 
     try (Fermata next = host(store, flow)) {
       List<SpanData> paid = spans("order pay", 2);
-      assertThat(text(paid.get(0), "fermata.status")).isEqualTo("given_up");
+      assertThat(text(paid.get(0), "fermata.status")).isEqualTo("cancelled");
       assertThat(text(paid.get(1), "fermata.run")).isEqualTo(text(paid.get(0), "fermata.run"));
       assertThat(paid.get(1).getParentSpanContext().isValid()).isFalse();
     }
@@ -301,7 +301,7 @@ class TelemetryTest {
                   .count())
           .isEqualTo(1);
       assertThat(registry.get("fermata.journal.append").timer().count()).isPositive();
-      assertThat(registry.get("fermata.journal.records").summary().totalAmount()).isPositive();
+      assertThat(registry.get("fermata.journal.entries").summary().totalAmount()).isPositive();
       assertThat(registry.get("fermata.sessions.wake").timer().count()).isPositive();
       awaitThat(() -> registry.get("fermata.calls.waiting").gauge().value() == 0);
       assertThat(registry.get("fermata.sessions.waking").gauge().value()).isZero();

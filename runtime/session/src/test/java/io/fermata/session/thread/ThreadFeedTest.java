@@ -30,8 +30,8 @@ class ThreadFeedTest {
             }
 
             @Override
-            public void heard(Outside.Delta tiding) {
-              told.add(tiding.text());
+            public void streamed(Outside.Delta delta) {
+              told.add(delta.text());
             }
 
             @Override

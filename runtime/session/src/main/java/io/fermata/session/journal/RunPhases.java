@@ -7,11 +7,11 @@ import io.fermata.flow.event.StepEffect;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a run that stands still needs of its host. Pure. */
-public final class Standstill {
-  private Standstill() {}
+/** Derives from the phases of a run's places what its host must do. Pure. */
+public final class RunPhases {
+  private RunPhases() {}
 
-  /** Whether an effect is a moment that the run waits for in its sleep, as opposed to a retry. */
+  /** Whether an effect is a timer during which the session can sleep, as opposed to a retry. */
   public static boolean onlyWaits(StepEffect effect) {
     return effect.timer()
         && switch (effect.kind()) {
@@ -20,7 +20,7 @@ public final class Standstill {
         };
   }
 
-  /** The earliest moment at which the session has to be awake; null if there is none. */
+  /** The earliest time at which the session must be awake; null for none. */
   public static @Nullable Long wakeAt(List<? extends Effect> timers) {
     Long earliest = null;
     for (Effect timer : timers) {
@@ -32,7 +32,7 @@ public final class Standstill {
     return earliest;
   }
 
-  /** Whether a run that was read back has something to take up, or moments to wait for. */
+  /** Whether a recovered run has effects or timers to resume. */
   public static boolean hasWork(RunState run) {
     return run.places().values().stream()
         .anyMatch(
@@ -43,12 +43,12 @@ public final class Standstill {
                     || at.reminder() != null);
   }
 
-  /** Whether a handler works for the run, or a failed one is to be tried again. */
+  /** Whether a handler runs, or a failed one will be retried. */
   public static boolean works(RunState run) {
     return run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
   }
 
-  /** Whether somebody can answer something now. */
+  /** Whether a question or widget is open. */
   public static boolean asks(RunState run) {
     return run.places().values().stream()
         .anyMatch(at -> at.phase() instanceof Phase.Asking || at.phase() instanceof Phase.Showing);

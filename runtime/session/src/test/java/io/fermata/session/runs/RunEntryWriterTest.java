@@ -10,11 +10,11 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Test;
 
-class RunEnteringTest {
+class RunEntryWriterTest {
   @Test
   void aRunThatTheDirectoryRefusesIsLeftOutAndNoOther() {
     try (OpenStore store = Store.memory().open()) {
-      RunEntering entering = new RunEntering(store.directory());
+      RunEntryWriter entering = new RunEntryWriter(store.directory());
       List<CompletionStage<?>> writes = new ArrayList<>();
       assertThat(entering.put(row("f".repeat(300)), writes)).isFalse();
       assertThat(entering.put(row("order"), writes)).isTrue();

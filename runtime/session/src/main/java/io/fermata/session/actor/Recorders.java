@@ -22,11 +22,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The recorders of a host, of its tools and of its flows. Each is told on a thread of its own, so
+ * The recorders of a host, of its tools and of its flows. Each is notified on its own thread, so
  * that none delays a session or another recorder.
  */
-public final class Audience {
-  private static final Logger LOG = LoggerFactory.getLogger(Audience.class);
+public final class Recorders {
+  private static final Logger LOG = LoggerFactory.getLogger(Recorders.class);
 
   private final IdentityHashMap<Flow<?>, List<AttachedRecorder>> listeners =
       new IdentityHashMap<>();
@@ -37,10 +37,10 @@ public final class Audience {
   private final @Nullable Redaction redaction;
 
   /**
-   * @param ofHost hear of everything but secrets
-   * @param trusted hear of everything, even if they are attached elsewhere, too
+   * @param ofHost receive everything but secrets
+   * @param trusted receive everything, even if they are attached elsewhere, too
    */
-  public Audience(
+  public Recorders(
       Collection<Recorder> ofHost, Collection<Recorder> trusted, FlowCatalog catalog, int bound) {
     this.redaction = redaction(catalog);
     trusted.forEach(recorder -> redacted.put(recorder, AttachedRecorder.everywhere(recorder)));
@@ -55,10 +55,11 @@ public final class Audience {
       }
       List<AttachedRecorder> once = new ArrayList<>();
       for (AttachedRecorder one : AttachedRecorder.once(all)) {
-        Recorder told = redacted.computeIfAbsent(one.recorder(), this::withoutSecrets).recorder();
-        once.add(new AttachedRecorder(told, one.mounts()));
+        Recorder observer =
+            redacted.computeIfAbsent(one.recorder(), this::withoutSecrets).recorder();
+        once.add(new AttachedRecorder(observer, one.mounts()));
         deliveries.computeIfAbsent(
-            told, r -> new Delivery(r, one.recorder().getClass().getName(), bound));
+            observer, r -> new Delivery(r, one.recorder().getClass().getName(), bound));
       }
       listeners.put(flow, List.copyOf(once));
     }
@@ -70,29 +71,29 @@ public final class Audience {
         : Redaction.ofSecrets(catalog.programs().stream().<Flow<?>>map(p -> p.flow()).toList());
   }
 
-  /** A recorder as it may hear of the host's runs: of none of their secrets. */
+  /** A recorder that receives the host's runs without their secrets. */
   public AttachedRecorder withoutSecrets(Recorder recorder) {
     return AttachedRecorder.everywhere(redaction == null ? recorder : redaction.over(recorder));
   }
 
-  /** Whether nobody listens to anything. */
+  /** Whether there are no recorders. */
   public boolean isEmpty() {
     return deliveries.isEmpty();
   }
 
-  /** Who listens to the runs of a flow. */
+  /** The recorders of a flow's runs. */
   public List<AttachedRecorder> of(Flow<?> flow) {
     return listeners.getOrDefault(flow, List.of());
   }
 
-  /** Tells what an entry of a journal came to. */
-  public void tell(String session, List<AttachedRecorder> listeners, ObservedEntry entry) {
+  /** Publishes the observations of a journal entry. */
+  public void publish(String session, List<AttachedRecorder> listeners, ObservedEntry entry) {
     for (AttachedRecorder listener : listeners) {
-      delivery(listener).later(session, () -> tell(session, listeners, listener, entry));
+      delivery(listener).later(session, () -> deliver(session, listeners, listener, entry));
     }
   }
 
-  /** Lets nobody hear what is still to be told of some sessions. Returns how much that was. */
+  /** Drops pending notifications about some sessions. Returns how many there were. */
   public int forget(Predicate<String> sessions) {
     return deliveries.values().stream().mapToInt(delivery -> delivery.forget(sessions)).sum();
   }
@@ -100,12 +101,12 @@ public final class Audience {
   private Delivery delivery(AttachedRecorder listener) {
     Delivery delivery = deliveries.get(listener.recorder());
     if (delivery == null) {
-      throw new IllegalStateException("A recorder that the host does not know");
+      throw new IllegalStateException("The recorder is not one of the host");
     }
     return delivery;
   }
 
-  private void tell(
+  private void deliver(
       String session,
       List<AttachedRecorder> listeners,
       AttachedRecorder listener,
@@ -116,7 +117,7 @@ public final class Audience {
         .forEach(event -> report(session, listeners, listener, listener.deliver(event)));
   }
 
-  /** Tells the others that a recorder threw. What they throw at that is only counted. */
+  /** Notifies the others that a recorder threw. What they throw in turn is only counted. */
   private void report(
       String session,
       List<AttachedRecorder> listeners,
@@ -143,26 +144,27 @@ public final class Audience {
 
   private void count(AttachedRecorder by, Observation failure) {
     long all = failures.incrementAndGet();
-    // At powers of two, so that a recorder that always throws does not fill the log.
+    // At powers of two, so that a recorder that always throws does not flood the log.
     if (Long.bitCount(all) == 1) {
       String detail = ((Observation.Failure) failure.fact()).detail();
       LOG.warn(
-          "Recorder {} threw, {} failures of recorders so far: {}",
+          "Recorder {} threw ({} failures of recorders so far): {}",
           delivery(by).name(),
           all,
-          redaction == null ? detail : "what it says is not logged beside secrets");
+          redaction == null ? detail : "the message may contain secrets and is not logged");
     }
   }
 
-  /** Lets them hear what was journaled, and no more. */
+  /** Delivers what was journaled, and accepts no more. */
   public void close(long millis) {
     deliveries.values().forEach(Delivery::end);
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
     try {
       for (Delivery each : deliveries.values()) {
         long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-        if (!each.toldWithin(Math.max(0, left))) {
-          LOG.warn("Closed without telling recorder {} everything; it is too slow", each.name());
+        if (!each.deliveredWithin(Math.max(0, left))) {
+          LOG.warn(
+              "Closed before recorder {} had received everything; it is too slow", each.name());
         }
       }
     } catch (InterruptedException e) {

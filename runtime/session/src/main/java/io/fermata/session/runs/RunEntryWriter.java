@@ -10,23 +10,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Enters runs. One that the directory refuses is left out, so that it keeps no other from being
- * listed; of each this is said once. Of one thread at a time.
+ * Writes directory entries of runs. A run that the directory refuses is skipped and logged once, so
+ * that it does not block others. Not thread-safe.
  */
-public final class RunEntering {
-  private static final Logger LOG = LoggerFactory.getLogger(RunEntering.class);
+public final class RunEntryWriter {
+  private static final Logger LOG = LoggerFactory.getLogger(RunEntryWriter.class);
 
-  /** Runs that are remembered to have been spoken of. */
+  /** The number of remembered refusals. */
   private static final int MOST = 1_000;
 
   private final Directory directory;
   private final Set<String> refused = new HashSet<>();
 
-  public RunEntering(Directory directory) {
+  public RunEntryWriter(Directory directory) {
     this.directory = directory;
   }
 
-  /** Adds what enters the row. Returns whether the directory takes it. */
+  /** Adds the write of a row. Returns whether the directory accepts it. */
   boolean put(RunRow row, List<CompletionStage<?>> writes) {
     DirectoryEntry entry;
     try {
