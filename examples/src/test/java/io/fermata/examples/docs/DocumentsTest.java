@@ -279,6 +279,7 @@ class DocumentsTest {
           "McpTool.visibility",
           "OAuth.scopesIn",
           "EffectOptions.policy",
+          "FlowTool.wrong",
           "Decision.build",
           "Decision.complete",
           "Branches.build",

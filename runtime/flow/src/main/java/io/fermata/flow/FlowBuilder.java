@@ -120,7 +120,7 @@ public final class FlowBuilder<S extends Record> {
   /**
    * Its work takes longer than a caller likes to wait: callers who take tasks are given one as soon
    * as a run has work to do, and others wait. Without this they are given one where a call would
-   * otherwise be told that the work goes on.
+   * otherwise get the reply that the work continues.
    */
   public FlowBuilder<S> longRunning() {
     tasks = TaskUse.WHEN_IT_WORKS;

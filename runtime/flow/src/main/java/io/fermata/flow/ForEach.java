@@ -64,9 +64,9 @@ public final class ForEach<S extends Record, I> {
   }
 
   /**
-   * An item that fails is given up, and its place in the results is null.
+   * An item that fails is dropped, and its place in the results is null.
    *
-   * @param field a list that is told of each failure: {@code branch}, {@code code}, {@code message}
+   * @param field a list that gets each failure: {@code branch}, {@code code}, {@code message}
    */
   public ForEach<S, I> collect(String field) {
     joining = joining.collect(field);

@@ -27,7 +27,7 @@ public final class Graph {
   private final Map<String, Step<?>> steps = new LinkedHashMap<>();
   private final Map<String, Map<String, String>> sides = new LinkedHashMap<>();
 
-  /** Made by whoever asks for it first, and by several threads perhaps, so it is immutable. */
+  /** Made on first use, perhaps by several threads, so it is immutable. */
   private @Nullable Set<String> back;
 
   Graph(Flow<?> flow) {

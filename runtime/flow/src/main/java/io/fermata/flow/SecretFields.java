@@ -16,7 +16,7 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /**
- * The fields of a run whose values must not be told, found in trees.
+ * The fields of a run whose values must not leave the run, found in trees.
  *
  * <p>They are named by their paths in the state of the run; {@code *} stands for one part of a
  * path, and {@code **} for any number of them. What lies within a named field is part of it.

@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The values of a run that must not be told, and how they are found in what is told.
+ * The values of a run that must not leave the run, and how they are found in what does.
  *
  * <p>Texts and numbers of at least four characters are found also where they are part of a text, in
  * upper or lower case; shorter texts where they are the whole value.
@@ -179,7 +179,7 @@ public final class Secrets {
     return shortTexts.contains(text) || !masked(text).equals(text);
   }
 
-  /** The tree with a mark in place of what must not be told. */
+  /** The tree with a mark in place of what must not leave the run. */
   public JsonNode masked(JsonNode tree) {
     if (tree.isTextual()) {
       return shortTexts.contains(tree.textValue())
@@ -201,23 +201,23 @@ public final class Secrets {
         || !masked(decimal.toPlainString()).equals(decimal.toPlainString());
   }
 
-  /** The text with a mark in place of what must not be told. */
+  /** The text with a mark in place of what must not leave the run. */
   public String masked(String text) {
     if (parts.isEmpty() || text.length() < SHORTEST_PART) {
       return text;
     }
     StringBuilder whole = new StringBuilder();
-    int told = 0;
+    int copied = 0;
     int at = 0;
     while (at + SHORTEST_PART <= text.length()) {
       int length = lengthAt(text, at);
       if (length > 0) {
-        whole.append(text, told, at).append(MARK);
-        told = at + length;
+        whole.append(text, copied, at).append(MARK);
+        copied = at + length;
       }
       at += Math.max(1, length);
     }
-    String masked = told == 0 ? text : whole.append(text, told, text.length()).toString();
+    String masked = copied == 0 ? text : whole.append(text, copied, text.length()).toString();
     return masked.endsWith(CUT) ? cut(masked) : masked;
   }
 
@@ -250,7 +250,7 @@ public final class Secrets {
     return Character.toLowerCase(Character.toUpperCase(c));
   }
 
-  /** A text that was shortened may end with the beginning of what must not be told. */
+  /** A text that was shortened may end with the beginning of what must not leave the run. */
   private String cut(String text) {
     String left = text.substring(0, text.length() - CUT.length());
     String lower = left.toLowerCase(Locale.ROOT);

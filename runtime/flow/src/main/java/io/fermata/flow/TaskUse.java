@@ -1,8 +1,8 @@
 package io.fermata.flow;
 
 /**
- * When a call of a flow is answered with a task, that is, while its run is still at work: whoever
- * called looks after it later. Callers who take no tasks wait for what comes of their calls.
+ * When a call of a flow is answered with a task while its run is still working, so that its caller
+ * asks for the outcome later. Callers who take no tasks wait for the outcome.
  */
 public enum TaskUse {
   /** Where the call would have to wait for longer than its deadline. */

@@ -127,7 +127,7 @@ final class Story {
       return e.place() + " took the signal " + e.signal();
     } else if (event instanceof Event.Woken e) {
       return e.place() + " wakes";
-    } else if (event instanceof Event.Overdue e) {
+    } else if (event instanceof Event.DeadlinePassed e) {
       return e.place() + " missed its deadline";
     } else if (event instanceof Event.Reminding e) {
       return e.place() + " sends reminder " + e.number();

@@ -12,7 +12,7 @@ public final class EffectOptions {
 
   public EffectOptions() {}
 
-  /** How long one attempt may take; one minute unless told. */
+  /** How long one attempt may take; one minute by default. */
   public EffectOptions timeout(Duration timeout) {
     policy = policy.timeout(timeout);
     return this;
@@ -47,8 +47,8 @@ public final class EffectOptions {
   }
 
   /**
-   * What the action reads. It then sees nothing else of the state, so that the journal can tell
-   * what its writes rest on. Without this it is taken to rest on everything.
+   * What the action reads. It then sees nothing else of the state, so that the journal can say what
+   * its writes rest on. Without this it is taken to rest on everything.
    */
   public EffectOptions reads(String... fields) {
     reads = List.of(fields);

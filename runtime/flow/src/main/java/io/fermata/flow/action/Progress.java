@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.Place;
 import org.jspecify.annotations.Nullable;
 
-/** Hears at once what steps tell while they work. Called on the thread of the step. */
+/** Gets at once what steps emit while they run. Called on the thread of the step. */
 public interface Progress {
   Progress NONE = new Progress() {};
 

@@ -98,7 +98,7 @@ public final class Run<S extends Record> {
     return part;
   }
 
-  /** One value of the state; null if there is none. The journal then tells what the action read. */
+  /** One value of the state; null if there is none. The journal then says what the action read. */
   public <T> @Nullable T get(String path, Class<T> type) {
     schema.requireWritable(path);
     if (!allowed.isEmpty() && allowed.stream().noneMatch(field -> Paths.related(field, path))) {
@@ -115,7 +115,7 @@ public final class Run<S extends Record> {
     return run.intent();
   }
 
-  /** The run's name. It tells a signal from outside where it belongs. */
+  /** The run's name. It says where a signal from outside belongs. */
   public String id() {
     return run.runId();
   }
@@ -179,16 +179,16 @@ public final class Run<S extends Record> {
    */
   public Run<S> emit(String name, @Nullable Object payload) {
     requireOpen("tells");
-    Event.Emitted told = new Event.Emitted(name, payload == null ? null : Json.tree(payload));
-    if (told.toCaller()) {
+    Event.Emitted event = new Event.Emitted(name, payload == null ? null : Json.tree(payload));
+    if (event.toCaller()) {
       throw new IllegalArgumentException(name + " is a name that Fermata keeps; take another");
     }
     if (emitted.size() >= MOST_EMITTED) {
       throw new IllegalStateException(
           "Step " + effect.place() + " emits more than " + MOST_EMITTED + " events; emit fewer");
     }
-    emitted.add(told);
-    progress.emitted(effect.place(), name, told.payload());
+    emitted.add(event);
+    progress.emitted(effect.place(), name, event.payload());
     return this;
   }
 

@@ -99,8 +99,8 @@ final class Answers {
 
   /**
    * The values without those that only repeat what the run knows. In a loop the question may come
-   * again, but a repeat cannot be told from a second delivery, so it is not kept for the next pass:
-   * asking once more is safer than taking one answer for two.
+   * again, but a repeat looks like a second delivery, so it is not kept for the next pass: asking
+   * once more is safer than taking one answer for two.
    */
   Map<String, JsonNode> news(Map<String, JsonNode> values) {
     Map<String, JsonNode> news = new LinkedHashMap<>(values);

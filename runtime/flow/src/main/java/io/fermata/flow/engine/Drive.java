@@ -121,7 +121,7 @@ final class Drive {
    */
   boolean canGoOn(boolean passes) {
     Place displayed = displayed();
-    return !retriable().isEmpty() || (displayed != null && (passes || !showing(displayed).told()));
+    return !retriable().isEmpty() || (displayed != null && (passes || !showing(displayed).seen()));
   }
 
   /** The widget that is shown, if it needs no answer. */
@@ -143,10 +143,10 @@ final class Drive {
   void answered(Map<String, JsonNode> values, boolean passes) {
     Place displayed = displayed();
     List<Place> retriable = retriable();
-    boolean seen = displayed != null && showing(displayed).told();
+    boolean seen = displayed != null && showing(displayed).seen();
     if (!values.isEmpty() || (displayed != null && (passes || !seen))) {
-      Map<String, List<String>> told = new Addressees(graph, state).of(values.keySet());
-      emit(new Event.Answered(values, passes && seen ? displayed : null, at, told));
+      Map<String, List<String>> recipients = new Recipients(graph, state).of(values.keySet());
+      emit(new Event.Answered(values, passes && seen ? displayed : null, at, recipients));
     }
     retriable.forEach(place -> emit(new Event.Retried(place)));
   }
@@ -162,8 +162,8 @@ final class Drive {
 
   /** Goes back, and lets go on what only stood still because another branch failed. */
   void reset(List<Event.Back> back, Map<String, JsonNode> corrected, List<Place> undo) {
-    Map<String, List<String>> told = new Addressees(graph, state).of(corrected.keySet());
-    emit(new Event.Reset(back, corrected, undo, at, told));
+    Map<String, List<String>> recipients = new Recipients(graph, state).of(corrected.keySet());
+    emit(new Event.Reset(back, corrected, undo, at, recipients));
     for (Place place : halted()) {
       if (at(place).phase() instanceof Phase.Halted stopped
           && stopped.code() == ErrorCode.BRANCH_CANCELLED) {
@@ -418,8 +418,8 @@ final class Drive {
       List<Event.Question> questions = open.stream().map(q -> put(spot, q)).toList();
       String context = text(spot, ask.context());
       boolean again = !at(spot.place()).questions().isEmpty();
-      Event.Patience patience = again ? null : patience(spot);
-      emit(new Event.Asked(spot.place(), questions, context, patience, at));
+      Event.WaitLimits waitLimits = again ? null : waitLimits(spot);
+      emit(new Event.Asked(spot.place(), questions, context, waitLimits, at));
     } catch (Throwable e) {
       stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
@@ -460,7 +460,7 @@ final class Drive {
     } else if (!(at(place).phase() instanceof Phase.Showing showing)) {
       putWidget(spot, show, false);
     } else if (showing.displayOnly()
-        && !showing.told()
+        && !showing.seen()
         && state.called()
         && place.equals(state.shown())) {
       putWidget(spot, show, true);
@@ -473,7 +473,7 @@ final class Drive {
       String path = show.field() == null ? null : spot.path(show.field());
       JsonNode schema = show.field() == null ? null : spot.schema().fieldSchema(show.field());
       Event.Widget widget = new Event.Widget(show.tool(), data, show.interactive(), path, schema);
-      emit(new Event.Shown(spot.place(), widget, again ? null : patience(spot), at));
+      emit(new Event.Shown(spot.place(), widget, again ? null : waitLimits(spot), at));
     } catch (Throwable e) {
       stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
     }
@@ -504,7 +504,7 @@ final class Drive {
     }
     if (!(at(place).phase() instanceof Phase.Awaiting)) {
       try {
-        emit(new Event.Awaited(place, await.signal(), patience(spot), at));
+        emit(new Event.Awaited(place, await.signal(), waitLimits(spot), at));
       } catch (Throwable e) {
         stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
       }
@@ -520,13 +520,13 @@ final class Drive {
     }
   }
 
-  private <S extends Record> Event.@Nullable Patience patience(TypedPlace<S> spot) {
+  private <S extends Record> Event.@Nullable WaitLimits waitLimits(TypedPlace<S> spot) {
     Node.Waiting<S> waiting = spot.waiting();
     Duration time = waiting.deadline() == null ? null : waiting.deadline().apply(spot.view());
     Duration every = waiting.every();
     return time == null && every == null
         ? null
-        : new Event.Patience(
+        : new Event.WaitLimits(
             time == null ? null : Math.addExact(at, time.toMillis()),
             every == null ? null : Math.addExact(at, every.toMillis()));
   }
@@ -644,7 +644,7 @@ final class Drive {
     }
   }
 
-  /** Attempts that were under way when the process ended are lost, or their outcome is unknown. */
+  /** Attempts that were running when the process ended are lost, or their outcome is unknown. */
   void recover(StepEffect effect) {
     Place place = effect.place();
     PlaceState.Reminder reminder = at(place).reminder();

@@ -51,7 +51,7 @@ public final class FlowProgram<S extends Record>
   private final Limits limits;
   private final Graph graph;
   private final PendingEffects wanted;
-  private final PauseReport standing;
+  private final PauseReport pauses;
   private final SecretFields secretFields;
   private final Migrations migrations;
 
@@ -65,7 +65,7 @@ public final class FlowProgram<S extends Record>
     this.limits = limits;
     this.graph = flow.graph();
     this.wanted = new PendingEffects(graph);
-    this.standing = new PauseReport();
+    this.pauses = new PauseReport();
     this.secretFields = flow.secretFields();
     this.migrations = new Migrations(flow);
   }
@@ -117,8 +117,8 @@ public final class FlowProgram<S extends Record>
   }
 
   /**
-   * Takes over a run that is on another version. What it waited for is put anew, as this version
-   * puts it; answers that were accepted stand.
+   * Takes over a run that is on another version. What it waited for is asked again, as this version
+   * asks it; answers that were accepted stand.
    */
   public Acceptance<Event> migrate(RunState state, long at) {
     if (expired(state, at)) {
@@ -154,7 +154,7 @@ public final class FlowProgram<S extends Record>
     }
     StepEffect expiry = expiry(state);
     List<StepEffect> timers = expiry == null ? effects : RunState.plus(effects, expiry);
-    return new Pause<>(standing.pause(state), timers, standing.until(state));
+    return new Pause<>(pauses.pause(state), timers, pauses.until(state));
   }
 
   @Override
@@ -429,13 +429,13 @@ public final class FlowProgram<S extends Record>
     StepEffect effect = ended.effect();
     Drive drive = new Drive(flow, limits, state, ended.at());
     if (effect.kind() == StepEffect.Kind.REMIND) {
-      return wanted.underWay(state, effect)
+      return wanted.running(state, effect)
           ? reminded(drive, effect, ended)
           : new Accepted<>(List.of());
     }
     boolean lateFailure =
         ended.result() instanceof Input.Failed && PendingEffects.waits(state, effect);
-    if (!wanted.underWay(state, effect) || lateFailure) {
+    if (!wanted.running(state, effect) || lateFailure) {
       return new Accepted<>(List.of());
     }
     drive.ended(effect, ended.result());
@@ -472,7 +472,8 @@ public final class FlowProgram<S extends Record>
     Drive drive = new Drive(flow, limits, state, due.at());
     switch (effect.kind()) {
       case SLEEP -> drive.emit(new Event.Woken(place, due.at()));
-      case DEADLINE -> drive.emit(new Event.Overdue(place, lateTarget(state, place), due.at()));
+      case DEADLINE ->
+          drive.emit(new Event.DeadlinePassed(place, lateTarget(state, place), due.at()));
       case REMIND -> drive.emit(new Event.Reminding(place, effect.attempt(), 1, due.at()));
       default ->
           drive.emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, due.at()));
@@ -516,7 +517,7 @@ public final class FlowProgram<S extends Record>
         state.running()
             && state.ending() == null
             && !PendingEffects.works(state)
-            && standing.until(state) == null;
+            && pauses.until(state) == null;
     return expiry != null && standsStill
         ? Long.valueOf(state.changedAt() + expiry.toMillis())
         : null;
@@ -527,7 +528,7 @@ public final class FlowProgram<S extends Record>
     return spot.step().scope().node(Objects.requireNonNull(spot.waiting().target()));
   }
 
-  /** Begins anew what a crash interrupted, and goes on where a journal ends within a step. */
+  /** Restarts what a crash interrupted, and continues where a journal ends within a step. */
   private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
     Drive drive = new Drive(flow, limits, state, recovered.at());
     wanted.of(state).stream()
@@ -651,11 +652,11 @@ public final class FlowProgram<S extends Record>
 
   /** What the run waits for, without what went wrong; null where it waits for nobody. */
   public @Nullable Outcome open(RunState state) {
-    return standing.open(state);
+    return pauses.open(state);
   }
 
   /** What stopped a run that pauses, if anything did, and what it waits for. */
   public Outcome now(RunState state) {
-    return standing.now(state);
+    return pauses.now(state);
   }
 }

@@ -236,7 +236,7 @@ final class Forks {
     return new Event.Joined(fork, merged, dropped, writes, undo, to, drive.at(), ends);
   }
 
-  /** What the join itself tells: the results of a list's items, and the failures. */
+  /** What the join itself adds: the results of a list's items, and the failures. */
   private static List<Write> outcomes(
       Place place, Step<?> step, Phase.Forked forked, Joining joining) {
     List<Write> writes = new ArrayList<>();
@@ -316,7 +316,7 @@ final class Forks {
 
   private void giveUp(Place fork, Place below, Phase.Halted halted) {
     String branch = fork.branch(branchOf(below, fork));
-    List<Place> undo = underWay(place -> Place.within(place.branch(), branch));
+    List<Place> undo = running(place -> Place.within(place.branch(), branch));
     drive.emit(
         new Event.BranchFailed(
             below, halted.code(), halted.message(), drive.at(), undo.isEmpty() ? null : undo));
@@ -374,13 +374,13 @@ final class Forks {
   // --- undoing and breaking off ---------------------------------------------------------------
 
   /**
-   * What is to be undone, the latest first. What is under way comes before all: whether it happened
+   * What is to be undone, the latest first. What is running comes before all: whether it happened
    * is not known.
    *
    * @param which chooses by place, and by the tick at which the action there committed
    */
   List<Place> undoable(BiPredicate<Place, Long> which) {
-    List<Place> places = underWay(place -> which.test(place, Long.MAX_VALUE));
+    List<Place> places = running(place -> which.test(place, Long.MAX_VALUE));
     state().done().stream()
         .filter(undo -> which.test(undo.place(), undo.tick()))
         .sorted(Comparator.comparingLong(RunState.Undo::tick).reversed())
@@ -401,7 +401,7 @@ final class Forks {
     return false;
   }
 
-  private List<Place> underWay(Predicate<Place> which) {
+  private List<Place> running(Predicate<Place> which) {
     List<Place> places = new ArrayList<>();
     for (Map.Entry<Place, PlaceState> entry : state().places().entrySet()) {
       Place place = entry.getKey();

@@ -37,7 +37,7 @@ final class Merge {
 
   /**
    * @param before what was known at the fork
-   * @param now the same, with what all were told since
+   * @param now the same, with what all got since
    * @param branches those that arrived, in the order they were declared
    */
   Merge(ObjectNode before, ObjectNode now, Map<String, Branch> branches, Reductions reductions) {

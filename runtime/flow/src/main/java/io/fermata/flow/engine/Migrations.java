@@ -81,7 +81,7 @@ final class Migrations {
     return events;
   }
 
-  /** What is under way is finished by the version that began it. */
+  /** What is running is finished by the version that began it. */
   private static void requireAtRest(RunState run) {
     if (run.ending() != null || !run.undoing().isEmpty()) {
       throw new Unfit("what it did is being undone");
@@ -201,7 +201,7 @@ final class Migrations {
     return writes;
   }
 
-  /** A value that comes under the name of a secret is told, so that it is known as one. */
+  /** A value that comes under the name of a secret is learned as one. */
   private List<Write> secrets(ObjectNode renamed, Map<String, String> fields) {
     List<Write> writes = new ArrayList<>();
     for (String field : fields.values()) {
@@ -221,8 +221,8 @@ final class Migrations {
       change.accept(migrating);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
-      String told = e instanceof StepException ? ": " + e.getMessage() : "";
-      throw new Unfit("the migration from version " + run.version() + " failed" + told, e);
+      String reason = e instanceof StepException ? ": " + e.getMessage() : "";
+      throw new Unfit("the migration from version " + run.version() + " failed" + reason, e);
     }
     return migrating.writes();
   }

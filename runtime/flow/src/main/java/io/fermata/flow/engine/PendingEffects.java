@@ -123,7 +123,7 @@ final class PendingEffects {
     return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;
   }
 
-  boolean underWay(RunState state, StepEffect effect) {
+  boolean running(RunState state, StepEffect effect) {
     PlaceState at = state.places().get(effect.place());
     if (at == null || !state.runId().equals(effect.runId())) {
       return false;

@@ -67,7 +67,7 @@ public record Branch(
     return new Branch(memory, numbered, counted, entered, committed, touched);
   }
 
-  /** A sub-flow begins anew, and counts anew. */
+  /** A sub-flow starts again, and counts from zero. */
   Branch begin(String flow) {
     String within = flow + "/";
     Map<String, Integer> others =
@@ -109,18 +109,18 @@ public record Branch(
    * in it, and a step that may run only once.
    */
   Branch drop(Branch dropped, String fork) {
-    StateMemory told = memory;
+    StateMemory merged = memory;
     for (Map.Entry<String, Long> left : dropped.memory.left().entrySet()) {
-      if (left.getValue() > told.left().getOrDefault(left.getKey(), 0L)) {
-        told = told.leave(left.getKey(), left.getValue());
+      if (left.getValue() > merged.left().getOrDefault(left.getKey(), 0L)) {
+        merged = merged.leave(left.getKey(), left.getValue());
       }
     }
     for (Map.Entry<String, Long> accepted : dropped.memory.accepted().entrySet()) {
-      if (accepted.getValue() > told.accepted().getOrDefault(accepted.getKey(), 0L)) {
-        told = told.accept(accepted.getKey(), accepted.getValue());
+      if (accepted.getValue() > merged.accepted().getOrDefault(accepted.getKey(), 0L)) {
+        merged = merged.accept(accepted.getKey(), accepted.getValue());
       }
     }
-    return memory(told).over(dropped, fork);
+    return memory(merged).over(dropped, fork);
   }
 
   /** What was done in another branch of the same flow counts here, too. */

@@ -45,8 +45,9 @@ public enum ErrorCode {
   BRANCH_CANCELLED("Another branch failed", "Continue without stateUpdates to try again"),
   JOIN_CONFLICT(
       "Branches that ran side by side disagree",
-      "Reset what one of them was told; tell the flow's author"),
-  JOIN_FAILED("Too many branches failed", "Reset what one of them was told, or cancel the run"),
+      "Reset an answer that one of them got; tell the flow's author"),
+  JOIN_FAILED(
+      "Too many branches failed", "Reset an answer that one of them got, or cancel the run"),
   TOO_MANY_BRANCHES("A list has more items than the flow takes", "Reset the list to fewer items"),
   WAITING(
       "The run waits for something that no call can give",

@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Signalled.class, name = "signalled"),
   @JsonSubTypes.Type(value = Event.Received.class, name = "received"),
   @JsonSubTypes.Type(value = Event.Woken.class, name = "woken"),
-  @JsonSubTypes.Type(value = Event.Overdue.class, name = "overdue"),
+  @JsonSubTypes.Type(value = Event.DeadlinePassed.class, name = "deadline"),
   @JsonSubTypes.Type(value = Event.Reminding.class, name = "reminding"),
   @JsonSubTypes.Type(value = Event.Reminded.class, name = "reminded"),
   @JsonSubTypes.Type(value = Event.Attempted.class, name = "attempted"),
@@ -62,7 +62,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
 })
 public sealed interface Event extends Fact {
-  /** When it happened; 0 where only the events around it tell. */
+  /** When it happened; 0 where only the events around it say. */
   default long at() {
     return 0;
   }
@@ -80,13 +80,13 @@ public sealed interface Event extends Fact {
    * A client gave values, by field path: answers to open questions, or values known early.
    *
    * @param acknowledged the widget without a field that was open, and needs no more than a call
-   * @param told the branches that alone are told of a field; all are told of the others
+   * @param recipients the only branches that get the value of a field; all get the others
    */
   record Answered(
       Map<String, JsonNode> values,
       @Nullable Place acknowledged,
       long at,
-      @Nullable Map<String, List<String>> told)
+      @Nullable Map<String, List<String>> recipients)
       implements Event {
     public Answered(Map<String, JsonNode> values, @Nullable Place acknowledged, long at) {
       this(values, acknowledged, at, null);
@@ -105,18 +105,18 @@ public sealed interface Event extends Fact {
       Place place,
       List<Question> questions,
       @Nullable String context,
-      @Nullable Patience patience,
+      @Nullable WaitLimits limits,
       long at)
       implements Event {}
 
   /** A widget was put. */
-  record Shown(Place place, Widget widget, @Nullable Patience patience, long at) implements Event {}
+  record Shown(Place place, Widget widget, @Nullable WaitLimits limits, long at) implements Event {}
 
   /** The run waits for a moment. */
   record Slept(Place place, long until, long at) implements Event {}
 
   /** The run waits for a signal from outside. */
-  record Awaited(Place place, String signal, @Nullable Patience patience, long at)
+  record Awaited(Place place, String signal, @Nullable WaitLimits limits, long at)
       implements Event {}
 
   /** A signal came from outside. It is kept until a node waits for it. */
@@ -130,7 +130,7 @@ public sealed interface Event extends Fact {
   record Woken(Place place, long at) implements Event {}
 
   /** A wait has reached its deadline: the run goes on at another node. */
-  record Overdue(Place place, String target, long at) implements Event {}
+  record DeadlinePassed(Place place, String target, long at) implements Event {}
 
   /** A reminder is being sent. */
   record Reminding(Place place, int number, int attempt, long at) implements Event {}
@@ -172,9 +172,9 @@ public sealed interface Event extends Fact {
   /** A step gave the run tags, or took some away. */
   record Tagged(Place place, List<String> added, List<String> removed) implements Event {}
 
-  /** Something that an action had to tell. */
+  /** Something that an action emitted. */
   record Emitted(String name, @Nullable JsonNode payload) implements Fact {
-    /** No event to be told: what a step did to the caller of its flow, a list. */
+    /** Not for recorders: what a step did to the caller of its flow, a list. */
     private static final String TO_CALLER = "fermata/caller";
 
     public static Emitted toCaller(List<JsonNode> changes) {
@@ -295,9 +295,9 @@ public sealed interface Event extends Fact {
   record Arrived(Place place, @Nullable JsonNode result, long at) implements Event {}
 
   /**
-   * A branch is given up because one of its steps failed.
+   * A branch is dropped because one of its steps failed.
    *
-   * @param undo what was under way in it and is to be undone with the rest of it, if anything was
+   * @param undo what was running in it and is to be undone with the rest of it, if anything was
    */
   record BranchFailed(
       Place place, ErrorCode code, String message, long at, @Nullable List<Place> undo)
@@ -407,14 +407,14 @@ public sealed interface Event extends Fact {
    *
    * @param to where it goes back to, in each branch that is concerned
    * @param undo the actions behind those places that are to be undone first
-   * @param told the branches that alone are told of a field; all are told of the others
+   * @param recipients the only branches that get the value of a field; all get the others
    */
   record Reset(
       List<Back> to,
       Map<String, JsonNode> corrected,
       List<Place> undo,
       long at,
-      @Nullable Map<String, List<String>> told)
+      @Nullable Map<String, List<String>> recipients)
       implements Event {
     public Reset(List<Back> to, Map<String, JsonNode> corrected, List<Place> undo, long at) {
       this(to, corrected, undo, at, null);
@@ -459,15 +459,15 @@ public sealed interface Event extends Fact {
   /**
    * A place in the version that a run was carried over to.
    *
-   * @param anew the node is entered, as the one that the run was at is gone
+   * @param reentered the node is entered, as the one that the run was at is gone
    * @param asks the node that is entered asks a person, so a correction may come back to it
-   * @param deadline when its wait is given up; null if never
+   * @param deadline when its wait expires; null if never
    * @param reminder the next reminder of those who are waited for; null if there is none
    */
   record Carried(
       Place from,
       Place to,
-      boolean anew,
+      boolean reentered,
       boolean asks,
       @Nullable Long deadline,
       PlaceState.@Nullable Reminder reminder) {}
@@ -521,5 +521,5 @@ public sealed interface Event extends Fact {
       @Nullable JsonNode schema) {}
 
   /** How long a wait may last, and when somebody is to be reminded of it. */
-  record Patience(@Nullable Long deadline, @Nullable Long remindAt) {}
+  record WaitLimits(@Nullable Long deadline, @Nullable Long remindAt) {}
 }

@@ -68,7 +68,7 @@ public final class Fold {
     } else if (event instanceof Event.Awaited e) {
       state.changedAt = e.at();
       state.at(
-          e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.patience()));
+          e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.limits()));
     } else if (event instanceof Event.Signalled e) {
       uncalled(state);
       state.changedAt = e.at();
@@ -79,7 +79,7 @@ public final class Fold {
       state.changedAt = e.at();
       uncalled(state);
       state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
-    } else if (event instanceof Event.Overdue e) {
+    } else if (event instanceof Event.DeadlinePassed e) {
       state.changedAt = e.at();
       uncalled(state);
       state.at(e.place(), at -> at.phase(new Phase.Leaving(e.target())));
@@ -170,30 +170,33 @@ public final class Fold {
     state.changedAt = e.at();
     state.places = places;
     if (!e.values().isEmpty()) {
-      state.branches.keySet().forEach(branch -> applyAnswers(state, branch, e.values(), e.told()));
+      state
+          .branches
+          .keySet()
+          .forEach(branch -> applyAnswers(state, branch, e.values(), e.recipients()));
     }
   }
 
-  /** Tells a branch what concerns it. What it alone is told is a change that it makes. */
+  /** Gives a branch what concerns it. What it alone gets is a change that it makes. */
   private static void applyAnswers(
       Draft state,
       String branch,
       Map<String, JsonNode> values,
-      @Nullable Map<String, List<String>> told) {
+      @Nullable Map<String, List<String>> recipients) {
     Map<String, JsonNode> heard = new LinkedHashMap<>(values);
-    heard.keySet().removeIf(field -> !receives(branch, field, told));
+    heard.keySet().removeIf(field -> !receives(branch, field, recipients));
     if (!heard.isEmpty()) {
       List<JsonNode> about = RunState.about(state.places, branch);
       state.branch(branch, b -> b.memory(b.memory().answer(heard, about, state.tick)));
     }
     heard.keySet().stream()
-        .filter(field -> told != null && told.containsKey(field))
+        .filter(field -> recipients != null && recipients.containsKey(field))
         .forEach(field -> touch(state, branch, field));
   }
 
   private static boolean receives(
-      String branch, String field, @Nullable Map<String, List<String>> told) {
-    List<String> alone = told == null ? null : told.get(field);
+      String branch, String field, @Nullable Map<String, List<String>> recipients) {
+    List<String> alone = recipients == null ? null : recipients.get(field);
     return alone == null || alone.contains(branch);
   }
 
@@ -275,14 +278,14 @@ public final class Fold {
 
   // --- time -----------------------------------------------------------------------------------
 
-  /** The run moves on by itself. What it shows from here on, nobody has been told of. */
+  /** The run moves on by itself. Nobody has seen what it shows from here on. */
   private static void uncalled(Draft state) {
-    Place told = state.build().shown();
+    Place seen = state.build().shown();
     state.moved(false);
     Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
     places.replaceAll(
         (place, at) ->
-            at.phase() instanceof Phase.Showing showing && !place.equals(told)
+            at.phase() instanceof Phase.Showing showing && !place.equals(seen)
                 ? at.phase(new Phase.Showing(showing.widget(), false))
                 : at);
     state.places = places;
@@ -367,7 +370,7 @@ public final class Fold {
     state.at(fork, at -> at.phase(next));
   }
 
-  /** A step that was under way in a branch may have run: it must not run once more. */
+  /** A step that was running in a branch may have run: it must not run once more. */
   private static void interrupted(Draft state, String name) {
     state.places.forEach(
         (place, at) -> {
@@ -377,7 +380,7 @@ public final class Fold {
         });
   }
 
-  /** Of what branches off a branch that is given up, it knows itself what was said and done. */
+  /** Of what branches off a branch that is dropped, it knows itself what was said and done. */
   private static void fold(Draft state, String name) {
     Map<String, Branch> kept = new LinkedHashMap<>(state.branches);
     state.branches.forEach(
@@ -446,8 +449,8 @@ public final class Fold {
     if (!(at.phase() instanceof Phase.Halted halted)) {
       return at;
     }
-    boolean anew = halted.before() instanceof Phase.Working;
-    boolean onlyHeld = halted.code() == ErrorCode.BRANCH_CANCELLED && !anew;
+    boolean repeats = halted.before() instanceof Phase.Working;
+    boolean onlyHeld = halted.code() == ErrorCode.BRANCH_CANCELLED && !repeats;
     boolean goesOn =
         onlyHeld
             || halted.resume() == Event.Resume.LEAVING
@@ -480,7 +483,7 @@ public final class Fold {
     List<String> corrected = e.to().stream().map(back -> back.place().branch()).toList();
     state.branches.keySet().stream()
         .filter(name -> corrected.stream().noneMatch(c -> Place.within(name, c)))
-        .forEach(name -> applyAnswers(state, name, e.corrected(), e.told()));
+        .forEach(name -> applyAnswers(state, name, e.corrected(), e.recipients()));
   }
 
   private static void goBack(Draft state, Event.Back back, Event.Reset e) {
@@ -491,7 +494,7 @@ public final class Fold {
       return;
     }
     Map<String, JsonNode> corrected = new LinkedHashMap<>(e.corrected());
-    corrected.keySet().removeIf(field -> !concerns(name, field, e.told()));
+    corrected.keySet().removeIf(field -> !concerns(name, field, e.recipients()));
     List<JsonNode> about = RunState.about(state.places, name);
     StateMemory restored =
         checkpoint
@@ -502,7 +505,7 @@ public final class Fold {
     Branch earlier = branch.backTo(checkpoint, restored, back.place().node(), back.place().visit());
     state.branches = RunState.put(state.branches, name, earlier);
     e.corrected().keySet().stream()
-        .filter(field -> e.told() != null && receives(name, field, e.told()))
+        .filter(field -> e.recipients() != null && receives(name, field, e.recipients()))
         .forEach(field -> touch(state, name, field));
     PlaceState at = PlaceState.entered(e.at());
     state.put(back.place(), back.leaving() ? at.phase(new Phase.Leaving(null)) : at);
@@ -512,7 +515,7 @@ public final class Fold {
     }
   }
 
-  /** What a branch was told, and those that branch off it. */
+  /** What a branch got, and those that branch off it. */
   private static Map<String, StateMemory.Answer> answers(Draft state, String name) {
     Map<String, StateMemory.Answer> answers = new LinkedHashMap<>();
     state.branches.forEach(
@@ -529,8 +532,8 @@ public final class Fold {
 
   /** Whether a field concerns a branch, or one that going back in it ends. */
   private static boolean concerns(
-      String branch, String field, @Nullable Map<String, List<String>> told) {
-    List<String> alone = told == null ? null : told.get(field);
+      String branch, String field, @Nullable Map<String, List<String>> recipients) {
+    List<String> alone = recipients == null ? null : recipients.get(field);
     return alone == null || alone.stream().anyMatch(name -> Place.within(name, branch));
   }
 

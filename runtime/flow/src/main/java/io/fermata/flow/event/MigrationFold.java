@@ -29,12 +29,13 @@ public final class MigrationFold {
     Map<Place, PlaceState> places = new LinkedHashMap<>();
     for (Event.Carried carried : event.places()) {
       PlaceState at = Objects.requireNonNull(state.places.get(carried.from()));
-      places.put(carried.to(), carried.anew() ? PlaceState.entered(event.at()) : at(carried, at));
+      places.put(
+          carried.to(), carried.reentered() ? PlaceState.entered(event.at()) : at(carried, at));
     }
     state.done = state.done.stream().map(this::done).toList();
     state.branches = branches;
     state.places = places;
-    event.places().stream().filter(Event.Carried::anew).forEach(this::enter);
+    event.places().stream().filter(Event.Carried::reentered).forEach(this::enter);
     RunState.Identity old = state.identity;
     state.identity =
         new RunState.Identity(old.runId(), event.to(), event.fingerprint(), old.intent());
@@ -113,13 +114,13 @@ public final class MigrationFold {
   // --- places ---------------------------------------------------------------------------------
 
   private PlaceState at(Event.Carried carried, PlaceState at) {
-    Set<String> standing = new LinkedHashSet<>();
-    at.accepted().forEach(path -> standing.add(field(path)));
+    Set<String> accepted = new LinkedHashSet<>();
+    at.accepted().forEach(path -> accepted.add(field(path)));
     return at.carried(
-        phase(carried.from(), at.phase()), standing, carried.deadline(), carried.reminder());
+        phase(carried.from(), at.phase()), accepted, carried.deadline(), carried.reminder());
   }
 
-  /** What waits for somebody is put anew, as the new version puts it. */
+  /** What waits for somebody is asked again, as the new version asks it. */
   private Phase phase(Place place, Phase phase) {
     if (phase instanceof Phase.Asking
         || phase instanceof Phase.Showing

@@ -40,9 +40,9 @@ public sealed interface Phase {
   /**
    * It waits for a widget's answer, or for word that the widget was shown.
    *
-   * @param told it was put in the course of a call, so that somebody has been told of it
+   * @param seen it was put in the course of a call, so that its caller has seen it
    */
-  record Showing(Event.Widget widget, boolean told) implements Phase {
+  record Showing(Event.Widget widget, boolean seen) implements Phase {
     /** Whether a call without an answer is word enough. */
     @JsonIgnore
     public boolean displayOnly() {
@@ -107,7 +107,7 @@ public sealed interface Phase {
    */
   record Leaving(@Nullable String to) implements Phase {}
 
-  /** The sub-flow of a list's item has ended; the list is still to be told. */
+  /** The sub-flow of a list's item has ended; the list does not know yet. */
   record Returning(@Nullable JsonNode result) implements Phase {}
 
   /** Its flow ends early; the branches of that flow are still to be left. */

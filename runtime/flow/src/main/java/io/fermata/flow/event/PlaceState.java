@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param attempts how often an effect was attempted here
  * @param base the attempts before the present effect began; its retry policy counts from there
  * @param since when the place began to wait
- * @param deadline when the wait is given up; null if never
+ * @param deadline when the wait expires; null if never
  * @param reminder the next reminder of those who are waited for; null if there is none
  */
 public record PlaceState(
@@ -73,11 +73,11 @@ public record PlaceState(
             asked.at(),
             deadline,
             reminder)
-        .waiting(asked.patience());
+        .waiting(asked.limits());
   }
 
-  PlaceState shown(Event.Shown shown, boolean told) {
-    return waits(new Phase.Showing(shown.widget(), told), shown.at()).waiting(shown.patience());
+  PlaceState shown(Event.Shown shown, boolean seen) {
+    return waits(new Phase.Showing(shown.widget(), seen), shown.at()).waiting(shown.limits());
   }
 
   /** It begins to wait for something that happens outside. */
@@ -87,13 +87,13 @@ public record PlaceState(
   }
 
   /** Bounds the wait. A question that is put again in the same visit keeps its deadline. */
-  PlaceState waiting(Event.@Nullable Patience patience) {
-    if (patience == null || deadline != null || reminder != null) {
+  PlaceState waiting(Event.@Nullable WaitLimits limits) {
+    if (limits == null || deadline != null || reminder != null) {
       return this;
     }
-    Long remind = patience.remindAt();
+    Long remind = limits.remindAt();
     Reminder first = remind == null ? null : new Reminder(1, remind, 0);
-    return timed(patience.deadline(), first);
+    return timed(limits.deadline(), first);
   }
 
   PlaceState remind(@Nullable Reminder next) {
@@ -102,12 +102,9 @@ public record PlaceState(
 
   /** The same in another version: what was asked is asked in the words of that one. */
   PlaceState carried(
-      Phase next,
-      Set<String> standing,
-      @Nullable Long newDeadline,
-      @Nullable Reminder newReminder) {
+      Phase next, Set<String> kept, @Nullable Long newDeadline, @Nullable Reminder newReminder) {
     return new PlaceState(
-        next, standing, Map.of(), List.of(), null, attempts, base, since, newDeadline, newReminder);
+        next, kept, Map.of(), List.of(), null, attempts, base, since, newDeadline, newReminder);
   }
 
   private PlaceState timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {

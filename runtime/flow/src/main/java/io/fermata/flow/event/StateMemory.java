@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a run has learned: its data, and what is needed to tell a fresh answer from an old one. A
- * correction goes back to an earlier memory.
+ * What a run has learned: its data, and what is needed to distinguish a fresh answer from an old
+ * one. A correction goes back to an earlier memory.
  *
  * @param data the state's values
  * @param answers what the client gave last for each field, before normalisation
@@ -107,14 +107,14 @@ public record StateMemory(
           Answer same = known.get(path);
           return same != null && same.tick() == answer.tick() ? same : answer;
         });
-    StateMemory told = new StateMemory(data, newAnswers, accepted, written, left, bytes);
+    StateMemory merged = new StateMemory(data, newAnswers, accepted, written, left, bytes);
     for (Map.Entry<String, Answer> entry : known.entrySet()) {
       Answer answer = entry.getValue();
       if (answer.tick() > since && answer.earlier() <= since) {
-        told = told.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick);
+        merged = merged.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick);
       }
     }
-    return told;
+    return merged;
   }
 
   StateMemory write(String path, ObjectNode newData, long tick) {
@@ -137,7 +137,7 @@ public record StateMemory(
   }
 
   /**
-   * Begins the state of a sub-flow anew.
+   * Starts the state of a sub-flow from nothing.
    *
    * @param kept what the client has answered ahead
    * @param about the items of lists that the sub-flow runs for, the outermost first

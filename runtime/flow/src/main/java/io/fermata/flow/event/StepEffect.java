@@ -39,7 +39,7 @@ public record StepEffect(
     EXPIRE
   }
 
-  /** What tells this attempt from every other one of any run. */
+  /** What distinguishes this attempt from every other one of any run. */
   @Override
   public String key() {
     String what = kind + (field == null ? "" : " " + field);

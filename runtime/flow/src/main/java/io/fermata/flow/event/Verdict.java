@@ -27,7 +27,7 @@ public sealed interface Verdict {
     return new Accepted(normalised, Map.of());
   }
 
-  /** The question stays open and the client is told why. */
+  /** The question stays open and the client gets the reason. */
   static Rejected reject(String message) {
     return new Rejected(message);
   }

@@ -129,7 +129,7 @@ public final class Json {
     return MAPPER.treeToValue(tree, MAPPER.constructType(type));
   }
 
-  /** Says where and what was expected; what is there may be secret, so it is not told. */
+  /** Says where and what was expected; what is there may be secret, so it is not named. */
   public static IllegalArgumentException unreadable(IOException e) {
     String where =
         e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
@@ -150,7 +150,7 @@ public final class Json {
   /**
    * The tree of a text that is one JSON value and no more, with its decimals as they are written.
    *
-   * @throws IllegalArgumentException if it is no JSON, which tells where and not what is there
+   * @throws IllegalArgumentException if it is no JSON, which says where, not what is there
    */
   public static JsonNode parse(String text) {
     try {

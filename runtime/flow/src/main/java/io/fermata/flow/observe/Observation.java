@@ -11,10 +11,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a recorder is told: an event of the journal, or one of the changes below that an event makes
- * to a run, with the moment. Trees in it are those of the run and must not be changed. Paths are
- * those of the whole run, except in the evidence of decisions, where a flow speaks of its own
- * fields ({@link Occurrence#field}).
+ * What a recorder gets: an event of the journal, or one of the changes below that an event makes to
+ * a run, with the moment. Trees in it are those of the run and must not be changed. Paths are those
+ * of the whole run, except in the evidence of decisions, where a flow speaks of its own fields
+ * ({@link Occurrence#field}).
  */
 public record Observation(Occurrence moment, Fact fact) {
 
@@ -59,7 +59,7 @@ public record Observation(Occurrence moment, Fact fact) {
   /**
    * The run left a node.
    *
-   * @param done false if the step was given up: its branch was dropped, or the run went back or
+   * @param done false if the step was dropped: its branch was dropped, or the run went back or
    *     ended
    */
   public record StageEnd(boolean done) implements Fact {}
@@ -171,10 +171,10 @@ public record Observation(Occurrence moment, Fact fact) {
    * A step begins to wait.
    *
    * @param questions what it asks, as it was put
-   * @param context what the model is told besides
+   * @param context what else the model gets
    * @param signal the signal that it waits for
    * @param code why it stands still
-   * @param until when a sleep ends, or when any other wait is given up
+   * @param until when a sleep ends, or when any other wait expires
    */
   public record Pause(
       Wait what,
@@ -193,7 +193,7 @@ public record Observation(Occurrence moment, Fact fact) {
     SIGNALLED,
     WOKEN,
     /** Its time is over: the run goes on elsewhere. */
-    OVERDUE,
+    DEADLINE,
     RETRIED,
     /** Somebody took the step as done. */
     SKIPPED,

@@ -9,6 +9,6 @@ import java.util.List;
  *
  * @param before the state before it
  * @param events what it holds
- * @param observations what recorders are told of it
+ * @param observations what recorders get of it
  */
 public record ObservedEntry(RunState before, List<Event> events, List<Observation> observations) {}

@@ -7,7 +7,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When and where something happened that a recorder is told: the same for a run that is watched and
+ * When and where something happened that a recorder gets: the same for a run that is watched and
  * for one that is read back from its journal.
  *
  * @param session the session as its host names it; nothing is to be read into it

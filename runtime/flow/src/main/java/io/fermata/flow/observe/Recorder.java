@@ -3,12 +3,12 @@ package io.fermata.flow.observe;
 import io.fermata.flow.event.Event;
 
 /**
- * Watches runs. It is told what the journal says once the journal has it, so it hears the same
- * events in the same order whether it watches a run or reads one that ended last week.
+ * Watches runs. It gets what the journal says once the journal has it, so it gets the same events
+ * in the same order whether it watches a run or reads one that ended last week.
  *
  * <p>Implement what you care about. The hooks are of three channels: what happens to the data,
  * which way the run goes, and what actions emit. A recorder must not change the values it is given;
- * what it throws disturbs nothing and is told to the other recorders.
+ * what it throws disturbs nothing and is passed to the other recorders.
  *
  * <p>Most hooks are given an event of the journal as it stands there ({@link Event}). The others
  * are given what one comes to:
@@ -26,7 +26,7 @@ import io.fermata.flow.event.Event;
  * <tr><td>onRunStart<td>Started, with the Answered that comes with it
  * <tr><td>onRunEnd<td>Completed, Cancelled, Expired, Abandoned
  * <tr><td>onPause<td>Asked, Shown, Awaited, Slept, Stopped
- * <tr><td>onResume<td>Accepted of the last answer, Received, Woken, Overdue, Retried, Skipped; Moved
+ * <tr><td>onResume<td>Accepted of the last answer, Received, Woken, DeadlinePassed, Retried, Skipped; Moved
  *     after a widget; whichever gives the wait up
  * <tr><td>onSignal<td>Signalled, Received
  * <tr><td>onCompensation<td>Undoing, Undone, Skipped
@@ -37,18 +37,18 @@ import io.fermata.flow.event.Event;
  * once they are compiled.
  */
 public interface Recorder {
-  /** Who it is, in what others are told of it. */
+  /** Its name, in what other recorders get of it. */
   default String id() {
     return getClass().getSimpleName();
   }
 
   /**
-   * An entry of the journal, before it is told event by event. For one that must know the whole, as
-   * redaction must: in a sub-flow, too, it is all of the entry.
+   * An entry of the journal, before its events are. For one that must know the whole, as redaction
+   * must: in a sub-flow, too, it is all of the entry.
    */
   default void onEntry(ObservedEntry entry) {}
 
-  /** Every event, as it is told. One that takes them all alike overrides this. */
+  /** Every event. A recorder that takes them all alike overrides this. */
   default void onEvent(Observation event) {
     event.to(this);
   }
@@ -67,10 +67,10 @@ public interface Recorder {
   /** An action read a value. */
   default void onRead(Occurrence at, Observation.Read event) {}
 
-  /** A value changed, whoever changed it. */
+  /** A value changed, by anybody. */
   default void onWrite(Occurrence at, Observation.Written event) {}
 
-  /** An action succeeded; all its reads and writes were told before. */
+  /** An action succeeded; all its reads and writes came before. */
   default void onCommit(Occurrence at, Event.Committed event) {}
 
   /** A client's answer was judged. */
@@ -110,7 +110,7 @@ public interface Recorder {
   /** Branches became one, or the items of a list did. */
   default void onJoin(Occurrence at, Event.Joined event, boolean list) {}
 
-  /** A branch was given up; the moment's place is where it failed. */
+  /** A branch was dropped; the moment's place is where it failed. */
   default void onBranchFailed(Occurrence at, Event.BranchFailed event) {}
 
   default void onSubflowEntry(Occurrence at, Event.Opened event) {}
@@ -141,9 +141,7 @@ public interface Recorder {
   /** Answers were corrected and the run went back. */
   default void onReset(Occurrence at, Event.Reset event) {}
 
-  /**
-   * The run was carried over to another version of its flow; what that changed is told as writes.
-   */
+  /** The run was carried over to another version of its flow; what that changed comes as writes. */
   default void onMigrated(Occurrence at, Event.Migrated event) {}
 
   default void onCompensation(Occurrence at, Observation.Compensation event) {}

@@ -1,4 +1,4 @@
-/** Recorders and what they are told: the events of a journal, and what these come to. */
+/** Recorders and what they get: the events of a journal, and what these come to. */
 @NullMarked
 package io.fermata.flow.observe;
 

@@ -109,7 +109,7 @@ public record Picture(String title, String subtitle, List<Shape> shapes, List<Ar
    * @param label a line each
    * @param seen what the last decision found, a line each
    * @param taken how often the run went this way
-   * @param dropped the branch behind it was given up
+   * @param dropped the branch behind it was dropped
    */
   public record Arrow(
       String from,
@@ -149,7 +149,7 @@ public record Picture(String title, String subtitle, List<Shape> shapes, List<Ar
    * What a run has left on a shape.
    *
    * @param visits how often it was entered
-   * @param dropped it belongs to a branch that was given up
+   * @param dropped it belongs to a branch that was dropped
    * @param undone what it did was undone
    * @param notes what is to be said of it, a line each
    */

@@ -91,7 +91,7 @@ final class ActivityTrace implements Recorder {
 
   // --- following ------------------------------------------------------------------------------
 
-  /** What it has just given up is left behind if it ends with that, and else forgotten. */
+  /** What it has just dropped is left behind if it ends with that, and else forgotten. */
   @Override
   public void onEvent(Observation event) {
     event.to(this);

@@ -23,7 +23,7 @@ public final class Metrics implements Recorder {
    * What was counted at a node.
    *
    * @param visits how often runs came to it
-   * @param givenUp how many of its visits were given up before it was done
+   * @param givenUp how many of its visits were dropped before it was done
    * @param failures how often it failed for good
    * @param retries how often an attempt failed and another followed
    * @param pauses how often it began to wait, sleeping included

@@ -32,15 +32,15 @@ public final class Narrative implements Recorder {
   private final Map<RunKey, RunAccount> accounts = new LinkedHashMap<>();
   private final int remembered;
 
-  /** What the client gives in one go is told in one sentence. */
+  /** What the client gives in one call is one sentence. */
   private final Map<String, String> given = new LinkedHashMap<>();
 
   private @Nullable Occurrence givenAt;
 
-  /** Where a correction was told, which is no second gift. */
+  /** Where a correction was reported, which is no second gift. */
   private @Nullable Occurrence corrected;
 
-  /** A standstill, told once it is clear that the run does not go on without the step. */
+  /** A standstill, reported once it is clear that the run does not go on without the step. */
   private @Nullable Occurrence halted;
 
   public Narrative() {
@@ -221,7 +221,7 @@ public final class Narrative implements Recorder {
       }
       case SIGNALLED -> say(at, name + " went on" + after + ".");
       case WOKEN -> say(at, name + " woke up" + after + ".");
-      case OVERDUE -> stress(at, name + " waited in vain for " + Phrases.time(at.took()) + ".");
+      case DEADLINE -> stress(at, name + " waited in vain for " + Phrases.time(at.took()) + ".");
       case RETRIED -> say(at, name + " was tried again" + after + ".");
       case SKIPPED -> stress(at, "Somebody took " + name + " as done" + after + ".");
       case GIVEN_UP -> {}
@@ -329,7 +329,7 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onCompensation(Occurrence at, Observation.Compensation event) {
-    // What undoes no step tells the flow that its run expired.
+    // What undoes no step notifies the flow that its run expired.
     boolean step = at.here().declared();
     String name = name(at);
     switch (event.progression()) {

@@ -36,7 +36,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Folds a journal into what recorders are told. Most events are told as they are; when a step
+ * Folds a journal into the facts that recorders get. Most events are facts as they are; when a step
  * begins and ends, or waits, is the difference of the states before and after.
  */
 final class ObservationFold {
@@ -47,7 +47,7 @@ final class ObservationFold {
           Event.Expired.class, RunState.Status.EXPIRED,
           Event.Abandoned.class, RunState.Status.ABANDONED);
 
-  /** Steps of the way through the graph: what they leave has ended before they are told. */
+  /** Steps of the way through the graph: what they leave has ended before they happen. */
   private static final Set<Class<?>> WAY =
       Set.of(
           Event.Moved.class,
@@ -61,7 +61,7 @@ final class ObservationFold {
       Map.of(
           Event.Received.class, Cause.SIGNALLED,
           Event.Woken.class, Cause.WOKEN,
-          Event.Overdue.class, Cause.OVERDUE,
+          Event.DeadlinePassed.class, Cause.DEADLINE,
           Event.Retried.class, Cause.RETRIED,
           Event.Skipped.class, Cause.SKIPPED,
           Event.Migrated.class, Cause.GIVEN_UP,
@@ -81,7 +81,7 @@ final class ObservationFold {
 
   private RunState before;
   private RunState after;
-  private List<Observation> told = new ArrayList<>();
+  private List<Observation> facts = new ArrayList<>();
   private long seq;
   private long at;
 
@@ -109,7 +109,7 @@ final class ObservationFold {
   /** What an entry of the journal comes to. */
   ObservedEntry of(long number, long recordedAt, List<Event> events) {
     RunState first = after;
-    told = new ArrayList<>();
+    facts = new ArrayList<>();
     seq = number;
     long[] times = times(recordedAt, events);
     for (int i = 0; i < events.size(); i++) {
@@ -119,7 +119,7 @@ final class ObservationFold {
       after = before.apply(event);
       tell(event, i + 1 < events.size() ? events.get(i + 1) : null);
     }
-    return new ObservedEntry(first, events, List.copyOf(told));
+    return new ObservedEntry(first, events, List.copyOf(facts));
   }
 
   /** An event that does not say when it happened happened when the next one did. */
@@ -143,8 +143,8 @@ final class ObservationFold {
     Place here = place == null ? null : outside(before, place);
     Kind kind = here == null ? Kind.UNKNOWN : kind(here.undone());
     Occurrence moment =
-        new Occurrence(flow, session, run, seq, told.size(), at, here, kind, millis);
-    told.add(new Observation(moment, fact));
+        new Occurrence(flow, session, run, seq, facts.size(), at, here, kind, millis);
+    facts.add(new Observation(moment, fact));
   }
 
   private Kind kind(Place place) {
@@ -235,7 +235,7 @@ final class ObservationFold {
     }
   }
 
-  /** What is told as writes, so that writes always tell the whole state. */
+  /** What recorders get as writes, so that the writes always give the whole state. */
   private void written(Event event) {
     if (event instanceof Event.Opened e) {
       opened(e);
@@ -253,7 +253,7 @@ final class ObservationFold {
 
   private boolean asked(Event event) {
     if (event instanceof Event.Answered e) {
-      e.values().forEach((path, value) -> given(path, value, hearing(path, e.told())));
+      e.values().forEach((path, value) -> given(path, value, recipientsOf(path, e.recipients())));
     } else if (event instanceof Event.Accepted e) {
       answer(e.place(), e.field(), null, e.value(), e.sets());
       if (e.value() != null) {
@@ -374,10 +374,10 @@ final class ObservationFold {
     write(place, source, new Write(Write.Verb.SET, path, value));
   }
 
-  /** The branches that alone are told of a field; null for all. */
-  private static @Nullable List<String> hearing(
-      String field, @Nullable Map<String, List<String>> told) {
-    return told == null ? null : told.get(field);
+  /** The only branches that get the value of a field; null for all. */
+  private static @Nullable List<String> recipientsOf(
+      String field, @Nullable Map<String, List<String>> recipients) {
+    return recipients == null ? null : recipients.get(field);
   }
 
   private void given(String path, JsonNode value, @Nullable List<String> branches) {
@@ -416,7 +416,7 @@ final class ObservationFold {
 
   /** A branch that goes back ends those within it, and hears what they would. */
   private static @Nullable List<String> corrected(Event.Reset e, String field) {
-    List<String> alone = hearing(field, e.told());
+    List<String> alone = recipientsOf(field, e.recipients());
     if (alone == null) {
       return null;
     }
@@ -432,7 +432,7 @@ final class ObservationFold {
         .toList();
   }
 
-  /** Tells how a branch's data changed under a path, but for what is told by itself. */
+  /** How a branch's data changed under a path, without what is a fact of its own. */
   private void changes(
       @Nullable Place place, Source source, String branch, String under, Set<String> except) {
     Branch old = before.branches().get(branch);
@@ -474,7 +474,7 @@ final class ObservationFold {
 
   // --- stages ---------------------------------------------------------------------------------
 
-  /** What begins and ends a flow is no stage, and undoing is told as such. */
+  /** What starts and ends a flow is no stage, and undoing is a fact of its own. */
   private static boolean stage(Place place) {
     return !place.undoes() && place.declared();
   }

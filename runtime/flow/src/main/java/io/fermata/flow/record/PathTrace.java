@@ -22,7 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Which ways of a picture a run took, and which of its branches were given up. */
+/** Which ways of a picture a run took, and which of its branches were dropped. */
 final class PathTrace implements Recorder {
   private static final String START = "/" + Flow.START;
   private static final String END = "/" + Flow.END;
@@ -86,7 +86,7 @@ final class PathTrace implements Recorder {
     return isDropped(arrow.from()) || isDropped(arrow.to());
   }
 
-  /** Whether a shape lies in a branch that was given up. */
+  /** Whether a shape lies in a branch that was dropped. */
   boolean isDropped(String path) {
     if (dropped.contains(path)) {
       return true;
@@ -163,7 +163,7 @@ final class PathTrace implements Recorder {
 
   @Override
   public void onResume(Occurrence at, Observation.Resume event) {
-    if (event.cause() == Observation.Cause.OVERDUE) {
+    if (event.cause() == Observation.Cause.DEADLINE) {
       late.add(at.here());
     }
   }

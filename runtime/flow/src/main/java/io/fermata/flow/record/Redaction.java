@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * well. Truth values are only replaced in the named fields.
  *
  * <p>A value is known from the journal record on that first has it in a named field; in that record
- * it is replaced throughout. What a recorder was told before cannot be taken back.
+ * it is replaced throughout. What a recorder got before cannot be taken back.
  */
 public final class Redaction {
   /** What stands where a value was. */
@@ -66,7 +66,7 @@ public final class Redaction {
 
   /**
    * Names the fields that flows mark as {@link io.fermata.flow.schema.Secret}, those of each in its
-   * own runs. What a flow without such fields does is told as it is.
+   * own runs. What a flow without such fields does is passed as it is.
    */
   public static Redaction ofSecrets(Iterable<? extends Flow<?>> flows) {
     Map<String, SecretFields> fields = new LinkedHashMap<>();
@@ -176,7 +176,7 @@ public final class Redaction {
     /** What holds names, of nodes, fields and the like, or words of the journal. */
     private static final Set<String> NAMES =
         names(
-            "e place from to undo done acknowledged told branch checkpoint label merged dropped",
+            "e place from to undo done acknowledged recipients branch checkpoint label merged dropped",
             "targets nodes fields places scope kept end field path reads what op tool signal",
             "schema fingerprint code resume status source verb cause progression recorder");
 

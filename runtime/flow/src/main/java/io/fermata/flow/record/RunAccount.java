@@ -16,11 +16,11 @@ final class RunAccount {
 
   /**
    * @param branch where it happened; "" in the trunk
-   * @param notable it is told even where the rest of a pass is not
+   * @param notable it is reported even where the rest of a pass is not
    */
   private record Line(String text, String branch, boolean notable) {}
 
-  /** A loop under way: where the lines of its present pass begin, and how many were left out. */
+  /** A loop in progress: where the lines of its present pass begin, and how many were left out. */
   private static final class Loop {
     int start;
     int passes = 1;

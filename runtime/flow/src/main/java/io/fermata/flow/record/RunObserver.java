@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Tells recorders what a session's journal says, record by record. Fed while the run goes on or
- * from a journal of last week, it tells the same in the same order.
+ * from a journal of last week, it reports the same in the same order.
  *
  * <pre>{@code
  * Narrative narrative = new Narrative();
@@ -72,7 +72,7 @@ public final class RunObserver {
    *
    * @param seq its number in the session
    * @param at when it was written
-   * @return all that it comes to, whoever is told of it
+   * @return all that it comes to, for any recorder
    */
   public ObservedEntry record(long seq, long at, List<Event> events) {
     ObservedEntry entry = only(fold.of(seq, at, events));

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Draws a run on the picture of its flow: where it went and how often, where it waits and for what,
- * what its decisions saw, what was given up, failed or was undone. Of several runs it draws the one
+ * what its decisions saw, what was dropped, failed or was undone. Of several runs it draws the one
  * that began last. Safe to read while it listens.
  *
  * <pre>{@code

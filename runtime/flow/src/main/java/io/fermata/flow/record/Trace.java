@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * there is taken to come from it, any other from all of it.
  *
  * <p>It is a recorder, and knows the run that it heard begin last. Behind a {@link Redaction} it
- * tells no secrets.
+ * contains no secrets.
  */
 public final class Trace implements Recorder {
   private static final int DEPTH = 20;

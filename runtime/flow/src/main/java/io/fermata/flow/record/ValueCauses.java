@@ -21,8 +21,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One walk through what a run wrote and decided, backward or forward. What it has told once it does
- * not tell again.
+ * One walk through what a run wrote and decided, backward or forward. What it has explained once it
+ * does not explain again.
  */
 final class ValueCauses {
   private static final int MOST_PARTS = 50;
@@ -32,7 +32,7 @@ final class ValueCauses {
   private final List<Choice> choices;
   private final Map<Place, Place> cameFrom;
   private final Map<Integer, Set<Entry>> sources = new HashMap<>();
-  private final Set<Integer> told = new HashSet<>();
+  private final Set<Integer> explained = new HashSet<>();
   private int left;
 
   ValueCauses(
@@ -90,7 +90,7 @@ final class ValueCauses {
 
   private void add(List<Because> reasons, Entry entry, int depth) {
     if (!cut(reasons, depth)) {
-      reasons.add(told.contains(entry.number()) ? again(entry) : because(entry, depth));
+      reasons.add(explained.contains(entry.number()) ? again(entry) : because(entry, depth));
     }
   }
 
@@ -114,7 +114,7 @@ final class ValueCauses {
   }
 
   private Because because(Entry entry, int depth) {
-    told.add(entry.number());
+    explained.add(entry.number());
     List<Because> reasons = new ArrayList<>();
     sources(entry).forEach(source -> add(reasons, source, depth - 1));
     Place place = entry.asker() == null ? entry.moment().place() : entry.asker();
@@ -150,7 +150,7 @@ final class ValueCauses {
     if (cut(reasons, depth - 1)) {
       return;
     }
-    boolean again = !told.add(choice.number());
+    boolean again = !explained.add(choice.number());
     List<Because> looks = new ArrayList<>();
     if (!again) {
       seen(choice).forEach(write -> add(looks, write, depth - 2));
@@ -191,7 +191,7 @@ final class ValueCauses {
   }
 
   private List<Because> uses(Entry source, int depth) {
-    told.add(source.number());
+    explained.add(source.number());
     List<Because> uses = new ArrayList<>();
     for (Entry entry : entries) {
       if (entry.value() == null || !sources(entry).contains(source)) {
@@ -200,7 +200,7 @@ final class ValueCauses {
       if (cut(uses, depth)) {
         return uses;
       }
-      if (told.contains(entry.number())) {
+      if (explained.contains(entry.number())) {
         uses.add(again(entry));
       } else {
         String text = is(entry) + ": " + how(entry);
@@ -397,7 +397,7 @@ final class ValueCauses {
     return dot < 0 ? "" : home.substring(0, dot);
   }
 
-  /** The value that one write left at a path; null where it takes more than one to tell. */
+  /** The value that one write left at a path; null where it takes more than one to know. */
   private static @Nullable JsonNode value(String path, Collection<Entry> writes) {
     if (writes.size() != 1) {
       return null;

@@ -88,9 +88,9 @@ public final class Branches {
   }
 
   /**
-   * A branch that fails is given up, and the join goes on without it.
+   * A branch that fails is dropped, and the join goes on without it.
    *
-   * @param field a list that is told of each failure: {@code branch}, {@code code}, {@code message}
+   * @param field a list that gets each failure: {@code branch}, {@code code}, {@code message}
    */
   public Branches collect(String field) {
     joining = joining.collect(field);

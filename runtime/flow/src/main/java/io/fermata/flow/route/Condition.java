@@ -9,7 +9,7 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * What must hold of a run's state for a rule to match, written so that the journal can tell which
+ * What must hold of a run's state for a rule to match, written so that the journal can say which
  * values decided.
  *
  * <pre>{@code

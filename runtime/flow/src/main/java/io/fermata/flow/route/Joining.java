@@ -17,7 +17,7 @@ public record Joining(int needed, OnFailure failure, @Nullable String into) {
     HALT,
     /** The others stop where they are, until the failed step is tried again. */
     FAIL_FAST,
-    /** The branch is given up, and the join is told. */
+    /** The branch is dropped, and the join knows. */
     COLLECT
   }
 

@@ -14,9 +14,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state as the function of a rule reads it, field by field, so that the journal can tell on
- * what it decided. Every read is written down, the first of each field; a field without a value
- * reads as null.
+ * The state as the function of a rule reads it, field by field, so that the journal can say on what
+ * it decided. Every read is written down, the first of each field; a field without a value reads as
+ * null.
  *
  * <p>Each read throws {@link IllegalArgumentException} where the state has no such field, or a
  * value of another type.

@@ -127,9 +127,7 @@ final class Schemas {
     return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
   }
 
-  /**
-   * The same in the words of the schema, where all that its check tells is a regular expression.
-   */
+  /** The same in the words of the schema, where all that its check says is a regular expression. */
   static Violation violation(Error error, JsonNode schema) {
     Violation plain = violation(error);
     if (!"pattern".equals(error.getKeyword())) {

@@ -128,18 +128,18 @@ public class OrderTest {
       }
       for (Event event : journal) {
         if (event instanceof Event.Asked asked) {
-          asked.questions().forEach(q -> asked(seen, asked.place(), q.field(), asked.patience()));
+          asked.questions().forEach(q -> asked(seen, asked.place(), q.field(), asked.limits()));
         } else if (event instanceof Event.Accepted accepted) {
           seen.add(accepted.field());
         } else if (event instanceof Event.Shown shown && shown.widget().field() != null) {
-          asked(seen, shown.place(), shown.widget().field(), shown.patience());
+          asked(seen, shown.place(), shown.widget().field(), shown.limits());
         }
       }
     }
 
     private void asked(
-        Set<String> seen, Place place, String field, Event.@Nullable Patience patience) {
-      PlaceState at = PlaceState.entered(0).waiting(patience);
+        Set<String> seen, Place place, String field, Event.@Nullable WaitLimits limits) {
+      PlaceState at = PlaceState.entered(0).waiting(limits);
       boolean kept = dropped.stream().noneMatch(name -> Place.within(place.branch(), name));
       if (kept && seen.add(field) && !Bystanders.neglected(place, at)) {
         answers.put(field, Bystanders.answer(place, field));

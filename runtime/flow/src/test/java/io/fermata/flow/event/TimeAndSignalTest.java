@@ -182,7 +182,7 @@ class TimeAndSignalTest {
         .containsExactly(tuple(StepEffect.Kind.DEADLINE, 1_000 + H));
     assertThat(asked(talk.pass())).containsExactly("b");
     assertThat(ran).containsExactly("late");
-    Event.Overdue overdue = talk.events(Event.Overdue.class).get(0);
+    Event.DeadlinePassed overdue = talk.events(Event.DeadlinePassed.class).get(0);
     assertThat(overdue.place()).isEqualTo(new Place("ask_a", 1));
     assertThat(overdue.target()).isEqualTo("late");
   }
@@ -264,11 +264,11 @@ class TimeAndSignalTest {
     talk.feed(new Input.Continue(object("a", "x"), 2_000));
     StepEffect check = talk.pendingEffect();
     talk.feed(new Input.EffectDue(deadline, 1_000 + H));
-    assertThat(talk.events(Event.Overdue.class)).isEmpty();
+    assertThat(talk.events(Event.DeadlinePassed.class)).isEmpty();
     talk.feed(new Input.EffectEnded(check, new Input.Judged(Verdict.reject("No.")), 2 * H));
     assertThat(due(talk)).containsExactly(1_000 + H);
     assertThat(talk.pass()).isInstanceOf(Outcome.Complete.class);
-    assertThat(talk.events(Event.Overdue.class)).hasSize(1);
+    assertThat(talk.events(Event.DeadlinePassed.class)).hasSize(1);
   }
 
   @Test

@@ -405,7 +405,7 @@ class RunObserverTest {
     Calls calls = told(overdue());
     Told<Observation.Resume> last = calls.moments(Observation.Resume.class).get(5);
     assertThat(last.moment().node()).isEqualTo("receipt");
-    assertThat(last.fact().cause()).isEqualTo(Cause.OVERDUE);
+    assertThat(last.fact().cause()).isEqualTo(Cause.DEADLINE);
     assertThat(only(calls, Event.Broken.class).reason()).isEqualTo("No receipt came.");
     assertThat(only(calls, Observation.RunEnd.class).reason()).isEqualTo("No receipt came.");
   }

@@ -14,23 +14,23 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which branches are told what a client says: of a field that is asked for in one branch that one
- * alone, so that the others do not depend on when the answer comes. All are told of the rest.
+ * Which branches get the values of a client: a field that one branch asks for goes to that branch
+ * alone, so that the others do not depend on when the answer comes. Every branch gets the rest.
  */
-record Addressees(Graph graph, RunState state) {
+record Recipients(Graph graph, RunState state) {
 
-  /** The branches that alone are told of a field; null if there is no such field. */
+  /** The only branches that get the value of a field; null if every branch gets all. */
   @Nullable Map<String, List<String>> of(Set<String> fields) {
-    Map<String, List<String>> told = new LinkedHashMap<>();
+    Map<String, List<String>> alone = new LinkedHashMap<>();
     if (state.branches().size() > 1) {
       for (String field : fields) {
         List<String> asking = asking(field);
         if (!asking.isEmpty()) {
-          told.put(field, asking);
+          alone.put(field, asking);
         }
       }
     }
-    return told.isEmpty() ? null : told;
+    return alone.isEmpty() ? null : alone;
   }
 
   /** The branches that a question for the field lies in, without those around them. */
