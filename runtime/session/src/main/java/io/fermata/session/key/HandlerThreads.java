@@ -11,6 +11,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** The threads of handlers: virtual threads if the JDK has them, else a bounded pool. */
 public final class HandlerThreads {
@@ -23,12 +24,17 @@ public final class HandlerThreads {
   private HandlerThreads() {}
 
   public static ExecutorService create(int bound) {
+    ExecutorService virtual = virtualThreads();
+    return virtual == null ? pool(bound) : virtual;
+  }
+
+  private static @Nullable ExecutorService virtualThreads() {
     try {
       // The source level is 17, so the method of JDK 21 can only be found at run time.
       return (ExecutorService)
           Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
     } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
-      return pool(bound);
+      return null;
     }
   }
 
@@ -50,10 +56,17 @@ public final class HandlerThreads {
   }
 
   /**
-   * Threads that complete replies: as many as callers block, usually one or two. Replies come in
-   * bursts, one for each record of a batch, and this pool does not wake a thread for each of them.
+   * Threads that complete replies, where callers may block. Virtual threads if the JDK has them.
+   * Else as many as callers block, usually one or two: replies come in bursts, one for each entry
+   * of a batch, and this pool does not wake a thread for each of them. On the JDKs that have
+   * virtual threads its idle threads spin, which took half of the CPU.
    */
   public static ExecutorService replies() {
+    ExecutorService virtual = virtualThreads();
+    return virtual == null ? replyPool() : virtual;
+  }
+
+  private static ExecutorService replyPool() {
     ClassLoader loader = Thread.currentThread().getContextClassLoader();
     AtomicInteger count = new AtomicInteger();
     ForkJoinWorkerThreadFactory factory =
