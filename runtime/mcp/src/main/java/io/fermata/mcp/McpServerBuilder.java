@@ -447,7 +447,7 @@ public final class McpServerBuilder {
         new IssuerKeys(
             oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), System::nanoTime);
     // So the first caller does not wait, and a misconfiguration is logged at start.
-    issuerKeys.latest();
+    issuerKeys.latest(null);
     return new Authenticator(
         keys,
         new AccessTokens(

@@ -183,7 +183,7 @@ public final class AccessTokens {
       if (known != null && !matchingKeys(jwt, known).isEmpty()) {
         return CompletableFuture.completedFuture(verify(jwt, known, digest));
       }
-      return keys.latest().thenApply(latest -> verify(jwt, latest, digest));
+      return keys.latest(known).thenApply(latest -> verify(jwt, latest, digest));
     } catch (RuntimeException | Error refusal) {
       return CompletableFuture.failedFuture(refusal);
     }

@@ -98,8 +98,15 @@ public final class IssuerKeys {
   /**
    * The keys as the issuer publishes them now, or the known ones if there were too many fetches of
    * late. Fails with a refusal if the issuer is unavailable.
+   *
+   * @param seen the keys that the caller found wanting; newer ones are not fetched again
    */
-  public CompletionStage<Known> latest() {
+  @SuppressWarnings("ReferenceEquality") // the very keys that the caller has seen
+  public CompletionStage<Known> latest(@Nullable Known seen) {
+    Known now = known;
+    if (now != null && now != seen && nanos.getAsLong() - now.since <= FRESH.toNanos()) {
+      return CompletableFuture.completedFuture(now);
+    }
     CompletionStage<Known> fetching = fetching();
     if (fetching != null) {
       return fetching;

@@ -33,7 +33,7 @@ class IssuerKeysTest {
   }
 
   private IssuerKeys.Known latest() {
-    return Objects.requireNonNull(keys.latest().toCompletableFuture().join());
+    return Objects.requireNonNull(keys.latest(keys.known()).toCompletableFuture().join());
   }
 
   private void pass(Duration time) {
@@ -63,6 +63,14 @@ class IssuerKeysTest {
   }
 
   @Test
+  void thoseThatArrivedSinceACallerLookedAreNotFetchedAgain() {
+    IssuerKeys.Known first = latest();
+
+    assertThat(keys.latest(null).toCompletableFuture().join()).isSameAs(first);
+    assertThat(fetched).hasValue(1);
+  }
+
+  @Test
   void theyAreFetchedSoOftenAndNoMore() {
     for (int i = 0; i < 20; i++) {
       latest();
@@ -83,7 +91,7 @@ class IssuerKeysTest {
 
     pass(IssuerKeys.KEPT);
     assertThat(keys.known()).isSameAs(first);
-    assertThatThrownBy(() -> keys.latest().toCompletableFuture().join())
+    assertThatThrownBy(() -> keys.latest(first).toCompletableFuture().join())
         .hasCauseInstanceOf(RpcException.class);
 
     pass(Duration.ofSeconds(1));
