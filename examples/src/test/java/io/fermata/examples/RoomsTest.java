@@ -10,7 +10,6 @@ import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.sli
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
-import com.tngtech.archunit.core.importer.ImportOption;
 import java.io.IOException;
 import java.time.Clock;
 import java.time.Instant;
@@ -24,7 +23,7 @@ import org.junit.jupiter.api.Test;
 class RoomsTest {
   private static final JavaClasses HOUSE =
       new ClassFileImporter()
-          .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+          .withImportOption(location -> !location.contains("/test-classes/"))
           .importPackages("io.fermata");
 
   private static final String MAKE_THREADS =
