@@ -1,8 +1,6 @@
 package io.fermata.persistence.postgres;
 
-import com.typesafe.config.Config;
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
-import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlBackend;
 import io.fermata.persistence.sql.SqlJournal;
@@ -70,11 +68,6 @@ final class PostgresBackend implements SqlBackend {
   @Override
   public Dialect dialect() {
     return Dialect.POSTGRES;
-  }
-
-  @Override
-  public Config config() {
-    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
@@ -70,7 +71,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public Config config() {
-    return backend.config();
+    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
   }
 
   @Override

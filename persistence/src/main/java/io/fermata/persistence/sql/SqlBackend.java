@@ -1,6 +1,5 @@
 package io.fermata.persistence.sql;
 
-import com.typesafe.config.Config;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -9,9 +8,6 @@ import org.jspecify.annotations.Nullable;
 public interface SqlBackend {
 
   Dialect dialect();
-
-  /** The settings of the plugins. */
-  Config config();
 
   /** The statements of the plugins for this database. */
   SqlJournal journal();

@@ -1,7 +1,5 @@
 package io.fermata.persistence.sqlite;
 
-import com.typesafe.config.Config;
-import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlBackend;
@@ -52,11 +50,6 @@ record SqliteBackend(
   @Override
   public Dialect dialect() {
     return Dialect.SQLITE;
-  }
-
-  @Override
-  public Config config() {
-    return StoreConfig.load(StoreConfig.class.getClassLoader(), "fermata-sql-store.conf");
   }
 
   @Override

@@ -3,8 +3,6 @@ package io.fermata.persistence.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.typesafe.config.Config;
-import com.typesafe.config.ConfigFactory;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
@@ -104,11 +102,6 @@ final class SqlJournalsTest {
     @Override
     public Dialect dialect() {
       return Dialect.SQLITE;
-    }
-
-    @Override
-    public Config config() {
-      return ConfigFactory.empty();
     }
 
     @Override
