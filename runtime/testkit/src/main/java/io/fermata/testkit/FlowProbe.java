@@ -474,8 +474,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** The failure of a planned attempt. */
   static Input.Failed planned(StepEffect effect) {
-    ErrorCode code =
-        effect.kind() == StepEffect.Kind.CHECK ? ErrorCode.VALIDATOR_FAILED : ErrorCode.STEP_FAILED;
-    return new Input.Failed(code, code.explained(), "the test let this attempt fail");
+    ErrorCode code = ErrorCode.ofFailed(effect);
+    return new Input.Failed(code, code.cause() + ".", "the test let this attempt fail");
   }
 }

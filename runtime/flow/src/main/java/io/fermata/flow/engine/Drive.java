@@ -120,8 +120,13 @@ final class Drive {
    * @param passes whether the call carries no values at all
    */
   boolean canGoOn(boolean passes) {
+    return !retriable().isEmpty() || addressesWidget(passes);
+  }
+
+  /** Whether a call passes the widget that is shown, or is the first to see it. */
+  private boolean addressesWidget(boolean passes) {
     Place displayed = displayed();
-    return !retriable().isEmpty() || (displayed != null && (passes || !showing(displayed).seen()));
+    return displayed != null && (passes || !showing(displayed).seen());
   }
 
   /** The widget that is shown, if it needs no answer. */
@@ -144,7 +149,7 @@ final class Drive {
     Place displayed = displayed();
     List<Place> retriable = retriable();
     boolean seen = displayed != null && showing(displayed).seen();
-    if (!values.isEmpty() || (displayed != null && (passes || !seen))) {
+    if (!values.isEmpty() || addressesWidget(passes)) {
       Map<String, List<String>> recipients = new Recipients(graph, state).of(values.keySet());
       emit(new Event.Answered(values, passes && seen ? displayed : null, at, recipients));
     }
@@ -377,12 +382,7 @@ final class Drive {
       emit(judged(spot, path, quick.validator().check(Objects.requireNonNull(typed))));
       return true;
     } catch (Throwable e) {
-      Failures.rethrowFatal(e);
-      ErrorCode code = ErrorCode.VALIDATOR_FAILED;
-      String message = StepFailures.message(path, code, e);
-      emit(
-          new Event.Stopped(
-              spot.place(), Event.Resume.ENTERING, code, message, Failures.detail(e), path));
+      stop(spot.place(), path, Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
       return false;
     }
   }
@@ -554,7 +554,7 @@ final class Drive {
       discarded(
           effect,
           code,
-          StepFailures.message(effect.place().undone().node(), code, e),
+          StepFailures.message(effect.place(), effect.field(), code, e),
           Failures.detail(e));
     }
   }
@@ -772,9 +772,14 @@ final class Drive {
   }
 
   void stop(Place place, Event.Resume resume, ErrorCode code, Throwable cause) {
+    stop(place, null, resume, code, cause);
+  }
+
+  private void stop(
+      Place place, @Nullable String field, Event.Resume resume, ErrorCode code, Throwable cause) {
     Failures.rethrowFatal(cause);
-    String step = place.undone().node();
-    halt(place, resume, code, StepFailures.message(step, code, cause), Failures.detail(cause));
+    String message = StepFailures.message(place, field, code, cause);
+    emit(new Event.Stopped(place, resume, code, message, Failures.detail(cause), field));
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {

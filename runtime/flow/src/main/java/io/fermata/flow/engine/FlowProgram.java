@@ -180,11 +180,9 @@ public final class FlowProgram<S extends Record>
             : thrown;
     ErrorCode code = ErrorCode.ofFailed(effect);
     return new Input.Failed(
-        code, StepFailures.message(subject(effect), code, cause), Failures.detail(cause));
-  }
-
-  private static String subject(StepEffect effect) {
-    return Objects.requireNonNullElse(effect.field(), effect.place().undone().node());
+        code,
+        StepFailures.message(effect.place(), effect.field(), code, cause),
+        Failures.detail(cause));
   }
 
   @Override

@@ -2,7 +2,9 @@ package io.fermata.flow.engine;
 
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.json.Texts;
+import org.jspecify.annotations.Nullable;
 
 /** What the client reads of a failure in an author's code. */
 final class StepFailures {
@@ -13,12 +15,13 @@ final class StepFailures {
   /**
    * The cause. Only the message of a {@link StepException} is meant for the client.
    *
-   * @param subject the step, or the field whose answer was checked
+   * @param field the field whose answer was checked; null if the step itself failed
    */
-  static String message(String subject, ErrorCode code, Throwable cause) {
+  static String message(Place place, @Nullable String field, ErrorCode code, Throwable cause) {
     if (cause instanceof StepException meant && meant.getMessage() != null) {
       return Texts.shortened(meant.getMessage(), LONGEST_MESSAGE);
     }
+    String subject = field == null ? place.undone().node() : field;
     return code.cause() + ": " + subject + ".";
   }
 }
