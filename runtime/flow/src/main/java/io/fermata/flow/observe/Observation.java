@@ -192,7 +192,7 @@ public record Observation(Occurrence moment, Fact fact) {
     ANSWERED,
     SIGNALLED,
     WOKEN,
-    /** Its time is over: the run goes on elsewhere. */
+    /** Its deadline passed: the run continues elsewhere. */
     DEADLINE,
     RETRIED,
     /** Somebody took the step as done. */

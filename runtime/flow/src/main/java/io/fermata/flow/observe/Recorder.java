@@ -33,7 +33,7 @@ import io.fermata.flow.event.Event;
  * <tr><td>onReminder<td>Reminding, Reminded
  * </table>
  *
- * <p>There is no hook for sub-flows that are registered while a run goes on, as flows are fixed
+ * <p>There is no hook for sub-flows that are registered while a run is open, as flows are fixed
  * once they are compiled.
  */
 public interface Recorder {

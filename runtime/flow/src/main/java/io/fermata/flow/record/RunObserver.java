@@ -14,8 +14,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells recorders what a session's journal says, record by record. Fed while the run goes on or
- * from a journal of last week, it reports the same in the same order.
+ * Publishes a session's journal to recorders, entry by entry. A live run and its replayed journal
+ * publish the same in the same order.
  *
  * <pre>{@code
  * Narrative narrative = new Narrative();
@@ -37,7 +37,7 @@ public final class RunObserver {
     this.attached = attached;
   }
 
-  /** Tells the flow's own recorders, and those of its sub-flows, and some more. */
+  /** Publishes to the flow's own recorders, to those of its sub-flows, and to some more. */
   public static RunObserver of(Flow<?> flow, String session, Recorder... more) {
     List<AttachedRecorder> all = new ArrayList<>(flow.recorders());
     Arrays.stream(more).map(AttachedRecorder::everywhere).forEach(all::add);
@@ -51,7 +51,7 @@ public final class RunObserver {
         fold, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
   }
 
-  /** Tells these recorders and no others. It may begin in the middle of a run. */
+  /** Publishes to these recorders and no others. It may start in the middle of a run. */
   public static RunObserver from(
       RunState state, Flow<?> flow, String session, List<AttachedRecorder> recorders) {
     return new RunObserver(fold(flow, session, state), List.copyOf(recorders));
@@ -61,14 +61,14 @@ public final class RunObserver {
     return new ObservationFold(flow.id(), flow.graph(), session, state);
   }
 
-  /** Tells of one run and no other: the record that begins a run may have the end of another. */
+  /** Publishes one run and no other: the entry that starts a run may have the end of another. */
   public RunObserver only(String runId) {
     run = runId;
     return this;
   }
 
   /**
-   * Tells what a journal record says.
+   * Publishes an entry of the journal.
    *
    * @param seq its number in the session
    * @param at when it was written
