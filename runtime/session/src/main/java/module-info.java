@@ -25,6 +25,8 @@ module io.fermata.session {
   exports io.fermata.session.key;
   exports io.fermata.session.observe;
   exports io.fermata.session.telemetry;
+  exports io.fermata.session.journal to
+      io.fermata.testkit;
 
   opens io.fermata.session.call to
       com.fasterxml.jackson.databind;

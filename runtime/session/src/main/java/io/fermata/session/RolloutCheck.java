@@ -101,7 +101,7 @@ final class RolloutCheck {
     } else if (catalog.of(flow, run).isPresent()) {
       return result(flow, run, Rollout.Verdict.CONTINUES, "that version is registered");
     }
-    Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
+    Optional<FlowProgram<?>> heir = catalog.versions(flow).takingOver(run);
     if (heir.isEmpty()) {
       String why = new RunReplies(flow, catalog).versionChanged(run).message();
       return result(flow, run, Rollout.Verdict.STRANDED, why);

@@ -3,6 +3,7 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -53,6 +54,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private final Flow<S> flow;
   private final Limits limits;
   private final FlowProgram<S> program;
+  private final FlowVersions versions;
   private final Performer performer = new Performer();
   private final List<Event> journal = new ArrayList<>();
   private final List<Event> unjournaled = new ArrayList<>();
@@ -67,11 +69,13 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private record Hanging(StepEffect effect, Instant until) {}
 
   private @Nullable Hanging hanging;
+  private @Nullable Throwable thrown;
 
   private FlowProbe(Flow<S> flow, Limits limits) {
     this.flow = flow;
     this.limits = limits;
     this.program = FlowProgram.of(flow, limits);
+    this.versions = FlowVersions.of(program);
   }
 
   public static <S extends Record> FlowProbe<S> of(Flow<S> flow) {
@@ -174,6 +178,11 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
     visits.clear();
     waits.clear();
+    thrown = null;
+    Outcome.Failure stranded = takenOver(input);
+    if (stranded != null) {
+      return called(what, stranded);
+    }
     if (program.accept(state, input) instanceof Program.Refused<Event> refused) {
       return called(what, refused.failure());
     }
@@ -214,7 +223,11 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
-  /** The host stops, and a release with only this version of the flow takes over the run. */
+  /**
+   * The host stops, and a release with only this version of the flow takes over the run. As on a
+   * host, a run whose version has another graph now, or that no migration leads from, fails with
+   * {@code version_changed}.
+   */
   public <T extends Record> FlowProbe<T> upgrade(Flow<T> next) {
     FlowProbe<T> upgraded = new FlowProbe<>(next, limits);
     upgraded.history.addAll(history);
@@ -223,16 +236,31 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     upgraded.state = fold();
     upgraded.now = now;
     upgraded.manualTime = manualTime;
-    return upgraded.takeOver();
+    return upgraded.resume();
   }
 
-  private FlowProbe<S> takeOver() {
-    Program.Acceptance<Event> taken = program.migrate(state, now.toEpochMilli());
-    if (taken instanceof Program.Refused<Event> refused) {
-      return resultsIn(refused.failure());
+  private FlowProbe<S> resume() {
+    Outcome.Failure stranded = takenOver(new Input.Recovered(now.toEpochMilli()));
+    return resultsIn(stranded == null ? settle() : stranded);
+  }
+
+  /** Migrates the run if it is on another version; why it cannot continue if that fails. */
+  private Outcome.@Nullable Failure takenOver(Input input) {
+    if (!state.running() || versions.of(state).isPresent() || input instanceof Input.Start) {
+      return null;
     }
-    happen(((Program.Accepted<Event>) taken).events());
-    return resultsIn(settle());
+    Outcome.Failure stranded = versions.changed(state).open(program.open(state));
+    if (versions.takingOver(state).isPresent()) {
+      Program.Acceptance<Event> taken = program.migrate(state, now.toEpochMilli());
+      if (taken instanceof Program.Accepted<Event> accepted) {
+        happen(accepted.events());
+        return null;
+      }
+      stranded = ((Program.Refused<Event>) taken).failure();
+    }
+    // Only the version that ran the effects can compensate them.
+    boolean owes = !state.done().isEmpty() || state.ending() != null;
+    return input instanceof Input.Cancel && !owes ? null : stranded;
   }
 
   /** Checks that replaying the journal gives the state that the run has. */
@@ -311,6 +339,11 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   @Override
   boolean cancelled() {
     return state.status() == RunState.Status.CANCELLED;
+  }
+
+  @Override
+  @Nullable Throwable thrown() {
+    return thrown;
   }
 
   // --- the shell ------------------------------------------------------------------------------
@@ -392,6 +425,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (ending instanceof Performer.Crashed) {
       recover();
     } else if (ending instanceof Performer.Ended ended) {
+      if (ended.result() instanceof Input.Failed failed) {
+        thrown = failed.thrown();
+      }
       feed(new Input.EffectEnded(effect, ended.result(), now.toEpochMilli()));
       if (!effect.policy().idempotent() && working()) {
         write();
@@ -454,7 +490,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
         waits.add(Duration.ofMillis(failed.retryAt() - now.toEpochMilli()));
       }
     }
-    journal.addAll(unjournaled);
+    journal.addAll(StoredEvents.roundTrip(unjournaled));
     unjournaled.clear();
   }
 
@@ -475,6 +511,6 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   /** The failure of a planned attempt. */
   static Input.Failed planned(StepEffect effect) {
     ErrorCode code = ErrorCode.ofFailed(effect);
-    return new Input.Failed(code, code.cause() + ".", "the test let this attempt fail");
+    return new Input.Failed(code, code.cause() + ".", "the test let this attempt fail", null);
   }
 }

@@ -257,6 +257,12 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     return history;
   }
 
+  /** The host logs it. */
+  @Override
+  @Nullable Throwable thrown() {
+    return null;
+  }
+
   @Override
   boolean cancelled() {
     return reply != null && reply.structured().path("cancelled").asBoolean();

@@ -201,6 +201,9 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
 
   abstract boolean cancelled();
 
+  /** What the author's code last threw in the last call; null if nothing is known of it. */
+  abstract @Nullable Throwable thrown();
+
   boolean completed() {
     return outcome instanceof Outcome.Complete && !cancelled();
   }
@@ -217,7 +220,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
 
   P check(boolean holds, String expected) {
     if (!holds) {
-      throw new AssertionError(story(expected));
+      throw new AssertionError(story(expected), thrown());
     }
     return self();
   }

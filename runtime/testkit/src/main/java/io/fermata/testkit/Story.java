@@ -4,7 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -140,8 +142,19 @@ final class Story {
       return e.place() + " is undone";
     } else if (event instanceof Event.Ending e) {
       return e.code() == null ? "to be cancelled" : "to end with " + e.code().wireName();
+    } else if (event instanceof Event.Tagged e) {
+      return e.place()
+          + " tagged the run"
+          + tags(" with ", e.added())
+          + tags(" without ", e.removed());
+    } else if (event instanceof Event.Failed e) {
+      return "failed: " + e.message();
     }
-    return "failed: " + ((Event.Failed) event).message();
+    return Trees.shortened(Json.text(Json.tree(event)), MAX_LENGTH);
+  }
+
+  private static String tags(String how, List<String> tags) {
+    return tags.isEmpty() ? "" : how + String.join(", ", tags);
   }
 
   private static String checked(@Nullable String field) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.Action;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.event.ErrorCode;
@@ -178,6 +179,83 @@ class FlowProbeTest {
         .answer("email", "a@b.c")
         .completesWith("email", "a@b.c")
         .replayed();
+  }
+
+  private static Flow<New> contact(int version, String step) {
+    return Flow.of("contact", New.class)
+        .description("Asks.")
+        .version(version)
+        .ask(step, q -> q.question("email", "E-mail?"))
+        .edge(Flow.START, step)
+        .edge(step, Flow.END)
+        .result(state -> state)
+        .compile();
+  }
+
+  @Test
+  void refusesARunWhoseVersionHasAnotherGraphNow() {
+    FlowProbe.of(contact(1, "ask"))
+        .start("to test")
+        .upgrade(contact(1, "ask_mail"))
+        .fails(ErrorCode.VERSION_CHANGED)
+        .stillAsks("email")
+        .saying("version 1")
+        .answer("email", "a@b.c")
+        .fails(ErrorCode.VERSION_CHANGED)
+        .cancel()
+        .cancels();
+  }
+
+  @Test
+  void refusesARunThatNoMigrationLeadsFrom() {
+    FlowProbe.of(contact(1, "ask"))
+        .start("to test")
+        .upgrade(contact(2, "ask"))
+        .fails(ErrorCode.VERSION_CHANGED)
+        .start("again")
+        .asks("email")
+        .answer("email", "a@b.c")
+        .completes();
+  }
+
+  @Test
+  void continuesARunOnTheSameVersionAfterAnUpgrade() {
+    FlowProbe.of(contact(1, "ask"))
+        .start("to test")
+        .upgrade(contact(1, "ask"))
+        .asks("email")
+        .answer("email", "a@b.c")
+        .completes();
+  }
+
+  private static Flow<New> acting(Action<New> action) {
+    return Flow.of("act", New.class)
+        .description("Acts.")
+        .act("do", action)
+        .edge(Flow.START, "do")
+        .edge("do", Flow.END)
+        .compile();
+  }
+
+  @Test
+  void describesARunThatIsTagged() {
+    FlowProbe<New> probe = FlowProbe.of(acting(run -> run.tag("vip"))).start("to test").completes();
+
+    assertThatThrownBy(probe::cancels).hasMessageContaining("do#1 tagged the run with vip");
+  }
+
+  @Test
+  void showsTheStackTraceOfWhatTheAuthorsCodeThrew() {
+    IllegalStateException boom = new IllegalStateException("boom");
+    FlowProbe<New> probe =
+        FlowProbe.of(
+                acting(
+                    run -> {
+                      throw boom;
+                    }))
+            .start("to test");
+
+    assertThatThrownBy(probe::completes).hasCause(boom);
   }
 
   @Test

@@ -182,7 +182,8 @@ public final class FlowProgram<S extends Record>
     return new Input.Failed(
         code,
         StepFailures.message(effect.place(), effect.field(), code, cause),
-        Failures.detail(cause));
+        Failures.detail(cause),
+        cause);
   }
 
   @Override
@@ -190,7 +191,8 @@ public final class FlowProgram<S extends Record>
     return new Input.Failed(
         ErrorCode.STEP_TIMEOUT,
         "The step " + effect.place().undone().node() + " took longer than it may.",
-        "no result within " + effect.policy().timeout());
+        "no result within " + effect.policy().timeout(),
+        null);
   }
 
   @Override
@@ -595,7 +597,8 @@ public final class FlowProgram<S extends Record>
     return new Input.Failed(
         failed.code(),
         secrets.masked(failed.message()),
-        detail == null ? null : secrets.masked(detail));
+        detail == null ? null : secrets.masked(detail),
+        failed.thrown());
   }
 
   private <T extends Record> CompletionStage<Input.Result> judge(

@@ -77,6 +77,9 @@ public sealed interface Input {
    *
    * @param message what the client may read
    * @param detail what the operator may read
+   * @param thrown what the author's code threw, for its stack trace; may hold secrets. Null if it
+   *     threw nothing
    */
-  record Failed(ErrorCode code, String message, @Nullable String detail) implements Result {}
+  record Failed(ErrorCode code, String message, @Nullable String detail, @Nullable Throwable thrown)
+      implements Result {}
 }

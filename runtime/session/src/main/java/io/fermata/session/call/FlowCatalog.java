@@ -4,10 +4,10 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The flows of a host, in all their registered versions. */
 public final class FlowCatalog {
-  private final Map<String, List<FlowProgram<?>>> programs = new LinkedHashMap<>();
+  private final Map<String, FlowVersions> versions = new LinkedHashMap<>();
 
   private final Map<String, FlowTool> tools = new LinkedHashMap<>();
   private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
@@ -34,23 +34,20 @@ public final class FlowCatalog {
     flowTools.forEach(tool -> all.add(tool.flow()));
     clientJobs.forEach(job -> all.add(job.flow()));
     for (Flow<?> flow : all) {
-      List<FlowProgram<?>> versions = programs.computeIfAbsent(flow.id(), id -> new ArrayList<>());
-      if (versions.stream().anyMatch(p -> p.flow().version() == flow.version())) {
-        throw new IllegalArgumentException(
-            "Flow " + flow + " is registered twice; use a new version for a changed graph");
-      }
-      versions.add(FlowProgram.of(flow, limits));
-      versions.sort(Comparator.comparingInt(p -> -p.flow().version()));
+      FlowProgram<?> program = FlowProgram.of(flow, limits);
+      versions.compute(
+          flow.id(),
+          (id, others) -> others == null ? FlowVersions.of(program) : others.and(program));
     }
   }
 
   public boolean has(String flow) {
-    return programs.containsKey(flow);
+    return versions.containsKey(flow);
   }
 
   /** All versions of all flows. */
   public List<FlowProgram<?>> programs() {
-    return programs.values().stream().<FlowProgram<?>>flatMap(List::stream).toList();
+    return versions.values().stream().flatMap(each -> each.all().stream()).toList();
   }
 
   /** The fields that flows mark as secret in any version; flows without secrets are absent. */
@@ -96,40 +93,27 @@ public final class FlowCatalog {
   /** The newest version of each flow that clients may call, in the order they were registered. */
   public List<Flow<?>> offered() {
     List<Flow<?>> newest = new ArrayList<>();
-    programs.forEach(
-        (id, versions) -> {
+    versions.forEach(
+        (id, each) -> {
           if (tool(id) == null) {
-            newest.add(versions.get(0).flow());
+            newest.add(each.newest().flow());
           }
         });
     return newest;
   }
 
   public FlowProgram<?> newest(String flow) {
-    return versions(flow).get(0);
+    return versions(flow).newest();
+  }
+
+  /** The versions of a flow. */
+  public FlowVersions versions(String flow) {
+    return Objects.requireNonNull(versions.get(flow), () -> "There is no flow " + flow);
   }
 
   /** The program of a run's version, if it is registered unchanged. */
   public Optional<FlowProgram<?>> of(String flow, RunState run) {
-    return versions(flow).stream()
-        .filter(p -> p.flow().version() == run.version())
-        .filter(p -> p.flow().fingerprint().equals(run.fingerprint()))
-        .findFirst()
-        .map(p -> p);
-  }
-
-  /**
-   * The newest program that migrates a run whose own version is not registered. There is none if
-   * that version is registered with another graph, as it is unclear which of both the migration is
-   * from.
-   */
-  public Optional<FlowProgram<?>> takingOver(String flow, RunState run) {
-    List<FlowProgram<?>> all = versions(flow);
-    boolean changed = all.stream().anyMatch(p -> p.flow().version() == run.version());
-    return all.stream()
-        .filter(p -> !changed && run.running() && p.migratesFrom(run.version()))
-        .findFirst()
-        .map(p -> p);
+    return versions(flow).of(run);
   }
 
   /**
@@ -138,9 +122,5 @@ public final class FlowCatalog {
    */
   public Flow<?> describing(String flow, RunState run) {
     return of(flow, run).orElse(newest(flow)).flow();
-  }
-
-  private List<FlowProgram<?>> versions(String flow) {
-    return Objects.requireNonNull(programs.get(flow), () -> "There is no flow " + flow);
   }
 }

@@ -280,7 +280,8 @@ public final class RunPort
       return null;
     }
     return host.catalog()
-        .takingOver(flow, run)
+        .versions(flow)
+        .takingOver(run)
         .map(heir -> heir.migrate(run, at.now()))
         .orElse(null);
   }

@@ -3,7 +3,6 @@ package io.fermata.session.run;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Outcome;
@@ -203,7 +202,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     RunState run = state.program();
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
-    Optional<FlowProgram<?>> heir = catalog.takingOver(flow, run);
+    Optional<FlowProgram<?>> heir = catalog.versions(flow).takingOver(run);
     if (program.isEmpty() && heir.isPresent() && !RunPhases.works(run)) {
       return heir.get().now(run);
     } else if (program.isEmpty()) {
@@ -223,16 +222,6 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   }
 
   public Outcome.Failure versionChanged(RunState run) {
-    Flow<?> newest = catalog.newest(flow).flow();
-    return Outcome.Failure.of(
-        ErrorCode.VERSION_CHANGED,
-        "The run began on %s version %d (%s); this server has version %d (%s). %s."
-            .formatted(
-                flow,
-                run.version(),
-                run.fingerprint(),
-                newest.version(),
-                newest.fingerprint(),
-                ErrorCode.VERSION_CHANGED.repair()));
+    return catalog.versions(flow).changed(run);
   }
 }

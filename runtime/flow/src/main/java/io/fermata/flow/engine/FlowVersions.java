@@ -1,0 +1,89 @@
+package io.fermata.flow.engine;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** The registered versions of one flow, and which of them a run may continue on. */
+public final class FlowVersions {
+  private final List<FlowProgram<?>> newestFirst;
+
+  private FlowVersions(List<FlowProgram<?>> newestFirst) {
+    this.newestFirst = newestFirst;
+  }
+
+  /** The only version of a flow. */
+  public static FlowVersions of(FlowProgram<?> program) {
+    return new FlowVersions(List.of(program));
+  }
+
+  /**
+   * These versions and one more.
+   *
+   * @throws IllegalArgumentException if its number is taken
+   */
+  public FlowVersions and(FlowProgram<?> program) {
+    Flow<?> flow = program.flow();
+    if (has(flow.version())) {
+      throw new IllegalArgumentException(
+          "Flow " + flow + " is registered twice; use a new version for a changed graph");
+    }
+    return new FlowVersions(
+        Stream.<FlowProgram<?>>concat(newestFirst.stream(), Stream.of(program))
+            .sorted(Comparator.comparingInt(p -> -p.flow().version()))
+            .toList());
+  }
+
+  public FlowProgram<?> newest() {
+    return newestFirst.get(0);
+  }
+
+  public List<FlowProgram<?>> all() {
+    return newestFirst;
+  }
+
+  private boolean has(int version) {
+    return newestFirst.stream().anyMatch(p -> p.flow().version() == version);
+  }
+
+  /** The program of a run's version, if it is registered unchanged. */
+  public Optional<FlowProgram<?>> of(RunState run) {
+    return newestFirst.stream()
+        .filter(p -> p.flow().version() == run.version())
+        .filter(p -> p.flow().fingerprint().equals(run.fingerprint()))
+        .<FlowProgram<?>>map(p -> p)
+        .findFirst();
+  }
+
+  /**
+   * The newest program that migrates a run whose own version is not registered. There is none if
+   * that version is registered with another graph, as it is unclear which of both the migration is
+   * from.
+   */
+  public Optional<FlowProgram<?>> takingOver(RunState run) {
+    return newestFirst.stream()
+        .filter(p -> !has(run.version()) && run.running() && p.migratesFrom(run.version()))
+        .<FlowProgram<?>>map(p -> p)
+        .findFirst();
+  }
+
+  /** Why a run whose version is neither registered nor migrated cannot continue. */
+  public Outcome.Failure changed(RunState run) {
+    Flow<?> newest = newest().flow();
+    return Outcome.Failure.of(
+        ErrorCode.VERSION_CHANGED,
+        "The run began on %s version %d (%s); this server has version %d (%s). %s."
+            .formatted(
+                newest.id(),
+                run.version(),
+                run.fingerprint(),
+                newest.version(),
+                newest.fingerprint(),
+                ErrorCode.VERSION_CHANGED.repair()));
+  }
+}
