@@ -314,7 +314,11 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
           run.path("runId").asText());
     }
     if (page.path("cursor").isTextual()) {
-      out.println("More with --cursor " + page.path("cursor").asText());
+      boolean none = page.path("runs").isEmpty();
+      out.println(
+          (none ? "None so far; search on" : "More")
+              + " with --cursor "
+              + page.path("cursor").asText());
     }
   }
 

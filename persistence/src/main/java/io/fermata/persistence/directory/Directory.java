@@ -32,10 +32,15 @@ public interface Directory {
   /**
    * A page of the matching entries. One criterion of the query is looked up in an index: the
    * session, the principal, a tag, the statuses, the name, or else the kind. The others are checked
-   * on every entry that the index yields, so a search costs what the index yields, not what it
-   * finds.
+   * on the entries that the index yields, a bounded number of them for each page: a search for what
+   * is rare takes many short pages, and none of them holds up others.
    */
   CompletionStage<DirectoryPage> list(DirectoryQuery query);
+
+  /**
+   * The number of matching entries, counted up to {@code most}; the page of the query is ignored.
+   */
+  CompletionStage<Integer> count(DirectoryQuery query, int most);
 
   /**
    * Stores the number of the last journal record that the directory reflects. It takes effect after

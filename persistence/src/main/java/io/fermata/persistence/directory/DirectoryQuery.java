@@ -1,5 +1,6 @@
 package io.fermata.persistence.directory;
 
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -247,14 +248,26 @@ public final class DirectoryQuery {
     return criteria.cursor == null ? null : DirectoryCursor.parse(criteria.cursor);
   }
 
-  /** The page of sorted matches; if there is one more than the limit, another page follows. */
-  public DirectoryPage page(List<DirectoryEntry> entries) {
-    if (entries.size() <= limit()) {
-      return new DirectoryPage(entries, null);
+  /**
+   * The page of some matches, in any order; if there is one more than the limit, another page
+   * follows.
+   *
+   * @param searchedTo how far the list was searched; null for its end
+   */
+  public DirectoryPage page(List<DirectoryEntry> matches, @Nullable DirectoryCursor searchedTo) {
+    Comparator<DirectoryCursor> order = DirectoryCursor.in(order());
+    List<DirectoryEntry> page =
+        matches.stream()
+            .map(entry -> Map.entry(DirectoryCursor.of(order(), entry), entry))
+            .filter(at -> searchedTo == null || order.compare(at.getKey(), searchedTo) <= 0)
+            .sorted(Map.Entry.comparingByKey(order))
+            .map(Map.Entry::getValue)
+            .toList();
+    if (page.size() <= limit()) {
+      return new DirectoryPage(page, searchedTo == null ? null : searchedTo.encode());
     }
-    DirectoryEntry last = entries.get(limit() - 1);
-    return new DirectoryPage(
-        entries.subList(0, limit()), DirectoryCursor.of(order(), last).encode());
+    DirectoryEntry last = page.get(limit() - 1);
+    return new DirectoryPage(page.subList(0, limit()), DirectoryCursor.of(order(), last).encode());
   }
 
   @Override

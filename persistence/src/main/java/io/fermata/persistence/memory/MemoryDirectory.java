@@ -88,16 +88,23 @@ final class MemoryDirectory implements Directory {
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
     DirectoryCursor begin = query.begin();
     Comparator<DirectoryCursor> order = DirectoryCursor.in(query.order());
-    List<DirectoryEntry> page =
-        entries.values().stream()
-            .filter(entry -> matches(query, entry))
-            .map(entry -> Map.entry(DirectoryCursor.of(query.order(), entry), entry))
-            .filter(at -> begin == null || order.compare(begin, at.getKey()) < 0)
-            .sorted(Map.Entry.comparingByKey(order))
-            .limit(query.limit() + 1L)
-            .map(Map.Entry::getValue)
+    List<DirectoryEntry> matches =
+        matching(query)
+            .filter(
+                entry ->
+                    begin == null
+                        || order.compare(begin, DirectoryCursor.of(query.order(), entry)) < 0)
             .toList();
-    return CompletableFuture.completedFuture(query.page(page));
+    return CompletableFuture.completedFuture(query.page(matches, null));
+  }
+
+  @Override
+  public CompletionStage<Integer> count(DirectoryQuery query, int most) {
+    return CompletableFuture.completedFuture((int) matching(query).limit(most).count());
+  }
+
+  private Stream<DirectoryEntry> matching(DirectoryQuery query) {
+    return entries.values().stream().filter(entry -> matches(query, entry));
   }
 
   private static boolean matches(DirectoryQuery query, DirectoryEntry entry) {

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A claimed PostgreSQL schema with its connection pools: one appends to journals, one reads them
- * for sessions that wake, one of a single connection makes the store's own changes in order, and
- * one serves lists and searches.
+ * for sessions that wake, one of a single connection makes the store's own changes in order, one
+ * reads what the host itself needs, and one serves lists and searches.
  */
 final class PostgresBackend implements SqlBackend {
 
@@ -30,6 +30,7 @@ final class PostgresBackend implements SqlBackend {
   private final SqlPool journals;
   private final SqlPool waking;
   private final SqlPool writer;
+  private final SqlPool upkeep;
   private final SqlPool reader;
 
   private PostgresBackend(
@@ -38,12 +39,14 @@ final class PostgresBackend implements SqlBackend {
       PostgresPool journals,
       PostgresPool waking,
       PostgresPool writer,
+      PostgresPool upkeep,
       PostgresPool reader) {
     this.address = address;
     this.claim = claim;
     this.journals = SqlPool.over(journals);
     this.waking = SqlPool.over(waking);
     this.writer = SqlPool.over(writer);
+    this.upkeep = SqlPool.over(upkeep);
     this.reader = SqlPool.over(reader);
   }
 
@@ -53,6 +56,7 @@ final class PostgresBackend implements SqlBackend {
       pools.add(PostgresPool.writing(address, claim, NAME, address.connections()));
       pools.add(PostgresPool.reading(address, claim, NAME + "-wake", READERS));
       pools.add(PostgresPool.writing(address, claim, NAME + "-write", 1));
+      pools.add(PostgresPool.reading(address, claim, NAME + "-upkeep", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-read", READERS));
     } catch (PoolInitializationException refused) {
       pools.forEach(PostgresPool::close);
@@ -62,7 +66,7 @@ final class PostgresBackend implements SqlBackend {
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
     return new PostgresBackend(
-        address, claim, pools.get(0), pools.get(1), pools.get(2), pools.get(3));
+        address, claim, pools.get(0), pools.get(1), pools.get(2), pools.get(3), pools.get(4));
   }
 
   @Override
@@ -96,6 +100,11 @@ final class PostgresBackend implements SqlBackend {
   }
 
   @Override
+  public Transactions upkeep() {
+    return upkeep;
+  }
+
+  @Override
   public Transactions reader() {
     return reader;
   }
@@ -115,6 +124,7 @@ final class PostgresBackend implements SqlBackend {
   public void close() {
     try {
       reader.close();
+      upkeep.close();
       waking.close();
       writer.close();
       journals.close();

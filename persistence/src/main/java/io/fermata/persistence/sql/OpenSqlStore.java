@@ -91,7 +91,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<List<String>> unfinished() {
-    return whileOpen(() -> backend.reader().transact(SqlUpkeep::working));
+    return whileOpen(() -> backend.upkeep().transact(SqlUpkeep::working));
   }
 
   @Override
@@ -104,7 +104,7 @@ public final class OpenSqlStore implements OpenStore {
         .thenCompose(
             forgotten ->
                 backend
-                    .reader()
+                    .upkeep()
                     .transact(
                         connection -> SqlAppointments.due(connection, untilEpochMillis, max)));
   }
@@ -137,7 +137,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<Long> newest() {
-    return whileOpen(() -> backend.reader().transact(SqlEntries::newest));
+    return whileOpen(() -> backend.upkeep().transact(SqlEntries::newest));
   }
 
   @Override
@@ -146,7 +146,7 @@ public final class OpenSqlStore implements OpenStore {
     return whileOpen(
         () ->
             backend
-                .reader()
+                .upkeep()
                 .transact(connection -> SqlEntries.written(connection, afterNumber, max)));
   }
 
@@ -246,13 +246,24 @@ public final class OpenSqlStore implements OpenStore {
     }
 
     @Override
+    public CompletionStage<Integer> count(DirectoryQuery query, int most) {
+      return whileOpen(
+          () ->
+              backend
+                  .reader()
+                  .transact(
+                      connection ->
+                          SqlDirectory.count(connection, backend.dialect(), query, most)));
+    }
+
+    @Override
     public CompletionStage<@Nullable Void> mark(long number) {
       return whileOpen(() -> changes.ask(connection -> SqlDirectory.mark(connection, number)));
     }
 
     @Override
     public CompletionStage<Long> marked() {
-      return whileOpen(() -> backend.reader().transact(SqlDirectory::marked));
+      return whileOpen(() -> backend.upkeep().transact(SqlDirectory::marked));
     }
   }
 

@@ -24,7 +24,16 @@ public interface SqlBackend {
   /** For the store's own changes, in the order of the requests. */
   Transactions writer();
 
-  /** For reading one snapshot of the database with any number of statements. */
+  /**
+   * For what the host itself must read: due and unfinished sessions, and what was written. Not
+   * behind the searches of operators.
+   */
+  Transactions upkeep();
+
+  /**
+   * For lists, searches and exports: reads one snapshot of the database with any number of
+   * statements.
+   */
   Transactions reader();
 
   /** Overwrites deleted content, as far as the store controls it. */

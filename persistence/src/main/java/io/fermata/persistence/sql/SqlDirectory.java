@@ -1,5 +1,6 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.directory.DirectoryCursor;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryLabels;
 import io.fermata.persistence.directory.DirectoryPage;
@@ -196,18 +197,53 @@ public final class SqlDirectory {
 
   static Optional<DirectoryEntry> get(Connection connection, String persistenceId)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(GET)) {
-      bind(select, List.of(persistenceId));
-      return entries(select).stream().findFirst();
-    }
+    return select(
+            connection, new SqlListing.Statement(GET, List.of(persistenceId)), SqlDirectory::entry)
+        .stream()
+        .findFirst();
   }
 
   static DirectoryPage list(Connection connection, Dialect dialect, DirectoryQuery query)
       throws SQLException {
-    SqlListing listing = SqlListing.of(dialect, query);
-    try (PreparedStatement select = connection.prepareStatement(listing.sql())) {
-      bind(select, listing.parameters());
-      return query.page(entries(select));
+    List<DirectoryEntry> found = new ArrayList<>();
+    List<DirectoryCursor> ends = new ArrayList<>();
+    for (SqlListing scan : SqlListing.of(dialect, query)) {
+      List<DirectoryEntry> some = select(connection, scan.matches(), SqlDirectory::entry);
+      found.addAll(some);
+      if (some.size() <= query.limit()) {
+        ends.addAll(
+            select(
+                connection,
+                scan.end(),
+                row ->
+                    new DirectoryCursor(
+                        query.order(), row.getLong("at"), row.getString("persistence_id"))));
+      }
+    }
+    return query.page(found, ends.stream().min(DirectoryCursor.in(query.order())).orElse(null));
+  }
+
+  static int count(Connection connection, Dialect dialect, DirectoryQuery query, int most)
+      throws SQLException {
+    return select(connection, SqlListing.count(dialect, query, most), row -> row.getInt(1)).get(0);
+  }
+
+  /** Reads a value from a row. */
+  private interface Row<T> {
+    T read(ResultSet row) throws SQLException;
+  }
+
+  private static <T> List<T> select(
+      Connection connection, SqlListing.Statement statement, Row<T> reading) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(statement.sql())) {
+      bind(select, statement.parameters());
+      try (ResultSet rows = select.executeQuery()) {
+        List<T> all = new ArrayList<>();
+        while (rows.next()) {
+          all.add(reading.read(rows));
+        }
+        return all;
+      }
     }
   }
 
@@ -215,16 +251,6 @@ public final class SqlDirectory {
       throws SQLException {
     for (int index = 0; index < parameters.size(); index++) {
       statement.setObject(index + 1, parameters.get(index));
-    }
-  }
-
-  private static List<DirectoryEntry> entries(PreparedStatement select) throws SQLException {
-    try (ResultSet rows = select.executeQuery()) {
-      List<DirectoryEntry> entries = new ArrayList<>();
-      while (rows.next()) {
-        entries.add(entry(rows));
-      }
-      return entries;
     }
   }
 

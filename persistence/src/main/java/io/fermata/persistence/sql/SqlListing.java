@@ -5,14 +5,26 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.directory.Span;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** The statement of one directory query, with its parameters. */
-public record SqlListing(String sql, List<Object> parameters) {
+/**
+ * One scan of an index in the order of a list. It examines a bounded number of entries and yields
+ * those that meet the criteria that the index does not know, so no search occupies a connection for
+ * long, however large the directory is.
+ *
+ * @param matches selects the matching entries, up to one more than a page
+ * @param end selects the position of the last entry that is examined, if the scan is cut there
+ */
+public record SqlListing(Statement matches, Statement end) {
+  /** How many entries a scan examines. */
+  public static final int EXAMINED = 10_000;
 
-  /** The index that is scanned in the order of the list; the other criteria filter its entries. */
+  /** An SQL text and its parameters. */
+  public record Statement(String sql, List<Object> parameters) {}
+
+  /** The index that is scanned. */
   private enum Walk {
     /** The entries of a principal, which are few. */
     PRINCIPAL,
@@ -39,52 +51,26 @@ public record SqlListing(String sql, List<Object> parameters) {
     }
   }
 
-  public static SqlListing of(Dialect dialect, DirectoryQuery query) {
+  /** The scans of a query: one for each status if that index is scanned. */
+  public static List<SqlListing> of(Dialect dialect, DirectoryQuery query) {
     List<String> statuses = query.statuses().stream().sorted().toList();
-    if (Walk.of(query) != Walk.STATUS) {
-      return new Builder(dialect, query).walk(statuses);
-    }
-    List<SqlListing> walks =
-        statuses.stream().map(status -> new Builder(dialect, query).walk(List.of(status))).toList();
-    return walks.size() == 1 ? walks.get(0) : merged(query, walks);
+    return Walk.of(query) == Walk.STATUS
+        ? statuses.stream().map(one -> new Builder(dialect, query).scan(List.of(one))).toList()
+        : List.of(new Builder(dialect, query).scan(statuses));
   }
 
-  /** A full page of each scan; as each is sorted, that is enough. */
-  private static SqlListing merged(DirectoryQuery query, List<SqlListing> walks) {
-    List<Object> parameters = new ArrayList<>();
-    walks.forEach(walk -> parameters.addAll(walk.parameters()));
-    parameters.add(query.limit() + 1);
-    String all =
-        String.join(
-            " UNION ALL ",
-            walks.stream().map(walk -> "SELECT * FROM (" + walk.sql() + ") AS walk").toList());
-    String direction = direction(query);
-    return new SqlListing(
-        "SELECT * FROM (%s) AS found ORDER BY %s %s, persistence_id %s LIMIT ?"
-            .formatted(all, time(query), direction, direction),
-        List.copyOf(parameters));
-  }
-
-  private static String time(DirectoryQuery query) {
-    return switch (query.order()) {
-      case ACTIVITY -> "active_at";
-      case CREATION -> "created_at";
-      case STATUS -> "since";
-    };
-  }
-
-  private static String direction(DirectoryQuery query) {
-    return query.order().latestFirst() ? "DESC" : "ASC";
+  /** Counts the matching entries, up to a number, without reading them. */
+  static Statement count(Dialect dialect, DirectoryQuery query, int most) {
+    return new Builder(dialect, query).count(query.statuses().stream().sorted().toList(), most);
   }
 
   private static final class Builder {
-
     private final Dialect dialect;
     private final DirectoryQuery query;
     private final Walk walk;
     private final String walked;
-    private final List<String> conditions = new ArrayList<>();
-    private final List<Object> parameters = new ArrayList<>();
+    private final Conditions scanned = new Conditions();
+    private final Conditions checked = new Conditions();
 
     Builder(Dialect dialect, DirectoryQuery query) {
       this.dialect = dialect;
@@ -93,95 +79,111 @@ public record SqlListing(String sql, List<Object> parameters) {
       this.walked = walk == Walk.TAG ? "tagged" : "entry";
     }
 
-    SqlListing walk(List<String> statuses) {
-      where(walked + ".kind = ?", query.kind());
-      if (query.principal() != null) {
-        where(column(Walk.PRINCIPAL, "principal") + " = ?", query.principal());
-      }
-      if (query.session() != null) {
-        where(column(Walk.SESSION, "session") + " = ?", query.session());
-      }
-      List<String> tags = query.tags().stream().sorted().toList();
-      if (walk == Walk.TAG) {
-        where("tagged.tag = ?", tags.get(0));
-      }
-      if (!statuses.isEmpty()) {
-        String any = String.join(", ", Collections.nCopies(statuses.size(), "?"));
-        String status = column(Walk.STATUS, "status");
-        where(statuses.size() == 1 ? status + " = ?" : status + " IN (" + any + ")", statuses);
-      }
-      if (query.name() != null) {
-        where(column(Walk.NAME, "name") + " = ?", query.name());
-      }
-      within("created_at", query.created());
-      within("since", query.since());
-      tags.stream().skip(walk == Walk.TAG ? 1 : 0).forEach(this::whereTagged);
-      query.attributes().forEach(this::whereAttribute);
-      if (query.text() != null) {
-        where(dialect.contains("entry.searchable"), DirectoryEntry.folded(query.text()));
-      }
-      return inOrder();
-    }
-
-    /** A column whose index is scanned, or one that only filters. */
-    private String column(Walk along, String name) {
-      return walk == along ? "entry." + name : dialect.offIndex("entry." + name);
-    }
-
-    private void within(String time, Span span) {
-      boolean ordered = time.equals(time(query));
-      String column = ordered ? walked + "." + time : dialect.offIndex("entry." + time);
-      if (span.from() != null) {
-        where(column + " >= ?", span.from());
-      }
-      if (span.before() != null) {
-        where(column + " < ?", span.before());
-      }
-    }
-
-    private void where(String condition, Object value) {
-      where(condition, List.of(value));
-    }
-
-    private void where(String condition, Collection<?> values) {
-      conditions.add(condition);
-      parameters.addAll(values);
-    }
-
-    private void whereTagged(String tag) {
-      where(
-          """
-          EXISTS (SELECT 1 FROM directory_tag AS other
-            WHERE other.persistence_id = entry.persistence_id AND other.tag = ?)
-          """,
-          tag);
-    }
-
-    private void whereAttribute(String name, String value) {
-      where(dialect.hasAttribute("entry.labels"), List.of(name, value));
-    }
-
-    private SqlListing inOrder() {
-      String time = walked + "." + time(query);
-      if (walk == Walk.SESSION) {
-        // Sorting the few entries of a session is cheaper than scanning all by time.
-        time = dialect.offIndex(time);
-      }
-      String direction = direction(query);
+    SqlListing scan(List<String> statuses) {
+      criteria(statuses);
+      String time = walked + "." + time();
+      // Sorting the few entries of a session is cheaper than scanning all by time.
+      String ordered = walk == Walk.SESSION ? dialect.offIndex(time) : time;
+      String id = walked + ".persistence_id";
       DirectoryCursor begin = query.begin();
+      String after = query.order().latestFirst() ? "<" : ">";
       if (begin != null) {
-        where(
-            "(%s, %s.persistence_id) %s (?, ?)"
-                .formatted(time, walked, query.order().latestFirst() ? "<" : ">"),
-            List.of(begin.at(), begin.persistenceId()));
+        scanned.add(
+            "(%s, %s) %s (?, ?)".formatted(ordered, id, after), begin.at(), begin.persistenceId());
       }
+      String direction = query.order().latestFirst() ? "DESC" : "ASC";
+      String scan =
+          "FROM %s WHERE %s ORDER BY %s %s, %s %s LIMIT %d"
+              .formatted(source(), scanned.all(), ordered, direction, id, direction, EXAMINED);
+      String matches =
+          "SELECT * FROM (SELECT entry.* %s) AS examined %s LIMIT ?"
+              .formatted(scan, checked.where());
+      String end =
+          "SELECT at, persistence_id FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %d"
+              .formatted(time, id, scan, EXAMINED - 1);
+      List<Object> parameters = new ArrayList<>(scanned.parameters);
+      parameters.addAll(checked.parameters);
       // One more than the page, to see whether another follows.
       parameters.add(query.limit() + 1);
       return new SqlListing(
-          "SELECT entry.* FROM %s WHERE %s ORDER BY %s %s, %s.persistence_id %s LIMIT ?"
-              .formatted(
-                  source(), String.join(" AND ", conditions), time, direction, walked, direction),
+          new Statement(matches, List.copyOf(parameters)),
+          new Statement(end, List.copyOf(scanned.parameters)));
+    }
+
+    Statement count(List<String> statuses, int most) {
+      criteria(statuses);
+      List<Object> parameters = new ArrayList<>(scanned.parameters);
+      parameters.addAll(checked.parameters);
+      parameters.add(most);
+      return new Statement(
+          "SELECT count(*) FROM (SELECT 1 FROM (SELECT entry.* FROM %s WHERE %s) AS examined %s LIMIT ?) AS counted"
+              .formatted(source(), scanned.all(), checked.where()),
           List.copyOf(parameters));
+    }
+
+    private void criteria(List<String> statuses) {
+      scanned.add(walked + ".kind = ?", query.kind());
+      equal(Walk.PRINCIPAL, "principal", query.principal());
+      equal(Walk.SESSION, "session", query.session());
+      equal(Walk.NAME, "name", query.name());
+      if (!statuses.isEmpty()) {
+        boolean walks = walk == Walk.STATUS;
+        (walks ? scanned : checked).in(table(walks) + "status", statuses);
+      }
+      within("created_at", query.created());
+      within("since", query.since());
+      List<String> tags = query.tags().stream().sorted().toList();
+      if (walk == Walk.TAG) {
+        scanned.add("tagged.tag = ?", tags.get(0));
+      }
+      tags.stream()
+          .skip(walk == Walk.TAG ? 1 : 0)
+          .forEach(
+              tag ->
+                  checked.add(
+                      """
+                      EXISTS (SELECT 1 FROM directory_tag AS other
+                        WHERE other.persistence_id = examined.persistence_id AND other.tag = ?)
+                      """,
+                      tag));
+      query
+          .attributes()
+          .forEach(
+              (name, value) -> checked.add(dialect.hasAttribute("examined.labels"), name, value));
+      if (query.text() != null) {
+        checked.add(dialect.contains("examined.searchable"), DirectoryEntry.folded(query.text()));
+      }
+    }
+
+    private void equal(Walk along, String column, @Nullable String value) {
+      if (value != null) {
+        boolean walks = walk == along;
+        (walks ? scanned : checked).add(table(walks) + column + " = ?", value);
+      }
+    }
+
+    private static String table(boolean scanned) {
+      return scanned ? "entry." : "examined.";
+    }
+
+    private void within(String time, Span span) {
+      boolean ordered = time.equals(time());
+      Conditions conditions = ordered ? scanned : checked;
+      String column = (ordered ? walked : "examined") + "." + time;
+      if (span.from() != null) {
+        conditions.add(column + " >= ?", span.from());
+      }
+      if (span.before() != null) {
+        conditions.add(column + " < ?", span.before());
+      }
+    }
+
+    private String time() {
+      return switch (query.order()) {
+        case ACTIVITY -> "active_at";
+        case CREATION -> "created_at";
+        case STATUS -> "since";
+      };
     }
 
     private String source() {
@@ -192,6 +194,30 @@ public record SqlListing(String sql, List<Object> parameters) {
               ON entry.persistence_id = tagged.persistence_id
             """
               .formatted(dialect.orderedJoin());
+    }
+  }
+
+  /** Conditions that all hold, with their parameters. */
+  private static final class Conditions {
+    private final List<String> all = new ArrayList<>();
+    private final List<Object> parameters = new ArrayList<>();
+
+    void add(String condition, Object... values) {
+      all.add(condition);
+      parameters.addAll(List.of(values));
+    }
+
+    void in(String column, List<String> values) {
+      String any = String.join(", ", Collections.nCopies(values.size(), "?"));
+      add(values.size() == 1 ? column + " = ?" : column + " IN (" + any + ")", values.toArray());
+    }
+
+    String all() {
+      return String.join(" AND ", all);
+    }
+
+    String where() {
+      return all.isEmpty() ? "" : "WHERE " + all();
     }
   }
 }

@@ -19,12 +19,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A claimed SQLite file with its connections: one writes, some read journals for sessions that
- * wake, and some serve lists and searches. With a write-ahead log a reader sees what was committed
- * when it started; readers and the writer do not block each other.
+ * wake, one reads what the host itself needs, and some serve lists and searches. With a write-ahead
+ * log a reader sees what was committed when it started; readers and the writer do not block each
+ * other.
  */
 record SqliteBackend(
-    SqliteFile file, SqlPool writer, SqlPool waking, SqlPool reader, FileClaim claim)
+    SqliteFile file,
+    SqlPool writer,
+    SqlPool waking,
+    SqlPool upkeep,
+    SqlPool reader,
+    FileClaim claim)
     implements SqlBackend {
+
+  /** One long search must not block the others. */
+  private static final int READERS = 2;
 
   /** A separate thread per backup, as a large file takes long. */
   private static final Executor BACKUPS =
@@ -38,13 +47,14 @@ record SqliteBackend(
     List<SqlPool> pools = new ArrayList<>();
     try {
       pools.add(SqliteConnections.writing(file));
-      pools.add(SqliteConnections.reading(file, "fermata-sqlite-wake"));
-      pools.add(SqliteConnections.reading(file, "fermata-sqlite-read"));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-wake", READERS));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-upkeep", 1));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-read", READERS));
     } catch (RuntimeException refused) {
       pools.forEach(SqlPool::close);
       throw refused;
     }
-    return new SqliteBackend(file, pools.get(0), pools.get(1), pools.get(2), claim);
+    return new SqliteBackend(file, pools.get(0), pools.get(1), pools.get(2), pools.get(3), claim);
   }
 
   @Override
@@ -106,6 +116,7 @@ record SqliteBackend(
     try {
       // The last connection to close checkpoints the write-ahead log, so it must be the writer.
       reader.close();
+      upkeep.close();
       waking.close();
       writer.close();
     } finally {

@@ -16,9 +16,6 @@ import org.sqlite.SQLiteConfig;
  */
 public final class SqliteConnections {
 
-  /** One long search must not block the others. */
-  private static final int READERS = 2;
-
   private SqliteConnections() {}
 
   public static SqlPool writing(SqliteFile file) {
@@ -32,8 +29,8 @@ public final class SqliteConnections {
     return SqlPool.over(source);
   }
 
-  public static SqlPool reading(SqliteFile file, String name) {
-    HikariConfig pool = pool(file, name, READERS);
+  public static SqlPool reading(SqliteFile file, String name, int connections) {
+    HikariConfig pool = pool(file, name, connections);
     pool.setConnectionInitSql("PRAGMA query_only = ON");
     return SqlPool.over(new HikariDataSource(pool));
   }

@@ -10,9 +10,11 @@ import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlListing;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,13 +61,10 @@ final class SqliteDirectoryTest extends DirectoryContract {
         .anyMatch(
             step -> step.contains(walk.formatted("since", " AND (since,persistence_id)>(?,?)")));
     DirectoryQuery either = THREADS.statuses(Set.of("waits", "works")).orderedBy(Order.STATUS);
-    assertThat(SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, either).sql()))
+    assertThat(plans(either))
         .filteredOn(step -> step.contains(walk.formatted("since", "")))
         .hasSize(2);
-    assertThat(
-            SqliteProbe.plan(
-                file(),
-                SqlListing.of(Dialect.SQLITE, THREADS.inSession("s").belongingTo("ann")).sql()))
+    assertThat(plans(THREADS.inSession("s").belongingTo("ann")))
         .anyMatch(step -> step.contains("INDEX directory_session (kind=? AND session=?)"));
   }
 
@@ -82,12 +81,47 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   private List<String> plan(DirectoryQuery query) {
-    List<String> plan = SqliteProbe.plan(file(), SqlListing.of(Dialect.SQLITE, query).sql());
+    List<String> plan = plans(query);
     assertThat(plan)
         .as(query.toString())
         .noneMatch(step -> step.contains("TEMP B-TREE"))
         .noneMatch(step -> step.matches("SCAN (entry|tagged|other).*"));
     return plan;
+  }
+
+  private List<String> plans(DirectoryQuery query) {
+    return SqlListing.of(Dialect.SQLITE, query).stream()
+        .flatMap(scan -> SqliteProbe.plan(file(), scan.matches().sql()).stream())
+        .toList();
+  }
+
+  @Test
+  void aSearchExaminesABoundedNumberOfEntriesForAPage() {
+    Directory entries = open().directory();
+    List<CompletionStage<?>> puts = new ArrayList<>();
+    int all = SqlListing.EXAMINED * 2 + 500;
+    for (int i = 1; i <= all; i++) {
+      String tag = i == 1 || i == all ? "Needle" : "hay";
+      puts.add(
+          entries.put(
+              new DirectoryEntry(
+                  "e" + i, "thread", "", "", 1, i, i, Set.of(), Map.of("what", tag))));
+      if (i % 5_000 == 0) {
+        puts.forEach(Host::await);
+      }
+    }
+    puts.forEach(Host::await);
+
+    DirectoryQuery needles = THREADS.containing("needle");
+    DirectoryPage first = Host.await(entries.list(needles));
+    assertThat(first.entries())
+        .extracting(DirectoryEntry::persistenceId)
+        .containsExactly("e" + all);
+    DirectoryPage second = Host.await(entries.list(needles.after(first.next())));
+    assertThat(second.entries()).isEmpty();
+    DirectoryPage third = Host.await(entries.list(needles.after(second.next())));
+    assertThat(third.entries()).extracting(DirectoryEntry::persistenceId).containsExactly("e1");
+    assertThat(third.next()).isNull();
   }
 
   @Test

@@ -176,6 +176,27 @@ public abstract class DirectoryContract {
   }
 
   @Test
+  void matchesAreCountedUpToANumber() {
+    put(
+        entry("1", "ann", "support", Set.of("vip"), Map.of()),
+        entry("2", "ann", "sales", Set.of("vip"), Map.of()),
+        entry("3", "bob", "sales", Set.of(), Map.of("lang", "en")));
+
+    assertThat(count(THREADS, 9)).isEqualTo(3);
+    assertThat(count(THREADS, 2)).isEqualTo(2);
+    assertThat(count(THREADS.belongingTo("ann").limitedTo(1), 9)).isEqualTo(2);
+    assertThat(count(THREADS.tagged("vip").named("sales"), 9)).isEqualTo(1);
+    assertThat(count(THREADS.having("lang", "en"), 9)).isEqualTo(1);
+    assertThat(count(THREADS.containing("SALES"), 9)).isEqualTo(2);
+    assertThat(count(THREADS.statuses(Set.of("", "open")), 9)).isEqualTo(3);
+    assertThat(count(THREADS.belongingTo("carl"), 9)).isZero();
+  }
+
+  private int count(DirectoryQuery query, int most) {
+    return Host.await(open.directory().count(query, most));
+  }
+
+  @Test
   void textIsFoundInNameTagsAndValuesInUpperOrLowerCase() {
     put(
         entry("name", "", "\u00c4rger mit der Rechnung", Set.of(), Map.of()),

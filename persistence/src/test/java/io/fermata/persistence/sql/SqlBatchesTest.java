@@ -51,7 +51,7 @@ final class SqlBatchesTest {
               writer::transact,
               Opened::insertAll,
               failure -> causedByOne && failure instanceof StoreException);
-      readers = SqliteConnections.reading(file, "readers");
+      readers = SqliteConnections.reading(file, "readers", 2);
     }
 
     /** Keeps the writer busy with a row that is not committed before the latch is down. */

@@ -144,6 +144,11 @@ final class SqlJournalsTest {
     }
 
     @Override
+    public Transactions upkeep() {
+      return pool;
+    }
+
+    @Override
     public Transactions reader() {
       return pool;
     }

@@ -96,6 +96,11 @@ final class KvDirectory implements Directory {
     return unlisted();
   }
 
+  @Override
+  public CompletionStage<Integer> count(DirectoryQuery query, int most) {
+    return unlisted();
+  }
+
   /** There is no mark where journals cannot be listed. */
   @Override
   public CompletionStage<@Nullable Void> mark(long number) {

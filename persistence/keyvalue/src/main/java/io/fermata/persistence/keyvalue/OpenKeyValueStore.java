@@ -356,6 +356,11 @@ final class OpenKeyValueStore implements OpenStore {
     }
 
     @Override
+    public CompletionStage<Integer> count(DirectoryQuery query, int most) {
+      return whileOpen(() -> entries.count(query, most));
+    }
+
+    @Override
     public CompletionStage<@Nullable Void> mark(long number) {
       return whileOpen(() -> entries.mark(number));
     }

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 public interface Runs {
 
   /**
-   * A page of a list.
+   * A page of a list. A search for what is rare ends a page after a bounded number of runs, so it
+   * may be short or even empty while another page follows.
    *
    * @param cursor the cursor of the next page; null if there is none
    */
@@ -40,6 +41,9 @@ public interface Runs {
    * @throws IllegalArgumentException if the query is invalid
    */
   CompletionStage<Page> list(RunQuery query);
+
+  /** The number of runs of a query, counted up to {@code most}. Fails as {@link #list} does. */
+  CompletionStage<Integer> count(RunQuery query, int most);
 
   /** The list entry of a run; empty if there is none. Fails as {@link #list} does. */
   CompletionStage<Optional<RunInfo>> get(String flow, String runId);

@@ -44,6 +44,11 @@ public final class OpenedRuns implements Runs.Opened {
   }
 
   @Override
+  public CompletionStage<Integer> count(RunQuery query, int most) {
+    return runs.count(query, most);
+  }
+
+  @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
     return runs.get(flow, runId);
   }

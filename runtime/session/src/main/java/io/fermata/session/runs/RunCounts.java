@@ -25,8 +25,6 @@ public final class RunCounts {
   private static final Set<RunInfo.Status> LIVE =
       Set.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
 
-  private static final int PAGE = 500;
-
   private static final class Count {
     int runs;
 
@@ -123,7 +121,7 @@ public final class RunCounts {
               synchronized (this) {
                 count.meanwhile = 0;
               }
-              return listed(principal, null, 0);
+              return runs.count(RunQuery.ALL.principal(principal).statuses(LIVE), most);
             })
         .whenComplete((listed, failure) -> counted(count, listed));
   }
@@ -141,18 +139,5 @@ public final class RunCounts {
     }
     count.listed = listed != null;
     count.reading = false;
-  }
-
-  /** The number of listed runs, up to the quota. */
-  private CompletionStage<Integer> listed(String principal, @Nullable String cursor, int before) {
-    RunQuery query = RunQuery.ALL.principal(principal).statuses(LIVE).limit(PAGE).cursor(cursor);
-    return runs.list(query)
-        .thenCompose(
-            page -> {
-              int all = before + page.runs().size();
-              return page.cursor() == null || all >= most
-                  ? CompletableFuture.completedFuture(all)
-                  : listed(principal, page.cursor(), all);
-            });
   }
 }

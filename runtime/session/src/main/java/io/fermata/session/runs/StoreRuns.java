@@ -31,6 +31,11 @@ public final class StoreRuns implements Runs {
   }
 
   @Override
+  public CompletionStage<Integer> count(RunQuery query, int most) {
+    return NotKept.translated(store.directory().count(RunRow.query(query), most));
+  }
+
+  @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
     return listing()
         .thenCompose(lists -> store.directory().get(RunRow.id(flow, runId)))

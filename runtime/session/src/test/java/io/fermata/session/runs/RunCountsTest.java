@@ -19,8 +19,6 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Collections;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -166,12 +164,14 @@ class RunCountsTest {
 
     @Override
     public CompletionStage<Page> list(RunQuery query) {
-      RunInfo run =
-          new RunInfo(
-              "r", "note", 1, "ann", "a", RunInfo.Status.WAITING, 0, 0, 0, List.of(), List.of());
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletionStage<Integer> count(RunQuery query, int most) {
       return there < 0
           ? CompletableFuture.failedFuture(new IllegalStateException("away"))
-          : CompletableFuture.completedFuture(new Page(Collections.nCopies(there, run), null));
+          : CompletableFuture.completedFuture(Math.min(there, most));
     }
 
     @Override
