@@ -18,6 +18,7 @@ import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.http.Connections;
 import io.fermata.mcp.http.Cors;
 import io.fermata.mcp.http.HttpLimits;
 import io.fermata.mcp.http.HttpRoute;
@@ -57,7 +58,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -75,8 +75,7 @@ public final class McpServerBuilder {
   private @Nullable String instructions;
   private String address = "127.0.0.1";
   private int port = 8080;
-  private int maxConnections = HttpLimits.DEFAULT.maxConnections();
-  private Duration idleTimeout = HttpLimits.DEFAULT.idleTimeout();
+  private HttpLimits connections = HttpLimits.DEFAULT;
   private @Nullable Threads threads;
   private @Nullable Runs runs;
   private int maxStreams = StreamQuota.DEFAULT_MAX;
@@ -269,9 +268,31 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /** How many connections may be open at a time; further ones are closed at once. */
+  /**
+   * How many connections may be open at a time; 4,096 by default. Beyond that, a new connection
+   * replaces the one that has been without a request for longest; while all are in use, only health
+   * and metrics are served, and other requests are refused with 503.
+   */
   public McpServerBuilder maxConnections(int limit) {
-    this.maxConnections = limit;
+    this.connections = connections.maxConnections(limit);
+    return this;
+  }
+
+  /**
+   * How many of them one address may have, or one network of 64 bits with IPv6; 2,048 by default. A
+   * proxy has one address for all its clients.
+   */
+  public McpServerBuilder maxConnectionsPerAddress(int limit) {
+    this.connections = connections.maxPerAddress(limit);
+    return this;
+  }
+
+  /**
+   * How long a request may take to arrive, from the opening of its connection or the end of its
+   * headers to its last byte; 30 seconds by default.
+   */
+  public McpServerBuilder requestTimeout(Duration limit) {
+    this.connections = connections.requestTimeout(limit);
     return this;
   }
 
@@ -280,7 +301,7 @@ public final class McpServerBuilder {
    * is silent while a call runs, so this must be longer than the host's timeout of calls.
    */
   public McpServerBuilder idleTimeout(Duration limit) {
-    this.idleTimeout = limit;
+    this.connections = connections.idleTimeout(limit);
     return this;
   }
 
@@ -317,7 +338,6 @@ public final class McpServerBuilder {
 
   /** What all transports share. */
   private final class Core {
-    private final HttpLimits connected = new HttpLimits(maxConnections, idleTimeout);
     private final CallQuotas quotas = new CallQuotas(limits, System::nanoTime);
     private final ToolScopes scopes = scopes();
     private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
@@ -332,7 +352,7 @@ public final class McpServerBuilder {
                 subscriptions,
                 workers,
                 gate,
-                connected.responseTimeout(),
+                connections.responseTimeout(),
                 quotas,
                 scopes,
                 telemetry));
@@ -396,7 +416,7 @@ public final class McpServerBuilder {
             authenticator(core.scopes.challenge()),
             core.quotas,
             oauth == null ? null : new ProtectedResource(oauth, name));
-    AtomicInteger connections = new AtomicInteger();
+    Connections open = new Connections(connections, telemetry);
     ConcurrentLinkedQueue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     vertx
         .deployVerticle(
@@ -409,8 +429,8 @@ public final class McpServerBuilder {
                       core.gate,
                       routes,
                       access,
-                      core.connected,
                       connections,
+                      open,
                       listening);
               verticles.add(verticle);
               return verticle;
@@ -431,7 +451,7 @@ public final class McpServerBuilder {
   private List<HttpRoute> routes(StreamQuota streams, Core core) {
     List<HttpRoute> routes = new ArrayList<>();
     if (threads != null) {
-      routes.add(new ThreadsApi(threads, streams, core.connected, core.quotas, core.scopes));
+      routes.add(new ThreadsApi(threads, streams, connections, core.quotas, core.scopes));
     }
     if (runs != null) {
       routes.add(new RunsApi(runs, core.quotas, core.scopes));

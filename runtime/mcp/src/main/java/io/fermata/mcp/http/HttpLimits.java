@@ -4,10 +4,19 @@ import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** Limits of HTTP connections and bodies. */
-public record HttpLimits(int maxConnections, Duration idleTimeout) {
+/**
+ * Limits of HTTP connections and bodies.
+ *
+ * @param maxPerAddress connections of one address
+ * @param requestTimeout how long the headers of the first request may take, and each body
+ */
+public record HttpLimits(
+    int maxConnections, int maxPerAddress, Duration requestTimeout, Duration idleTimeout) {
   static final int MAX_HEADERS = 16 * 1024;
   static final int MAX_FIRST_LINE = 4 * 1024;
+
+  /** The connections beyond the limit, on which only health and metrics are served. */
+  static final int RESERVE = 64;
 
   /** The time between two comments that keep the connection of a stream open. */
   public static final Duration HEARTBEAT = Duration.ofSeconds(15);
@@ -15,7 +24,39 @@ public record HttpLimits(int maxConnections, Duration idleTimeout) {
   /** How much of an oversized body is read and discarded before the connection is closed. */
   static final long MAX_DISCARDED = 16L * JsonRpcCodec.MAX_BYTES;
 
-  public static final HttpLimits DEFAULT = new HttpLimits(4_096, Duration.ofMinutes(2));
+  public static final HttpLimits DEFAULT =
+      new HttpLimits(4_096, 2_048, Duration.ofSeconds(30), Duration.ofMinutes(2));
+
+  public HttpLimits {
+    requirePositive("maxConnections", maxConnections);
+    requirePositive("maxConnectionsPerAddress", maxPerAddress);
+    if (requestTimeout.isNegative() || requestTimeout.isZero()) {
+      throw new IllegalArgumentException(
+          "requestTimeout must be more than zero, not " + requestTimeout);
+    }
+  }
+
+  private static void requirePositive(String name, int value) {
+    if (value < 1) {
+      throw new IllegalArgumentException(name + " must be at least 1, not " + value);
+    }
+  }
+
+  public HttpLimits maxConnections(int limit) {
+    return new HttpLimits(limit, maxPerAddress, requestTimeout, idleTimeout);
+  }
+
+  public HttpLimits maxPerAddress(int limit) {
+    return new HttpLimits(maxConnections, limit, requestTimeout, idleTimeout);
+  }
+
+  public HttpLimits requestTimeout(Duration limit) {
+    return new HttpLimits(maxConnections, maxPerAddress, limit, idleTimeout);
+  }
+
+  public HttpLimits idleTimeout(Duration limit) {
+    return new HttpLimits(maxConnections, maxPerAddress, requestTimeout, limit);
+  }
 
   /**
    * How long a client can wait for a response that is not a stream, before its idle connection is

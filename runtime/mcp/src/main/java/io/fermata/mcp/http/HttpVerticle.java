@@ -22,13 +22,14 @@ import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
 import java.time.Duration;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -47,7 +48,8 @@ public final class HttpVerticle extends VerticleBase {
   private final List<HttpRoute> routes;
   private final Access access;
   private final HttpLimits limits;
-  private final AtomicInteger connections;
+  private final Connections connections;
+  private final Map<HttpConnection, OpenConnection> open = new IdentityHashMap<>();
   private final SocketAddress address;
   private @Nullable HttpServer server;
 
@@ -65,7 +67,7 @@ public final class HttpVerticle extends VerticleBase {
 
   /**
    * @param routes the HTTP APIs besides MCP
-   * @param connections counts the connections of all event loops
+   * @param connections those of all event loops
    */
   public HttpVerticle(
       McpDispatcher protocol,
@@ -75,7 +77,7 @@ public final class HttpVerticle extends VerticleBase {
       List<HttpRoute> routes,
       Access access,
       HttpLimits limits,
-      AtomicInteger connections,
+      Connections connections,
       SocketAddress address) {
     this.protocol = protocol;
     this.legacy = legacy;
@@ -109,11 +111,12 @@ public final class HttpVerticle extends VerticleBase {
     HttpServer starting =
         vertx
             .createHttpServer(options(limits))
-            .connectionHandler(this::count)
+            .connectionHandler(this::opened)
             // Broken connections are normal, and not worth a log line.
             .exceptionHandler(broken -> {})
             .requestHandler(this::serve);
     server = starting;
+    vertx.setPeriodic(tick(limits.requestTimeout()), now -> closeLate());
     return starting.listen(address);
   }
 
@@ -126,18 +129,56 @@ public final class HttpVerticle extends VerticleBase {
     return Objects.requireNonNull(server).actualPort();
   }
 
-  private void count(HttpConnection connection) {
-    connection.closeHandler(closed -> connections.decrementAndGet());
-    if (connections.incrementAndGet() > limits.maxConnections()) {
-      connection.close();
+  /** How often requests are checked that are still arriving, in milliseconds. */
+  private static long tick(Duration timeout) {
+    return Math.max(10, Math.min(1_000, timeout.toMillis() / 4));
+  }
+
+  private void opened(HttpConnection connection) {
+    OpenConnection opened = new OpenConnection(connection, System.nanoTime());
+    open.put(connection, opened);
+    connection.closeHandler(
+        closed -> {
+          open.remove(connection);
+          connections.closed(opened);
+        });
+    connections.opened(opened);
+  }
+
+  /** Bytes that trickle keep a connection from being idle, so each request has a deadline. */
+  private void closeLate() {
+    long now = System.nanoTime();
+    for (OpenConnection each : List.copyOf(open.values())) {
+      HttpServerRequest arriving = each.arriving();
+      if ((arriving != null || !each.used())
+          && now - each.usedAt() > limits.requestTimeout().toNanos()) {
+        connections.late(each);
+        open.remove(each.connection());
+        if (arriving == null) {
+          each.connection().close();
+        } else {
+          RequestExchange.timeOut(arriving, refusing(arriving));
+        }
+      }
     }
+  }
+
+  private Function<RpcException, Response> refusing(HttpServerRequest request) {
+    return route(request) != null || operations.servesMetrics(request.path())
+        ? HttpError::refused
+        : RequestExchange::errorResponse;
   }
 
   private void serve(HttpServerRequest request) {
     HttpRoute route = route(request);
     boolean metrics = operations.servesMetrics(request.path());
-    Function<RpcException, Response> refusing =
-        route != null || metrics ? HttpError::refused : RequestExchange::errorResponse;
+    Function<RpcException, Response> refusing = refusing(request);
+    OpenConnection connection = open.get(request.connection());
+    if (connection == null) {
+      // It is being closed.
+      return;
+    }
+    connection.begin(request, System.nanoTime());
     MultiMap headers = request.headers();
     RpcException rejection =
         access
@@ -156,6 +197,8 @@ public final class HttpVerticle extends VerticleBase {
       refuse(
           request,
           RpcException.http(404, "Nothing is served at this path. Served are " + served()));
+    } else if (!metrics && !connections.mayServe(connection)) {
+      RequestExchange.refuse(request, RpcException.overloaded(), refusing);
     } else {
       admit(request, route, refusing);
     }
@@ -226,6 +269,7 @@ public final class HttpVerticle extends VerticleBase {
     try {
       caller = access.authenticator().admitted(known.join());
       access.quotas().countArrivals(caller.principal(), 1);
+      admitted(request);
     } catch (RpcException refusal) {
       RequestExchange.refuse(request, refusal, refusing);
       return;
@@ -242,6 +286,13 @@ public final class HttpVerticle extends VerticleBase {
       route.serve(request, caller);
     } else {
       authenticated(request, caller);
+    }
+  }
+
+  private void admitted(HttpServerRequest request) {
+    OpenConnection connection = open.get(request.connection());
+    if (connection != null) {
+      connection.admit();
     }
   }
 

@@ -105,6 +105,18 @@ public final class RequestExchange {
         .begin();
   }
 
+  /** Rejects a request whose body does not arrive in time. */
+  static void timeOut(HttpServerRequest request, Function<RpcException, Response> refusing) {
+    // A body that ends after all must not be answered.
+    request.handler(late -> {});
+    request.endHandler(late -> {});
+    RpcException late =
+        RpcException.http(408, "The body did not arrive in time: send it faster, or less of it.");
+    new RequestExchange(
+            request, null, bytes -> CompletableFuture.failedFuture(late), refusing, late)
+        .rejectEarly(late);
+  }
+
   /** An MCP error response. */
   public static Response errorResponse(RpcException refusal) {
     return Response.error(MissingNode.getInstance(), refusal);
@@ -233,11 +245,10 @@ public final class RequestExchange {
   /** Responds before the end of the body; the connection cannot be used again. */
   private void rejectEarly(RpcException why) {
     HttpServerResponse response = request.response();
-    if (response.ended() || response.closed()) {
-      return;
+    if (!response.ended() && !response.closed()) {
+      response.putHeader(HttpHeaders.CONNECTION, CLOSE);
+      write(refusing.apply(why));
     }
-    response.putHeader(HttpHeaders.CONNECTION, CLOSE);
-    write(refusing.apply(why));
     // Closing a connection with unread input at once would reset it, and the response could be
     // lost.
     context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());

@@ -147,7 +147,8 @@ public final class RpcException extends RuntimeException {
   }
 
   public static RpcException overloaded() {
-    return new RpcException(503, INTERNAL_ERROR, "The server is busy: try again later.", null);
+    return new RpcException(503, INTERNAL_ERROR, "The server is busy: try again later.", null)
+        .retryAfter(1);
   }
 
   public static RpcException tooManyStreams() {

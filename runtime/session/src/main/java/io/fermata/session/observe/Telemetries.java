@@ -82,6 +82,11 @@ public final class Telemetries implements Telemetry {
   }
 
   @Override
+  public void refused(Refusal reason) {
+    notify(each -> each.refused(reason));
+  }
+
+  @Override
   public void opened(Gauges gauges) {
     notify(each -> each.opened(gauges));
   }

@@ -48,6 +48,9 @@ public interface Telemetry {
    */
   default void requested(String method, String outcome, long nanos) {}
 
+  /** A server refused a request, or closed a connection without answering. */
+  default void refused(Refusal reason) {}
+
   /** A host has started; its gauges are readable until it closes. */
   default void opened(Gauges gauges) {}
 
@@ -64,6 +67,22 @@ public interface Telemetry {
 
     /** Calls in flight. */
     int callsInFlight();
+  }
+
+  /** Why a server refused a request or closed a connection. */
+  enum Refusal {
+    /** The request has no valid key or token. */
+    UNAUTHENTICATED,
+    /** The token lacks a scope, or the host or the origin of the request is not allowed. */
+    FORBIDDEN,
+    /** The principal sends more requests than its rate permits. */
+    RATE,
+    /** The connection served no call and was closed for a new one. */
+    REPLACED,
+    /** All connections are in use. */
+    NO_ROOM,
+    /** The request did not arrive in time. */
+    LATE
   }
 
   /** The kind of a called tool. */

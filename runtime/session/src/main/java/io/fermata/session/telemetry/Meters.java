@@ -35,6 +35,8 @@ import java.util.function.ToDoubleFunction;
  * <tr><td>{@code fermata.sessions.wake}</td><td>timer</td><td></td></tr>
  * <tr><td>{@code fermata.mcp.requests}</td><td>timer</td><td>{@code method}, {@code outcome} (ok,
  * refused, failed)</td></tr>
+ * <tr><td>{@code fermata.mcp.refusals}</td><td>counter</td><td>{@code reason} (unauthenticated,
+ * forbidden, rate, replaced, no_room, late)</td></tr>
  * </table>
  *
  * <p>Tags are registered names or come from a short list, so the number of meters does not grow
@@ -57,6 +59,7 @@ public final class Meters implements Telemetry {
   private final Map<Performed, Timer> effects = new ConcurrentHashMap<>();
   private final Map<Changed, Counter> runs = new ConcurrentHashMap<>();
   private final Map<Requested, Timer> requests = new ConcurrentHashMap<>();
+  private final Map<Refusal, Counter> refusals = new ConcurrentHashMap<>();
   private final Map<Gauges, List<Gauge>> gauges = new ConcurrentHashMap<>();
   private final Timer append;
   private final DistributionSummary records;
@@ -167,6 +170,19 @@ public final class Meters implements Telemetry {
                     .tag("outcome", outcome)
                     .register(registry))
         .record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  @Override
+  public void refused(Refusal reason) {
+    refusals
+        .computeIfAbsent(
+            reason,
+            key ->
+                Counter.builder("fermata.mcp.refusals")
+                    .description("Requests refused and connections closed by a server")
+                    .tag("reason", lower(reason))
+                    .register(registry))
+        .increment();
   }
 
   @Override

@@ -1,0 +1,89 @@
+package io.fermata.mcp.http;
+
+import io.vertx.core.http.HttpConnection;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.net.SocketAddress;
+import org.jspecify.annotations.Nullable;
+
+/** One connection of a client and its latest request. */
+final class OpenConnection {
+  private final HttpConnection connection;
+  private final String address;
+  private final String network;
+  private volatile long usedAt;
+  private volatile @Nullable HttpServerRequest request;
+  private volatile boolean admitted;
+
+  OpenConnection(HttpConnection connection, long now) {
+    this.connection = connection;
+    this.address = address(connection.remoteAddress());
+    this.network = network(address);
+    this.usedAt = now;
+  }
+
+  private static String address(@Nullable SocketAddress remote) {
+    String address = remote == null ? null : remote.hostAddress();
+    return address == null ? "unknown" : address;
+  }
+
+  /** An IPv4 address, or the 64 bits of an IPv6 address that identify a network. */
+  static String network(String address) {
+    if (address.indexOf(':') < 0) {
+      return address;
+    }
+    String full = address.indexOf('%') < 0 ? address : address.substring(0, address.indexOf('%'));
+    int gap = full.indexOf("::");
+    String[] groups = (gap < 0 ? full : full.substring(0, gap)).split(":");
+    StringBuilder network = new StringBuilder();
+    for (int i = 0; i < 4; i++) {
+      network.append(i < groups.length ? groups[i] : "0").append(':');
+    }
+    return network.append(":/64").toString();
+  }
+
+  HttpConnection connection() {
+    return connection;
+  }
+
+  String address() {
+    return address;
+  }
+
+  String network() {
+    return network;
+  }
+
+  /** When it was opened, or its latest request began. */
+  long usedAt() {
+    return usedAt;
+  }
+
+  /** The headers of a request have arrived. */
+  void begin(HttpServerRequest begun, long now) {
+    admitted = false;
+    request = begun;
+    usedAt = now;
+  }
+
+  /** The caller of the latest request is authenticated. */
+  void admit() {
+    admitted = true;
+  }
+
+  /** Whether it serves no authenticated request, so that it may be closed for another one. */
+  boolean spare() {
+    HttpServerRequest latest = request;
+    return latest == null || !admitted || latest.response().ended();
+  }
+
+  /** The request whose body is still arriving; null if there is none. */
+  @Nullable HttpServerRequest arriving() {
+    HttpServerRequest latest = request;
+    return latest == null || latest.isEnded() ? null : latest;
+  }
+
+  /** Whether a request has ever arrived. */
+  boolean used() {
+    return request != null;
+  }
+}

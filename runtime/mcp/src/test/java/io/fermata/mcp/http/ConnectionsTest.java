@@ -1,0 +1,271 @@
+package io.fermata.mcp.http;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Clients that open connections and keep them, on real sockets. */
+@Timeout(60)
+@Tag("slow")
+class ConnectionsTest {
+  private static final String NOOP = call("noop");
+  private static final String WORKING = call("working");
+
+  private final FakeHost host = new FakeHost();
+  private final List<Socket> sockets = new ArrayList<>();
+  private McpServer server;
+
+  @AfterEach
+  void stop() throws IOException {
+    for (Socket socket : sockets) {
+      socket.close();
+    }
+    server.close();
+  }
+
+  private void serve(UnaryOperator<McpServerBuilder> settings) {
+    server = settings.apply(McpServer.serving(host).port(0).apiKey("ann", "secret")).start();
+  }
+
+  @Test
+  void idleConnectionsWithoutAKeyShutNobodyOut() throws IOException {
+    serve(builder -> builder.maxConnections(8));
+    for (int i = 0; i < 40; i++) {
+      connect("127.0.0.1");
+    }
+
+    assertThat(exchange(connect("127.0.0.1"), health())).startsWith("HTTP/1.1 200");
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+    assertThat(exchange(connect("127.0.0.2"), post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void requestsThatAreRefusedForTheirKeyHoldNoPlace() throws IOException {
+    serve(builder -> builder.maxConnections(4));
+    String stranger = post(NOOP).replace("secret", "guess").replace("0\r\n\r\n", "");
+    for (int i = 0; i < 20; i++) {
+      // Their bodies never end.
+      write(connect("127.0.0.1"), stranger);
+    }
+
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void healthIsServedWhileCallsInFlightTakeAllConnections() throws IOException {
+    serve(builder -> builder.maxConnections(3).metrics(() -> "up 1\n"));
+    List<Socket> busy = new ArrayList<>();
+    List<FakeHost.Work> works = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      Socket socket = connect("127.0.0.1");
+      busy.add(socket);
+      write(socket, post(WORKING));
+      works.add(host.work());
+    }
+
+    assertThat(exchange(connect("127.0.0.1"), health())).startsWith("HTTP/1.1 200");
+    assertThat(exchange(connect("127.0.0.1"), get("/metrics"))).startsWith("HTTP/1.1 200");
+    String refused = exchange(connect("127.0.0.1"), post(NOOP));
+    assertThat(refused).startsWith("HTTP/1.1 503").containsIgnoringCase("retry-after");
+
+    works.forEach(FakeHost.Work::ends);
+    for (Socket socket : busy) {
+      assertThat(response(socket)).startsWith("HTTP/1.1 200");
+    }
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void aConnectionBeyondTheLimitIsUsedOnceThereIsRoom() throws IOException {
+    serve(builder -> builder.maxConnections(1));
+    Socket busy = connect("127.0.0.1");
+    write(busy, post(WORKING));
+    FakeHost.Work work = host.work();
+    Socket waiting = connect("127.0.0.1");
+    assertThat(exchange(waiting, health())).startsWith("HTTP/1.1 200");
+
+    work.ends();
+    assertThat(response(busy)).startsWith("HTTP/1.1 200");
+
+    assertThat(exchange(waiting, post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void oneAddressLeavesRoomForOthers() throws IOException {
+    serve(builder -> builder.maxConnections(100).maxConnectionsPerAddress(2));
+    List<FakeHost.Work> works = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      write(connect("127.0.0.1"), post(WORKING));
+      works.add(host.work());
+    }
+
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 503");
+    assertThat(exchange(connect("127.0.0.2"), post(NOOP))).startsWith("HTTP/1.1 200");
+    works.forEach(FakeHost.Work::ends);
+  }
+
+  @Test
+  void aBodyThatTricklesIsRefusedAtTheDeadline() throws Exception {
+    serve(builder -> builder.requestTimeout(Duration.ofSeconds(1)));
+    Socket slow = connect("127.0.0.1");
+    write(slow, post(NOOP).replace("0\r\n\r\n", ""));
+    Thread trickle = trickle(slow, "1\r\n \r\n");
+
+    assertThat(response(slow)).startsWith("HTTP/1.1 408");
+    assertThat(closed(slow)).isTrue();
+    trickle.interrupt();
+    trickle.join();
+    assertThat(host.calls).isEmpty();
+  }
+
+  @Test
+  void aBodyThatTricklesWithoutAKeyIsClosedAtTheDeadline() throws Exception {
+    serve(builder -> builder.requestTimeout(Duration.ofSeconds(1)));
+    Socket slow = connect("127.0.0.1");
+    write(slow, post(NOOP).replace("secret", "guess").replace("0\r\n\r\n", ""));
+    Thread trickle = trickle(slow, "1\r\n \r\n");
+
+    response(slow);
+    assertThat(closed(slow)).isTrue();
+    trickle.interrupt();
+    trickle.join();
+  }
+
+  @Test
+  void headersThatTrickleAreClosedAtTheDeadline() throws Exception {
+    serve(builder -> builder.requestTimeout(Duration.ofSeconds(1)));
+    Socket slow = connect("127.0.0.1");
+    write(slow, "GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
+    Thread trickle = trickle(slow, "x");
+
+    assertThat(closed(slow)).isTrue();
+    trickle.interrupt();
+    trickle.join();
+  }
+
+  @Test
+  void aCallMayTakeLongerThanItsRequestMayTakeToArrive() throws Exception {
+    serve(builder -> builder.requestTimeout(Duration.ofMillis(200)));
+    Socket patient = connect("127.0.0.1");
+    write(patient, post(WORKING));
+    FakeHost.Work work = host.work();
+    Socket idle = connect("127.0.0.1");
+    // The deadline of the second connection is later than that of the first.
+    assertThat(closed(idle)).isTrue();
+
+    work.ends();
+
+    assertThat(response(patient)).startsWith("HTTP/1.1 200");
+  }
+
+  /** Sends a piece again and again, until the connection is closed. */
+  private static Thread trickle(Socket socket, String piece) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                while (!Thread.currentThread().isInterrupted()) {
+                  write(socket, piece);
+                  Thread.sleep(50);
+                }
+              } catch (IOException | InterruptedException e) {
+                // The connection is closed, or the test is over.
+              }
+            });
+    thread.start();
+    return thread;
+  }
+
+  private Socket connect(String from) throws IOException {
+    Socket socket = new Socket();
+    sockets.add(socket);
+    socket.setSoTimeout(30_000);
+    socket.bind(new InetSocketAddress(InetAddress.getByName(from), 0));
+    socket.connect(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), server.port()));
+    return socket;
+  }
+
+  private static String call(String tool) {
+    return "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{}}}"
+        .formatted(tool);
+  }
+
+  private static String health() {
+    return "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+
+  private static String get(String path) {
+    return "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n"
+        .formatted(path);
+  }
+
+  /** A request whose body is sent in chunks. */
+  private static String post(String body) {
+    return ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n"
+            + "Accept: application/json\r\nContent-Type: application/json\r\n"
+            + "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n")
+        .formatted(body.length(), body);
+  }
+
+  private static void write(Socket socket, String text) throws IOException {
+    socket.getOutputStream().write(text.getBytes(UTF_8));
+  }
+
+  private static String exchange(Socket socket, String request) throws IOException {
+    write(socket, request);
+    return response(socket);
+  }
+
+  /** A response with its body; what was read so far if the connection is closed before its end. */
+  private static String response(Socket socket) throws IOException {
+    InputStream in = socket.getInputStream();
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    try {
+      while (!all.toString(UTF_8).endsWith("\r\n\r\n")) {
+        int next = in.read();
+        if (next < 0) {
+          return all.toString(UTF_8);
+        }
+        all.write(next);
+      }
+      String head = all.toString(UTF_8);
+      int at = head.indexOf("content-length: ");
+      if (at >= 0) {
+        int length = Integer.parseInt(head.substring(at + 16, head.indexOf('\r', at)));
+        all.writeBytes(in.readNBytes(length));
+      }
+    } catch (SocketException reset) {
+      // What was read counts.
+    }
+    return all.toString(UTF_8);
+  }
+
+  private static boolean closed(Socket socket) throws IOException {
+    try {
+      while (socket.getInputStream().read() >= 0) {
+        // The rest of a response.
+      }
+      return true;
+    } catch (SocketException reset) {
+      return true;
+    }
+  }
+}
