@@ -26,6 +26,7 @@ import io.fermata.mcp.http.HttpVerticle;
 import io.fermata.mcp.http.LegacyTransport;
 import io.fermata.mcp.http.OperationsEndpoints;
 import io.fermata.mcp.http.ProtectedResource;
+import io.fermata.mcp.http.Refusals;
 import io.fermata.mcp.legacy.LegacyHttp;
 import io.fermata.mcp.legacy.LegacyProtocol;
 import io.fermata.mcp.protocol.GracefulShutdown;
@@ -415,6 +416,7 @@ public final class McpServerBuilder {
             new Cors(origins),
             authenticator(core.scopes.challenge()),
             core.quotas,
+            new Refusals(telemetry),
             oauth == null ? null : new ProtectedResource(oauth, name));
     Connections open = new Connections(connections, telemetry);
     ConcurrentLinkedQueue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();

@@ -111,7 +111,7 @@ final class EffectRunner {
       return new ThreadInput.Failed(
           OutcomeUnknownException.CODE, AuthorFailures.reason(cause), cause.toString());
     }
-    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString());
+    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString(), cause);
   }
 
   private ChangeRecorder recorder(@Nullable Prompt prompt, String origin, int attempt) {

@@ -798,7 +798,7 @@ public final class ThreadProgram
   @Override
   public ThreadInput.Failed failed(ThreadEffect effect, Throwable thrown) {
     Throwable cause = AuthorFailures.survivable(thrown);
-    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString());
+    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString(), cause);
   }
 
   @Override

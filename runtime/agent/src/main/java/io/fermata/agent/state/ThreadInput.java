@@ -158,5 +158,10 @@ public sealed interface ThreadInput {
    * @param reason the message for models and clients
    * @param detail the details for the operator
    */
-  record Failed(String code, String reason, @Nullable String detail) implements Result {}
+  record Failed(String code, String reason, @Nullable String detail, @Nullable Throwable thrown)
+      implements Result {
+    public Failed(String code, String reason, @Nullable String detail) {
+      this(code, reason, detail, null);
+    }
+  }
 }

@@ -19,6 +19,7 @@ import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.StepEffect;
@@ -53,6 +54,7 @@ final class Drive {
   private final RunState before;
   private final long at;
   private final List<Event> events = new ArrayList<>();
+  private final List<Throwable> thrown = new ArrayList<>();
   private final Forks forks;
   private final SubflowEntry nesting;
   private RunState state;
@@ -180,7 +182,7 @@ final class Drive {
   // --- going on -------------------------------------------------------------------------------
 
   /** Goes on until nothing moves any more. */
-  List<Event> run() {
+  Program.Accepted<Event> accepted() {
     for (Place place : List.copyOf(state.places().keySet())) {
       if (state.undoing().isEmpty() && waits(place)) {
         enter(place);
@@ -188,7 +190,7 @@ final class Drive {
       }
     }
     while (state.running() && advances()) {}
-    return events();
+    return new Program.Accepted<>(events(), List.copyOf(thrown));
   }
 
   /** Whether a place waits for somebody, who may have said something by now. */
@@ -550,6 +552,7 @@ final class Drive {
       }
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
+      thrown.add(e);
       ErrorCode code = ErrorCode.ofFailed(effect);
       discarded(
           effect,
@@ -778,6 +781,7 @@ final class Drive {
   private void stop(
       Place place, @Nullable String field, Event.Resume resume, ErrorCode code, Throwable cause) {
     Failures.rethrowFatal(cause);
+    thrown.add(cause);
     String message = StepFailures.message(place, field, code, cause);
     emit(new Event.Stopped(place, resume, code, message, Failures.detail(cause), field));
   }

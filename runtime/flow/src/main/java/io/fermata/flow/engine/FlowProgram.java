@@ -127,7 +127,7 @@ public final class FlowProgram<S extends Record>
     try {
       Drive drive = new Drive(flow, limits, state, at);
       migrations.carry(state, limits, at).forEach(drive::emit);
-      return new Accepted<>(drive.run());
+      return drive.accepted();
     } catch (Migrations.Unfit e) {
       return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
     }
@@ -318,7 +318,7 @@ public final class FlowProgram<S extends Record>
       return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
     }
     drive.answered(Map.of(), false);
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   private Acceptance<Event> cancel(RunState state, Input.Cancel cancel) {
@@ -331,7 +331,7 @@ public final class FlowProgram<S extends Record>
       return new Accepted<>(List.of(new Event.Cancelled(cancel.at())));
     }
     drive.emit(new Event.Ending(null, null, undo, cancel.at()));
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   private Acceptance<Event> signal(RunState state, Input.Signal signal) {
@@ -344,7 +344,7 @@ public final class FlowProgram<S extends Record>
     }
     Drive drive = new Drive(flow, limits, state, signal.at());
     drive.emit(new Event.Signalled(signal.name(), signal.payload(), signal.at()));
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   private Acceptance<Event> resolve(RunState state, Input.Resolve resolve) {
@@ -357,7 +357,7 @@ public final class FlowProgram<S extends Record>
         resolve.resolution() == Input.Resolution.RETRY
             ? new Event.Retried(place)
             : new Event.Skipped(place, undoable(state, place)));
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   /** Gives values to a run and continues, unless they make its state too large or unreadable. */
@@ -389,7 +389,7 @@ public final class FlowProgram<S extends Record>
               ErrorCode.INVALID_UPDATES,
               List.of(new Violation(field, "cannot be read as what the flow expects"))));
     }
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   private boolean tooLarge(RunState state) {
@@ -439,7 +439,7 @@ public final class FlowProgram<S extends Record>
       return new Accepted<>(List.of());
     }
     drive.ended(effect, ended.result());
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   private Acceptance<Event> reminded(Drive drive, StepEffect effect, Input.EffectEnded ended) {
@@ -478,7 +478,7 @@ public final class FlowProgram<S extends Record>
       default ->
           drive.emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, due.at()));
     }
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   /** What the run did is undone as if it were cancelled; last of all the flow hears of it. */
@@ -492,7 +492,7 @@ public final class FlowProgram<S extends Record>
       return new Accepted<>(List.of(new Event.Expired(at)));
     }
     drive.emit(new Event.Ending(ErrorCode.RUN_EXPIRED, null, undo, at));
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   /** The moment at which a run ends that stands still, and that only somebody can move. */
@@ -534,7 +534,7 @@ public final class FlowProgram<S extends Record>
     wanted.of(state).stream()
         .filter(e -> !e.timer() && !recovered.running().contains(e.key()))
         .forEach(drive::recover);
-    return new Accepted<>(drive.run());
+    return drive.accepted();
   }
 
   private <T extends Record> CompletionStage<Input.Result> perform(

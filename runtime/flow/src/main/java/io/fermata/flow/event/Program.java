@@ -63,8 +63,16 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   /** Events that follow from an input, or the reason why it is refused. */
   sealed interface Acceptance<E> {}
 
-  /** What happened because of an input; nothing if the input only asks again. */
-  record Accepted<E>(List<E> events) implements Acceptance<E> {}
+  /**
+   * What happened because of an input; nothing if the input only asks again.
+   *
+   * @param thrown what the author's code threw meanwhile, for the log only; events describe it
+   */
+  record Accepted<E>(List<E> events, List<Throwable> thrown) implements Acceptance<E> {
+    public Accepted(List<E> events) {
+      this(events, List.of());
+    }
+  }
 
   /** The input changes nothing. */
   record Refused<E>(Outcome.Failure failure) implements Acceptance<E> {}

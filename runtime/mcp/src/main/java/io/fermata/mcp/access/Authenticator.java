@@ -34,21 +34,24 @@ public final class Authenticator {
     if (keys.isEmpty() && tokens == null) {
       return LOCAL;
     } else if (authorization.isEmpty()) {
-      return CompletableFuture.failedFuture(challenge.missing(nextStep()));
+      return CompletableFuture.failedFuture(
+          challenge.missing("The request has no key or token. " + nextStep()));
     } else if (authorization.size() > 1) {
       return CompletableFuture.failedFuture(
           RpcException.http(400, "A request must have one Authorization header."));
     }
     String header = authorization.get(0);
     if (!header.regionMatches(true, 0, SCHEME, 0, SCHEME.length())) {
-      return CompletableFuture.failedFuture(challenge.invalid(nextStep(), null));
+      return CompletableFuture.failedFuture(
+          challenge.invalid("The Authorization is not of the scheme Bearer. " + nextStep(), null));
     }
     String presented = header.substring(SCHEME.length()).strip();
     AuthenticatedCaller known = keys.caller(presented);
     if (known != null) {
       return CompletableFuture.completedFuture(known);
     } else if (tokens == null) {
-      return CompletableFuture.failedFuture(challenge.invalid(nextStep(), null));
+      return CompletableFuture.failedFuture(
+          challenge.invalid("The key is unknown. " + nextStep(), null));
     }
     return tokens.caller(presented);
   }

@@ -63,6 +63,7 @@ public final class HttpVerticle extends VerticleBase {
       Cors cors,
       Authenticator authenticator,
       CallQuotas quotas,
+      Refusals refusals,
       @Nullable ProtectedResource resource) {}
 
   /**
@@ -186,7 +187,7 @@ public final class HttpVerticle extends VerticleBase {
             .rejection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     ProtectedResource resource = access.resource();
     if (rejection != null) {
-      RequestExchange.refuse(request, rejection, refusing);
+      refuse(request, rejection, refusing);
     } else if (access.cors().endsPreflight(request)) {
       return;
     } else if (resource != null && resource.serves(request.path())) {
@@ -271,10 +272,10 @@ public final class HttpVerticle extends VerticleBase {
       access.quotas().countArrivals(caller.principal(), 1);
       admitted(request);
     } catch (RpcException refusal) {
-      RequestExchange.refuse(request, refusal, refusing);
+      refuse(request, refusal, refusing);
       return;
     } catch (CompletionException e) {
-      RequestExchange.refuse(request, refusal(e), refusing);
+      refuse(request, refusal(e), refusing);
       return;
     }
     if (operations.servesMetrics(request.path())) {
@@ -329,6 +330,13 @@ public final class HttpVerticle extends VerticleBase {
               : null;
       RequestExchange.answer(request, protocol, caller, stream);
     }
+  }
+
+  /** Rejects a caller. */
+  private void refuse(
+      HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
+    access.refusals().add(request, refusal);
+    RequestExchange.refuse(request, refusal, refusing);
   }
 
   private static void refuse(HttpServerRequest request, RpcException refusal) {

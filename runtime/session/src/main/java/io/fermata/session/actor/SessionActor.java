@@ -502,9 +502,11 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private Effect<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
     Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
     Program.Acceptance<E> acceptance = program.accept(ahead, input);
-    return acceptance instanceof Program.Accepted<E> accepted
-        ? happened(state, accepted.events())
-        : refused(state, ((Program.Refused<E>) acceptance).failure());
+    if (acceptance instanceof Program.Accepted<E> accepted) {
+      accepted.thrown().forEach(thrown -> logged("step", handle.masked(thrown.toString()), thrown));
+      return happened(state, accepted.events());
+    }
+    return refused(state, ((Program.Refused<E>) acceptance).failure());
   }
 
   private Effect<Entry<E>, SessionState<S>> refused(
@@ -629,9 +631,14 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     resultsUnjournaled |= !effect.policy().idempotent();
     String failure = port.failure(effect, ended.result());
     if (failure != null) {
-      handle.log().warn("{} {} failed: {}", entityId, effect.key(), failure);
+      logged(effect.key(), failure, port.thrown(ended.result()));
     }
     return completed(state, effect, ended.result());
+  }
+
+  private void logged(String what, String failure, @Nullable Throwable thrown) {
+    Throwable trace = thrown == null ? null : LoggedFailure.of(thrown, handle::masked);
+    handle.log().warn("{} {} failed: {}", entityId, what, failure, trace);
   }
 
   private Effect<Entry<E>, SessionState<S>> completed(SessionState<S> state, F effect, R result) {

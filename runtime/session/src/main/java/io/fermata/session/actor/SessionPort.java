@@ -242,4 +242,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
 
   /** What is logged of a result; null for nothing. */
   @Nullable String failure(F effect, R result);
+
+  /** What the author's code threw, for the log; null if it threw nothing. */
+  @Nullable Throwable thrown(R result);
 }

@@ -512,6 +512,11 @@ public final class RunPort
   }
 
   @Override
+  public @Nullable Throwable thrown(Input.Result result) {
+    return result instanceof Input.Failed failed ? failed.thrown() : null;
+  }
+
+  @Override
   public Effects.Performer<StepEffect, Input.Result> performer(
       Program<RunState, Input, Event, StepEffect, Input.Result, World> program,
       Situation<RunState, Event> at,

@@ -301,6 +301,11 @@ public final class ThreadPort
   }
 
   @Override
+  public @Nullable Throwable thrown(ThreadInput.Result result) {
+    return result instanceof ThreadInput.Failed failed ? failed.thrown() : null;
+  }
+
+  @Override
   public Effects.Performer<ThreadEffect, ThreadInput.Result> performer(
       Program<ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside>
           running,

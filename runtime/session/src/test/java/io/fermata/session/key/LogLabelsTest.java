@@ -5,14 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.read.ListAppender;
+import io.fermata.flow.Flow;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.schema.Describe;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.call.ToolReply;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -73,6 +78,62 @@ class LogLabelsTest {
                       .containsEntry(LogLabels.FLOW, "trip")
                       .containsEntry(LogLabels.RUN, run));
     }
+  }
+
+  @Test
+  void aFailedStepIsLoggedWithTheLineThatThrewAndItsReplyShowsNothingOfIt() {
+    try (TestHost host =
+        new TestHost(Store.memory(), TestFlows.trip(run -> parse("12x"), o -> {}).compile())) {
+      TestHost.Client client = host.client();
+      client.start();
+
+      ToolReply failed = client.proceed("from", "Berlin");
+
+      assertThat(traces())
+          .anySatisfy(
+              trace ->
+                  assertThat(trace)
+                      .contains(
+                          "NumberFormatException", "LogLabelsTest.parse(LogLabelsTest.java:"));
+      assertThat(failed.structured().toString()).doesNotContain("12x", "LogLabelsTest", "Number");
+    }
+  }
+
+  @Test
+  void aThrowingValidatorIsLoggedWithTheLineThatThrew() {
+    Flow<Order> order =
+        Flow.of("order", Order.class)
+            .description("Orders.")
+            .ask("ask", q -> q.question("name", "Who?", o -> o.validate(LogLabelsTest::judged)))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), order)) {
+      TestHost.Client client = host.client("order");
+      client.start();
+      client.proceed("name", "12x");
+
+      assertThat(traces())
+          .anySatisfy(trace -> assertThat(trace).contains("LogLabelsTest.parse(LogLabelsTest"));
+    }
+  }
+
+  record Order(@Describe("Name") String name) {}
+
+  private static Verdict judged(String name) {
+    return parse(name) > 0 ? Verdict.accept() : Verdict.reject("No.");
+  }
+
+  private static int parse(String number) {
+    return Integer.parseInt(number);
+  }
+
+  private List<String> traces() {
+    return List.copyOf(lines.list).stream()
+        .map(ILoggingEvent::getThrowableProxy)
+        .filter(Objects::nonNull)
+        .map(ThrowableProxyUtil::asString)
+        .toList();
   }
 
   @Test

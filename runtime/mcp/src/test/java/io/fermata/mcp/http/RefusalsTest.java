@@ -1,0 +1,107 @@
+package io.fermata.mcp.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.settings.PrincipalLimits;
+import io.fermata.session.observe.Telemetry;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
+
+/** What an operator learns of requests that a server refused. */
+@Timeout(60)
+@Tag("slow")
+class RefusalsTest {
+  private final ListAppender<ILoggingEvent> lines = new ListAppender<>();
+  private final Logger log = (Logger) LoggerFactory.getLogger("io.fermata.mcp.http");
+  private final Queue<Telemetry.Refusal> counted = new ConcurrentLinkedQueue<>();
+  private final Telemetry telemetry =
+      new Telemetry() {
+        @Override
+        public void refused(Telemetry.Refusal reason) {
+          counted.add(reason);
+        }
+      };
+  private final McpServer server =
+      McpServer.serving(new FakeHost())
+          .port(0)
+          .apiKey("ann", "ann-s-key")
+          .perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(0.001, 1))
+          .telemetry(telemetry)
+          .start();
+
+  @BeforeEach
+  void listen() {
+    lines.start();
+    log.setLevel(Level.WARN);
+    log.addAppender(lines);
+  }
+
+  @AfterEach
+  void stop() {
+    log.detachAppender(lines);
+    log.setLevel(null);
+    server.close();
+  }
+
+  private List<String> logged() {
+    return List.copyOf(lines.list).stream().map(ILoggingEvent::getFormattedMessage).toList();
+  }
+
+  @Test
+  void aFailedAuthenticationIsLoggedWithAddressAndReasonButWithoutTheKey() {
+    int status =
+        new Wired(server).with("Authorization", "Bearer guessed-key").request("ping", "").status();
+
+    assertThat(status).isEqualTo(401);
+    assertThat(logged())
+        .singleElement()
+        .asString()
+        .contains("127.0.0.1", "401", "The key is unknown")
+        .doesNotContain("guessed-key");
+    assertThat(counted).containsExactly(Telemetry.Refusal.UNAUTHENTICATED);
+  }
+
+  @Test
+  void aRequestWithoutAKeyIsLoggedAsSuch() {
+    new Wired(server).request("ping", "");
+
+    assertThat(logged()).singleElement().asString().contains("401", "no key or token");
+  }
+
+  @Test
+  void allAreCountedButTheirLinesAreBounded() {
+    for (int i = 0; i < 100; i++) {
+      new Wired(server).with("Authorization", "Bearer guess-" + i).request("ping", "");
+    }
+
+    assertThat(counted).hasSize(100);
+    assertThat(logged()).hasSizeLessThan(50);
+  }
+
+  @Test
+  void aForeignOriginAndAnExceededRateLeaveATrace() {
+    new Wired(server).with("Origin", "https://evil.example.com").request("ping", "");
+    for (int i = 0; i < 2; i++) {
+      new Wired(server).with("Authorization", "Bearer ann-s-key").request("ping", "");
+    }
+
+    assertThat(counted).containsExactly(Telemetry.Refusal.FORBIDDEN, Telemetry.Refusal.RATE);
+    assertThat(logged())
+        .anySatisfy(line -> assertThat(line).contains("https://evil.example.com"))
+        .anySatisfy(line -> assertThat(line).contains("429"));
+  }
+}

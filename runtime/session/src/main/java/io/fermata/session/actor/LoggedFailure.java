@@ -1,0 +1,32 @@
+package io.fermata.session.actor;
+
+import java.util.function.UnaryOperator;
+
+/**
+ * A failure as it is logged: the stack traces of it and of its causes, and texts without secrets.
+ */
+final class LoggedFailure extends Throwable {
+  private static final long serialVersionUID = 1;
+  private static final int MAX_CAUSES = 8;
+
+  private LoggedFailure(Throwable thrown, UnaryOperator<String> masked, int depth) {
+    super(
+        masked.apply(thrown.toString()),
+        thrown.getCause() == null || depth == MAX_CAUSES
+            ? null
+            : new LoggedFailure(thrown.getCause(), masked, depth + 1),
+        false,
+        true);
+    setStackTrace(thrown.getStackTrace());
+  }
+
+  static LoggedFailure of(Throwable thrown, UnaryOperator<String> masked) {
+    return new LoggedFailure(thrown, masked, 1);
+  }
+
+  /** The text names the class that was thrown. */
+  @Override
+  public String toString() {
+    return String.valueOf(getMessage());
+  }
+}
