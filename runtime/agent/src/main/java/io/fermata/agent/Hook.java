@@ -157,7 +157,7 @@ public sealed interface Hook {
     return new ToolCallStarted(id, function);
   }
 
-  /** A call has ended, successfully or not. */
+  /** A call that started has ended, successfully or not. */
   static Hook toolCallDone(String id, CallWatch<ToolResult> function) {
     return new ToolCallDone(id, function);
   }

@@ -214,13 +214,16 @@ final class HookRunner {
     }
   }
 
-  /** The result of a finished call; null if a hook removes it. */
-  @Nullable ToolResult callEnded(RecordingFlowState flow, RequestedCall call, ToolResult result) {
+  void callDone(RecordingFlowState flow, RequestedCall call, ToolResult result) {
     for (Hook hook : hooks) {
       if (hook instanceof Hook.ToolCallDone h) {
         seen(flow, h, () -> h.function().see(flow, call, result));
       }
     }
+  }
+
+  /** The result of a finished call; null if a hook removes it. */
+  @Nullable ToolResult callEnded(RecordingFlowState flow, RequestedCall call, ToolResult result) {
     ToolResult now = result;
     for (Hook hook : hooks) {
       Hook.ResultVeto veto = veto(hook, now.failed());

@@ -224,6 +224,9 @@ public final class ToolCalls {
 
   /** Completes the call with a result. */
   ThreadInput.Result ended(ToolResult result) {
+    if (call.started()) {
+      recorder.hooks().callDone(flow, call.call(), result);
+    }
     ToolResult kept = recorder.hooks().callEnded(flow, call.call(), result);
     if (kept == null) {
       return new ThreadInput.Called(null, null, recorder.changes(), List.of());

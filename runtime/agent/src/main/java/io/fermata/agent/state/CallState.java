@@ -103,6 +103,11 @@ public record CallState(
     return phase == Phase.OVER;
   }
 
+  /** Whether an attempt has started, as opposed to a call that was refused. */
+  public boolean started() {
+    return begun || attempt > 0;
+  }
+
   /** Whether it waits for a person. */
   public boolean open() {
     return phase == Phase.APPROVING || phase == Phase.ASKING;

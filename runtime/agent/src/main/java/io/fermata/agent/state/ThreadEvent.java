@@ -167,7 +167,12 @@ public sealed interface ThreadEvent {
    * @param log the log of the step
    */
   record StepEnded(String frame, Message message, List<RequestedCall> calls, StepLog log)
-      implements ThreadEvent {}
+      implements ThreadEvent {
+    /** The key of one of the calls, by its place. */
+    public String key(int place) {
+      return log.id() + "." + place;
+    }
+  }
 
   /**
    * The log of a step.

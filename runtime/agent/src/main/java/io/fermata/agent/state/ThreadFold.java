@@ -102,7 +102,7 @@ public final class ThreadFold {
     } else if (event instanceof ThreadEvent.CallEnded ended) {
       return callEnded(state, ended);
     } else if (event instanceof ThreadEvent.CallRemoved struck) {
-      return flushed(call(state, struck.call(), call -> call.ended(null)), struck.call());
+      return callRemoved(state, struck);
     }
     return effectsAndFamily(state, event);
   }
@@ -305,7 +305,7 @@ public final class ThreadFold {
     }
     List<CallState> calls = new ArrayList<>();
     for (RequestedCall call : ended.calls()) {
-      calls.add(CallState.of("s" + frame.step() + "." + calls.size(), call, false));
+      calls.add(CallState.of(ended.key(calls.size()), call, false));
     }
     Message message = ended.message();
     StepFrame answered = frame.answered(message.content(), calls);
@@ -351,6 +351,17 @@ public final class ThreadFold {
     TurnState turn = state.turn().called(message.failed() ? normalized(message.content()) : null);
     ThreadState after = call(state.with(turn), ended.call(), call -> call.ended(message));
     return flushed(after, ended.call());
+  }
+
+  /** The model sees nothing of it and may insist, as it may with a call that fails. */
+  private static ThreadState callRemoved(ThreadState state, ThreadEvent.CallRemoved removed) {
+    CallState call = state.call(removed.call());
+    if (call == null) {
+      return state;
+    }
+    String reason = normalized("A hook removed the call of " + call.call().name());
+    ThreadState after = state.with(state.turn().called(reason));
+    return flushed(call(after, removed.call(), struck -> struck.ended(null)), removed.call());
   }
 
   private static String normalized(@Nullable String words) {

@@ -131,6 +131,31 @@ class HookRunnerTest {
   }
 
   @Test
+  void aCallThatNeverStartsHasNoEndEither() {
+    Hook started =
+        Hook.toolCallStarted("started", (flow, call, args) -> seen.add("started " + call.name()));
+    Hook done = Hook.toolCallDone("done", (flow, call, r) -> seen.add("done " + call.name()));
+    Hook failure =
+        Hook.afterToolCallFailure("failure", (flow, call, r) -> noted("failure " + call.name(), r));
+    Tool asks = Tool.of("asks", "Asks", (flow, args) -> "asked").approval("May I?");
+    model.calls("nope", "works").call("works", Map.of("extra", 1)).call("asks").say("Done.");
+    Conversation talk =
+        Conversation.with(
+            Agent.aiHuman("desk", prompt().tools(asks)).hooks(started, done, failure));
+
+    talk.say("Hi").deny("s3.0", null).run();
+
+    assertThat(seen)
+        .containsExactly(
+            "failure nope",
+            "started works",
+            "tool works",
+            "done works",
+            "failure works",
+            "failure asks");
+  }
+
+  @Test
   void updatesPassTheirHooks() {
     Tool edits =
         Tool.of(

@@ -7,6 +7,7 @@ import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
 import io.fermata.agent.Conversation;
+import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
@@ -208,6 +209,24 @@ class StopTest {
     assertThat(talk.lines()).hasSize(4);
     assertThat(talk.last().failed()).isTrue();
     assertThat(talk.last().content()).contains("stopped before it was made");
+  }
+
+  @Test
+  void aCallThatAHookRemovesEightTimesInARowStopsTheThread() {
+    Scripted model = new Scripted();
+    model.always(request -> AiMessage.from(model.wants("works", Map.of())));
+    Tool works = Tool.of("works", "Works", (flow, args) -> "worked");
+    Conversation talk =
+        Conversation.with(
+            Agent.aiHuman("desk", prompt(model, works))
+                .hooks(Hook.afterToolCallSuccess("strike", (flow, call, result) -> null)));
+
+    talk.say("Hi");
+
+    assertThat(model.requests()).hasSize(8);
+    assertThat(talk.code()).isEqualTo(StopCode.REPEATED_TOOL_ERROR);
+    assertThat(talk.last().content()).contains("works", "hook");
+    assertThat(talk.crash().code()).isEqualTo(StopCode.REPEATED_TOOL_ERROR);
   }
 
   @Test

@@ -226,11 +226,8 @@ public final class ThreadJson {
     data.set("failed", attempts(log.failed()));
     ArrayNode calls = data.putArray("calls");
     for (RequestedCall call : ended.calls()) {
-      calls
-          .addObject()
-          .put("call", log.id() + "." + calls.size())
-          .put("id", call.id())
-          .put("name", call.name());
+      String key = ended.key(calls.size());
+      calls.addObject().put("call", key).put("id", call.id()).put("name", call.name());
     }
     data.put("began", log.began()).put("ended", log.ended());
   }
