@@ -1,7 +1,7 @@
 /**
  * The host: one persistent actor for each session, its gateway, its directory and its telemetry.
  */
-@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
+@SuppressWarnings({"module", "requires-automatic", "requires-transitive-automatic"})
 module io.fermata.session {
   requires com.cronutils;
   requires com.fasterxml.jackson.dataformat.cbor;

@@ -199,6 +199,18 @@ public record RunState(
     return memory("").data();
   }
 
+  /** The answers that stand, as the client gave them, by field. */
+  @JsonIgnore
+  public Map<String, JsonNode> answers() {
+    Map<String, StateMemory.Answer> latest = new LinkedHashMap<>();
+    for (Branch branch : branches.values()) {
+      branch.memory().answers().forEach((f, a) -> latest.merge(f, a, StateMemory.Answer::later));
+    }
+    Map<String, JsonNode> answers = new LinkedHashMap<>();
+    latest.forEach((field, answer) -> answers.put(field, answer.value()));
+    return answers;
+  }
+
   public Branch branch(String name) {
     return Objects.requireNonNull(branches.get(name), () -> "There is no branch " + name);
   }

@@ -39,7 +39,7 @@ public final class FlowToolCalls {
   /** The result of a call for the client. */
   RpcResult toResult(ToolCall call, ToolReply reply, McpRequest request) {
     return reply.task() && TaskMethods.declared(request)
-        ? tasks.created(run(call, reply))
+        ? tasks.created(run(call, reply), reply)
         : replies.result(call.tool(), reply, request.revision());
   }
 

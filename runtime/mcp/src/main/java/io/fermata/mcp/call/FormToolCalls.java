@@ -95,6 +95,7 @@ public final class FormToolCalls {
             ? FormPause.forms(reply.structured(), forms > 0)
             : ElicitationForms.NONE;
     if (!shown.supportedBy(request.capabilities())
+        || replaces(reply)
         || forms == MAX_FORMS
         || (!request.revision().modern() && request.progress() == null)) {
       return now(toResult(calling, reply));
@@ -108,6 +109,11 @@ public final class FormToolCalls {
                   ? now(toResult(calling, reply))
                   : showForm(calling, reply, asking, shown.combined(), forms);
             });
+  }
+
+  /** Whether the call ended a run that had answers: the model decides about them first. */
+  private static boolean replaces(ToolReply reply) {
+    return !reply.meta().path(ToolReplyJson.RUN).at("/abandoned/answered").isEmpty();
   }
 
   private CompletionStage<RpcResult> showForm(

@@ -224,13 +224,13 @@ public final class JobToolCalls {
       }
       TaskRun run = run(runId);
       return reply.task() && takesTasks
-          ? now(taskMethods.created(run))
+          ? now(taskMethods.created(run, reply))
           : tasks.view(run).thenCompose(view -> settle(run, view));
     }
 
     private CompletionStage<RpcResult> settle(TaskRun run, TaskView view) {
       return switch (view.status()) {
-        case WORKING -> takesTasks ? now(taskMethods.created(run)) : awaitRun(run);
+        case WORKING -> takesTasks ? now(taskMethods.created(run, view.reply())) : awaitRun(run);
         case INPUT_REQUIRED -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
         case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
         case CANCELLED -> failed("The run was cancelled.");

@@ -84,9 +84,13 @@ public final class TaskMethods {
   // --- methods ---------------------------------------------------------------------------------
 
   /** The result of a call whose run continues as a task. */
-  RpcResult created(TaskRun run) {
+  RpcResult created(TaskRun run, ToolReply reply) {
     long now = clock.getAsLong();
     ObjectNode fields = fields(ids.mint(run, now), "working", now, null);
+    JsonNode context = reply.structured().path("context");
+    if (context.isTextual()) {
+      fields.set("statusMessage", context);
+    }
     return results.task(fields.put("pollIntervalMs", POLL_MILLIS));
   }
 

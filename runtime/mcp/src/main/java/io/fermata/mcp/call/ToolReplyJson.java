@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 /** Replies of the host as results of tools: the object for flows, the text for jobs. */
 public final class ToolReplyJson {
   static final String CALL_ID = "fermata/callId";
-  private static final String RUN = "fermata/run";
+  static final String RUN = "fermata/run";
 
   private final ResultWriter results;
   private final Set<String> jobs;

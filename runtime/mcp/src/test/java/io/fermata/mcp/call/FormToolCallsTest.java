@@ -208,6 +208,19 @@ class FormToolCallsTest {
   private static final String CONTACT = "{'name':'Ada','email':'Ada@Acme.com'}";
 
   @Test
+  void aStartThatEndsAnUnfinishedRunIsTheModelsBeforeAFormAsks() {
+    JsonNode first = ada("order", START_ORDER).result();
+    form(first);
+    String again = START_ORDER.replace("}", ",'sessionId':'" + session(first) + "'}");
+    assertThat(content(proceed("order", session(first), "{'name':'Ada'}")).path("status").asText())
+        .isEqualTo("interrupt");
+    JsonNode over = content(ada("order", again));
+    assertThat(over.path("status").asText()).isEqualTo("interrupt");
+    assertThat(over.path("context").asText())
+        .contains("unfinished run", "{\"name\":\"Ada\"}", "Both at once.");
+  }
+
+  @Test
   void aFormAsksForAllOfAPauseAndWhatIsFilledInDrivesTheRunOn() {
     JsonNode first = ada("order", START_ORDER).result();
     JsonNode contact = form(first);

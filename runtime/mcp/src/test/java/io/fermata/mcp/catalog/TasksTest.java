@@ -114,6 +114,34 @@ class TasksTest {
   }
 
   @Test
+  void theTaskOfAStartThatEndedAnUnfinishedRunSaysSo() throws Exception {
+    kitchen.release();
+    TaskClient plain = ann.declaring("{}");
+    String start =
+        """
+        {"action":"start","intent":"to eat","stateUpdates":{"dish":"soup"}%s}""";
+    String session =
+        plain
+            .call("slow", start.formatted(""))
+            .result()
+            .at("/structuredContent/sessionId")
+            .asText();
+    JsonNode again =
+        ann.call("slow", start.formatted(",\"sessionId\":\"" + session + "\"")).result();
+    assertThat(again.at("/structuredContent/context").asText()).contains("unfinished run");
+
+    String cooking =
+        plain
+            .call("cook", start.formatted(""))
+            .result()
+            .at("/structuredContent/sessionId")
+            .asText();
+    Wired.Said over = ann.call("cook", start.formatted(",\"sessionId\":\"" + cooking + "\""));
+    created(over);
+    assertThat(over.result().path("statusMessage").asText()).contains("{\"dish\":\"soup\"}");
+  }
+
+  @Test
   void answersMayComeOneByOneAndNoKeyIsUsedAgain() throws Exception {
     String id = created(ann.call("job", "{}"));
     kitchen.release();

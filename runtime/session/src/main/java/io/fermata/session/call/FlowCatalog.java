@@ -53,10 +53,16 @@ public final class FlowCatalog {
   /** The fields that flows mark as secret in any version; flows without secrets are absent. */
   public Map<String, SecretFields> secretFields() {
     Map<String, SecretFields> fields = new LinkedHashMap<>();
-    programs()
-        .forEach(p -> fields.merge(p.flow().id(), p.flow().secretFields(), SecretFields::and));
+    versions.keySet().forEach(flow -> fields.put(flow, secretFields(flow)));
     fields.values().removeIf(SecretFields::isEmpty);
     return fields;
+  }
+
+  /** The fields that a flow marks as secret in any version. */
+  public SecretFields secretFields(String flow) {
+    return versions(flow).all().stream()
+        .map(p -> p.flow().secretFields())
+        .reduce(SecretFields.NONE, SecretFields::and);
   }
 
   /** The tool of a flow; null if clients call the flow directly. */

@@ -81,6 +81,12 @@ public final class OutcomeJson {
     }
   }
 
+  /** Puts a hint for the model in front of the context that a reply has. */
+  public static void hint(ObjectNode body, String hint) {
+    String context = body.path("context").asText();
+    body.put("context", context.isEmpty() ? hint : hint + "\n" + context);
+  }
+
   private static void widget(ObjectNode body, Event.Widget widget) {
     body.put("tool", widget.tool());
     putIfPresent(body, "data", widget.data());

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param task whether its run is a task
  * @param ended the end of its last run; null while one is unfinished, and for threads
  * @param earlierTasks the ends of its latest tasks; null for none
+ * @param replaced the run that the start being handled has ended; null for none
  * @param <S> the state of the program
  */
 public record SessionState<S>(
@@ -24,7 +25,8 @@ public record SessionState<S>(
     CallLog calls,
     boolean task,
     @Nullable Ended ended,
-    @Nullable List<RunEnd.TaskEnd> earlierTasks)
+    @Nullable List<RunEnd.TaskEnd> earlierTasks,
+    @Nullable Replaced replaced)
     implements Journaled {
 
   /** How many ended tasks a session remembers; every end of a run contains them. */
@@ -38,7 +40,7 @@ public record SessionState<S>(
   public record Ended(RunEnd end, @Nullable RunReply reply) {}
 
   public static <S> SessionState<S> of(S initial) {
-    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null);
+    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null, null);
   }
 
   /**
@@ -55,13 +57,20 @@ public record SessionState<S>(
           CallLog.afterEnd(entry, end),
           end.task(),
           new Ended(end, entry.reply()),
-          tasks(entry, end));
+          tasks(entry, end),
+          end.status() == RunState.Status.ABANDONED ? Replaced.of(program) : null);
     }
     boolean goesOn = ended == null && task;
     Entry.Owner starter = entry.origin().owner();
     Entry.Owner from = starter == null ? owner : starter;
     return new SessionState<>(
-        after, from, calls.after(entry), goesOn || entry.task(), null, earlierTasks);
+        after,
+        from,
+        calls.after(entry),
+        goesOn || entry.task(),
+        null,
+        earlierTasks,
+        entry.working() ? replaced : null);
   }
 
   /** The state of a run's session after an entry of its journal. */

@@ -14,6 +14,7 @@ import io.fermata.session.call.CallAction;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.Request;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.Replaced;
 import io.fermata.session.journal.RunEnd;
 import io.fermata.session.journal.RunPhases;
 import io.fermata.session.journal.RunReply;
@@ -45,7 +46,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     boolean task = call.takesTasks() && !isTask(at);
     boolean hasEvents = at.hasEvents();
     long seq = at.seq() + entries.size() + (hasEvents || task ? 1 : 0);
-    RunReply reply = replies.stillWorking(at.ahead(), seq, call.takesTasks());
+    RunReply reply =
+        replies.replacing(replaced(at), replies.stillWorking(at.ahead(), seq, call.takesTasks()));
     if (hasEvents || task) {
       Entry<Event> step = step(at, entries.size(), hasEvents ? reply : null, Entry.Wake.NOW);
       entries.add(task ? step.asTask() : step);
@@ -62,7 +64,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
       entries.set(last, entries.get(last).asTask());
     }
     long seq = at.seq() + entries.size();
-    return new Written<>(entries, replies.stillWorking(at.ahead(), seq, call.takesTasks()));
+    RunReply reply = replies.stillWorking(at.ahead(), seq, call.takesTasks());
+    return new Written<>(entries, replies.replacing(replaced(at), reply));
   }
 
   /** Whether the current run of the session is a task. */
@@ -78,14 +81,13 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     boolean takesTask = current != null && waits(outcome) && current.takesTasks();
     boolean task = takesTask && !isTask(at);
     int written = at.hasEvents() ? entries.size() + (ended ? 2 : 1) : task ? 1 : 0;
-    RunReply reply =
-        replies
-            .of(
-                body(at, outcome),
-                at.ahead(),
-                current == null ? List.of() : current.visited(),
-                at.seq() + written)
-            .asTask(takesTask);
+    RunReply stands =
+        replies.of(
+            body(at, outcome),
+            at.ahead(),
+            current == null ? List.of() : current.visited(),
+            at.seq() + written);
+    RunReply reply = replies.replacing(replaced(at), stands).asTask(takesTask);
     boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
     Entry.Wake wake = reminding ? Entry.Wake.NOW : Entry.Wake.at(RunPhases.wakeAt(beside));
     if (at.hasEvents() || task) {
@@ -113,6 +115,13 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
             && request.action() == CallAction.CANCEL
         ? RunReplies.cancelled()
         : OutcomeJson.body(outcome);
+  }
+
+  /** The run that the call being handled has ended by starting another. */
+  private static @Nullable Replaced replaced(Situation<RunState, Event> at) {
+    return at.hasEvents() && at.unjournaled().get(0) instanceof Event.Abandoned
+        ? Replaced.of(at.state().program())
+        : at.state().replaced();
   }
 
   /** Whether a run continues by itself, by a timer or a signal. */

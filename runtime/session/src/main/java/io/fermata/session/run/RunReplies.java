@@ -19,6 +19,7 @@ import io.fermata.session.call.QuestionIds;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.Replaced;
 import io.fermata.session.journal.RunEnd;
 import io.fermata.session.journal.RunPhases;
 import io.fermata.session.journal.RunReply;
@@ -37,6 +38,9 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   public static final String CHANGED_AT = "changedAt";
   public static final String KEPT_UNTIL = "keptUntil";
 
+  /** The run that a start has ended, and the fields that were answered in it. */
+  public static final String ABANDONED = "abandoned";
+
   RunReply of(ObjectNode body, RunState run, List<Calls.Visit> visited, long seq) {
     ObjectNode meta = Json.object();
     if (run.runId().isEmpty()) {
@@ -53,6 +57,19 @@ public record RunReplies(String flow, FlowCatalog catalog) {
 
   RunReply of(Outcome outcome, RunState run, long seq) {
     return of(OutcomeJson.body(outcome), run, List.of(), seq);
+  }
+
+  /** A reply that says which run the start has ended, and with which answers. */
+  RunReply replacing(@Nullable Replaced run, RunReply reply) {
+    if (run == null) {
+      return reply;
+    }
+    ObjectNode body = ((ObjectNode) reply.body()).deepCopy();
+    OutcomeJson.hint(body, run.hint(catalog.secretFields(flow)));
+    ObjectNode meta = ((ObjectNode) reply.run()).deepCopy();
+    ObjectNode ended = meta.putObject(ABANDONED).put("runId", run.runId());
+    run.answers().fieldNames().forEachRemaining(ended.putArray("answered")::add);
+    return new RunReply(body, meta, reply.task());
   }
 
   /** A refusal with the open questions of the run. */

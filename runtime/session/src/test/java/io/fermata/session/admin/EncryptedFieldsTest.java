@@ -343,6 +343,7 @@ class EncryptedFieldsTest {
             new CallLog(Map.of("c", reply), List.of(), null),
             false,
             new SessionState.Ended(end, null),
+            null,
             null);
     return List.of(step, state);
   }

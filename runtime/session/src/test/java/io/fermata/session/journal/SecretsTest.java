@@ -325,6 +325,18 @@ class SecretsTest {
   }
 
   @Test
+  void aStartNamesTheSecretAnswersOfTheRunThatItEndsWithoutTheirValues() {
+    try (Fermata host = host(pay(), K1).start()) {
+      call(host, "start");
+      call(host, "continue", answers());
+      JsonNode again = reply(host, "2", "start", "yes", "over").structured();
+      silent("the reply", again.toString());
+      assertThat(again.path("context").asText())
+          .contains("card, vip, account, address.street, address.door, drivers");
+    }
+  }
+
+  @Test
   void aHostWithSecretFieldsAndWithoutAKeyDoesNotStart() {
     HostBuilder builder = Fermata.host().store(Store.memory()).flow(pay());
     assertThatThrownBy(builder::start)
