@@ -31,7 +31,7 @@ class TripFlowTest {
         .answer("passport.0.number", "A111111")
         .suggests("morning", "evening")
         .answer("flight", "evening")
-        .fails(ErrorCode.WAITING)
+        .waitsFor("signal payment")
         .signal("payment", "receipt-1")
         .completesWith(
             "price",
@@ -66,7 +66,7 @@ class TripFlowTest {
         .asks("approver")
         .says("approver", "It comes to 2000 euros. Who approves that?")
         .answer("approver", "Eve")
-        .fails(ErrorCode.WAITING);
+        .waitsFor("signal payment");
   }
 
   @Test
@@ -82,7 +82,7 @@ class TripFlowTest {
     toLisbon("Ann Lee")
         .manualTime()
         .answer("flight", "morning", "hotel", "inn", "passport.0.number", "A111111")
-        .fails(ErrorCode.WAITING)
+        .waitsFor("signal payment")
         .passTime(Duration.ofMinutes(11))
         .fails(ErrorCode.RUN_FAILED)
         .saying("The payment was not confirmed in time.");

@@ -224,7 +224,7 @@ public final class Driver {
   }
 
   public static String code(Outcome outcome) {
-    return failure(outcome).code();
+    return outcome instanceof Outcome.Waiting ? "waiting" : failure(outcome).code();
   }
 
   public static List<String> violated(Outcome outcome) {

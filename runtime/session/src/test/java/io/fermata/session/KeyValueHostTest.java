@@ -82,7 +82,7 @@ class KeyValueHostTest {
             s -> s.callDeadline(Duration.ofMillis(100)),
             TimeTest.sleeping(Duration.ofSeconds(2)))) {
       Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("waiting");
+      assertThat(TestHost.status(client.start())).isEqualTo("waiting");
       host.crash();
       TimeTest.eventually(() -> status(client.proceed()).equals("complete"));
     }

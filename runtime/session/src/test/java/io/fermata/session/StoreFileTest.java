@@ -243,7 +243,7 @@ class StoreFileTest {
       TimeTest.eventually(() -> slept(host));
       assertThat(text(call(host, "timer", "continue", "to", "Rome"), "/result/from"))
           .isEqualTo("Ulm");
-      assertThat(text(call(host, "later", "status"), "/code")).isEqualTo("waiting");
+      assertThat(text(call(host, "later", "status"), "/status")).isEqualTo("waiting");
       String runId = call(host, "signal", "status").meta().at("/fermata~1run/runId").asText();
       now(host.signal("signal", runId, "arrived", "Rome", null));
       assertThat(text(call(host, "signal", "continue"), "/result/to")).isEqualTo("Rome");

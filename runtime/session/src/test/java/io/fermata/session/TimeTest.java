@@ -17,6 +17,7 @@ import io.fermata.persistence.Store;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -70,8 +71,11 @@ public class TimeTest {
   void aCallIsToldAtOnceThatARunSleepsForLong() {
     try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(1)))) {
       ToolReply reply = host.client().start();
-      assertThat(code(reply)).isEqualTo("waiting");
-      assertThat(reply.structured().path("error").asText()).contains("until");
+      assertThat(status(reply)).isEqualTo("waiting");
+      assertThat(reply.error()).isFalse();
+      assertThat(reply.structured().path("waitsFor").asText()).isEqualTo("time");
+      String until = reply.structured().path("until").asText();
+      assertThat(reply.structured().path("description").asText()).endsWith("after " + until + ".");
     }
   }
 
@@ -85,9 +89,15 @@ public class TimeTest {
             .edge("await_payment", "note")
             .compile();
     try (TestHost host = new TestHost(store(), flow)) {
-      assertThat(host.client().start().structured().path("error").asText())
+      ToolReply reply = host.client().start();
+      assertThat(reply.error()).isFalse();
+      assertThat(status(reply)).isEqualTo("waiting");
+      assertThat(reply.structured().path("waitsFor").asText()).isEqualTo("signal paid");
+      assertThat(Instant.parse(reply.structured().path("until").asText()))
+          .isAfter(Instant.now().plus(Duration.ofDays(2)));
+      assertThat(reply.structured().path("description").asText())
           .containsPattern("for the signal paid until \\d{4}-\\d{2}-\\d{2}T")
-          .contains("Tell the user and end the turn");
+          .contains("Tell the user and end the turn", "Call again", "it has happened");
     }
   }
 
@@ -95,9 +105,9 @@ public class TimeTest {
   void aRunSleepsForLongerThanATimerCanBeSet() {
     try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(3650)))) {
       TestHost.Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("waiting");
+      assertThat(status(client.start())).isEqualTo("waiting");
       host.crash();
-      assertThat(code(client.proceed())).isEqualTo("waiting");
+      assertThat(status(client.proceed())).isEqualTo("waiting");
       assertThat(client.cancel().structured().path("cancelled").asBoolean()).isTrue();
     }
   }
@@ -110,11 +120,11 @@ public class TimeTest {
             s -> s.callDeadline(Duration.ofMillis(100)),
             sleeping(Duration.ofMinutes(3)))) {
       TestHost.Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("waiting");
+      assertThat(status(client.start())).isEqualTo("waiting");
       host.crash();
-      assertThat(code(client.status())).isEqualTo("waiting");
+      assertThat(status(client.status())).isEqualTo("waiting");
       host.passTime(Duration.ofMinutes(2));
-      assertThat(code(client.status())).isEqualTo("waiting");
+      assertThat(status(client.status())).isEqualTo("waiting");
       host.passTimeUntil(() -> status(client.status()).equals("complete"));
       assertThat(status(client.proceed())).isEqualTo("complete");
     }
@@ -137,7 +147,7 @@ public class TimeTest {
             .compile();
     try (TestHost host = new TestHost(store(), s -> s.callDeadline(Duration.ofMillis(300)), flow)) {
       TestHost.Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("waiting");
+      assertThat(status(client.start())).isEqualTo("waiting");
       eventually(() -> status(client.status()).equals("complete"));
       assertThat(client.status().structured().at("/result/note").asText()).isEqualTo("450");
     }
@@ -155,7 +165,7 @@ public class TimeTest {
             .edge("tell", "note")
             .compile();
     try (TestHost host = TestHost.manualTime(store(), s -> s.idle(Duration.ofMillis(200)), flow)) {
-      assertThat(code(host.client().start())).isEqualTo("waiting");
+      assertThat(status(host.client().start())).isEqualTo("waiting");
       host.passTimeUntil(() -> host.fermata().awake().toCompletableFuture().join() == 0);
       assertThat(SEEN).isEmpty();
       host.passTime(Duration.ofHours(1));
@@ -216,7 +226,7 @@ public class TimeTest {
             .compile();
     try (TestHost host = new TestHost(store(), flow)) {
       TestHost.Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("waiting");
+      assertThat(status(client.start())).isEqualTo("waiting");
       String run = SEEN.get(0);
       host.crash();
       assertThat(code(signal(host, run, "payd", "x"))).isEqualTo("unknown_signal");
@@ -250,7 +260,7 @@ public class TimeTest {
             .compile();
     try (TestHost host = TestHost.manualTime(store(), settings -> settings, flow)) {
       TestHost.Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("waiting");
+      assertThat(status(client.start())).isEqualTo("waiting");
       host.passTime(Duration.ofMinutes(3));
       host.passTimeUntil(() -> code(client.status()).equals("run_failed"));
       host.crash();

@@ -318,6 +318,13 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
     return switch (body.path("status").asText()) {
       case "interrupt", "widget" -> pause(body);
       case "complete" -> new Outcome.Complete(body.get("result"));
+      case "waiting" -> {
+        String until = text(body, "until");
+        yield new Outcome.Waiting(
+            body.path("waitsFor").asText(),
+            until == null ? null : Instant.parse(until).toEpochMilli(),
+            body.path("description").asText());
+      }
       default -> failure(body);
     };
   }

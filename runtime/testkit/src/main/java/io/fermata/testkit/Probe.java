@@ -123,6 +123,13 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
     return self();
   }
 
+  /** The run waits for what is named: {@code time}, or {@code signal} and its name. */
+  public P waitsFor(String what) {
+    return check(
+        outcome instanceof Outcome.Waiting waiting && waiting.waitsFor().equals(what),
+        "the run to wait for " + what);
+  }
+
   /** The call cancelled the run. */
   public P cancels() {
     return check(cancelled(), "the run to be cancelled");

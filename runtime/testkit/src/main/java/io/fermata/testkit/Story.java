@@ -25,6 +25,8 @@ final class Story {
       return "it shows " + widget(show.widget());
     } else if (outcome instanceof Outcome.Complete complete) {
       return "it completed with " + json(complete.result());
+    } else if (outcome instanceof Outcome.Waiting waiting) {
+      return "it waits for " + waiting.waitsFor();
     }
     Outcome.Failure failure = (Outcome.Failure) outcome;
     String open = failure.open() == null ? "" : "\nand still " + of(failure.open()).substring(3);

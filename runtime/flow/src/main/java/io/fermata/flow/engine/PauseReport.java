@@ -117,24 +117,41 @@ public final class PauseReport {
         : String.join("\n", violations.stream().map(v -> v.field() + ": " + v.message()).toList());
   }
 
-  private static Outcome waiting(RunState state) {
+  private static Outcome.Waiting waiting(RunState state) {
+    Set<String> kinds = new LinkedHashSet<>();
     List<String> awaited = new ArrayList<>();
+    Long first = null;
     for (Place place : state.inOrder()) {
       PlaceState at = state.at(place);
+      Long until = null;
       if (at.phase() instanceof Phase.Sleeping sleeping) {
-        awaited.add("until " + Instant.ofEpochMilli(sleeping.until()));
+        until = sleeping.until();
+        kinds.add("time");
+        awaited.add("until " + Instant.ofEpochMilli(until));
       } else if (at.phase() instanceof Phase.Awaiting awaiting) {
-        Long deadline = state.at(place).deadline();
-        String longest = deadline == null ? "" : " until " + Instant.ofEpochMilli(deadline);
+        until = at.deadline();
+        String longest = until == null ? "" : " until " + Instant.ofEpochMilli(until);
+        kinds.add("signal " + awaiting.signal());
         awaited.add("for the signal " + awaiting.signal() + longest);
       }
+      first = first == null || (until != null && until < first) ? until : first;
     }
     if (awaited.isEmpty()) {
       throw new IllegalStateException("Run " + state.runId() + " neither works nor waits");
     }
-    return Outcome.Failure.of(
-        ErrorCode.WAITING,
-        "The run waits " + String.join(" and ", awaited) + ". " + ErrorCode.WAITING.repair() + ".");
+    String when = first == null ? "" : " after " + Instant.ofEpochMilli(first);
+    boolean signal = kinds.size() > 1 || !kinds.contains("time");
+    String or = when.isEmpty() ? " when" : ", or when";
+    return new Outcome.Waiting(
+        String.join(", ", kinds),
+        first,
+        "The run waits "
+            + String.join(" and ", awaited)
+            + ", and then continues by itself. Tell the user and end the turn. Call again with action"
+            + " continue and without stateUpdates"
+            + when
+            + (signal ? or + " the user says that it has happened" : "")
+            + ".");
   }
 
   /** When the run goes on by itself; null if somebody has to do something first. */

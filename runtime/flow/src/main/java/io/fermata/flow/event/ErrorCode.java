@@ -49,9 +49,6 @@ public enum ErrorCode {
   JOIN_FAILED(
       "Too many branches failed", "Reset an answer that one of them got, or cancel the run"),
   TOO_MANY_BRANCHES("A list has more items than the flow takes", "Reset the list to fewer items"),
-  WAITING(
-      "The run waits for something that no call can give",
-      "Tell the user and end the turn; continue without stateUpdates when it has come"),
   UNKNOWN_SIGNAL("The flow waits for no such signal", "Use the name that the flow declares"),
   INVALID_SIGNAL("The signal does not carry what the flow expects", "Correct its payload"),
   SIGNAL_LIMIT("Too many signals wait in this run", "Send it again later"),

@@ -5,7 +5,7 @@ import io.fermata.flow.json.Violation;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a call comes to: one of the four statuses of the contract. */
+/** What a call comes to: one of the statuses of the contract. */
 public sealed interface Outcome {
 
   /** Ask the user; never without a question. */
@@ -13,6 +13,17 @@ public sealed interface Outcome {
 
   /** Show a widget. */
   record ShowWidget(Event.Widget widget) implements Outcome {}
+
+  /**
+   * Nothing is wrong, and nobody is to be asked: the run waits for a moment or a signal, and then
+   * continues by itself.
+   *
+   * @param waitsFor {@code time}, or {@code signal} and its name; several are separated by commas
+   * @param until when it continues at the latest, in milliseconds of the epoch; null if only a
+   *     signal makes it continue
+   * @param description what a model should know and do
+   */
+  record Waiting(String waitsFor, @Nullable Long until, String description) implements Outcome {}
 
   /**
    * The run has reached its end.

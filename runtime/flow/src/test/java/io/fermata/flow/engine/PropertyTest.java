@@ -211,9 +211,7 @@ public class PropertyTest {
       }
       Program.Next<StepEffect> next = flows.withoutAuthor(() -> run.program.next(run.state));
       if (next instanceof Program.Pause<StepEffect> pause) {
-        boolean waits =
-            pause.outcome() instanceof Outcome.Failure failure
-                && failure.code().equals(ErrorCode.WAITING.wireName());
+        boolean waits = pause.outcome() instanceof Outcome.Waiting;
         assertThat(waits && pause.timers().isEmpty() && !awaits())
             .as("waits for nobody and nothing: %s", run.state.places())
             .isFalse();

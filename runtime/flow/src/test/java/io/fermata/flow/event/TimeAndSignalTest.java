@@ -56,7 +56,9 @@ class TimeAndSignalTest {
     Driver talk = napping();
     Outcome pause = talk.start();
     assertThat(code(pause)).isEqualTo("waiting");
-    assertThat(failure(pause).message()).contains("until " + Instant.ofEpochMilli(1_000 + H));
+    assertThat(((Outcome.Waiting) pause).until()).isEqualTo(1_000 + H);
+    assertThat(((Outcome.Waiting) pause).description())
+        .contains("until " + Instant.ofEpochMilli(1_000 + H));
     assertThat(talk.timers())
         .extracting(StepEffect::kind, StepEffect::due)
         .containsExactly(tuple(StepEffect.Kind.SLEEP, 1_000 + H));
@@ -498,7 +500,7 @@ class TimeAndSignalTest {
     Driver talk = paid(f -> {});
     Outcome pause = talk.start("a", "x");
     assertThat(code(pause)).isEqualTo("waiting");
-    assertThat(failure(pause).message()).contains("for the signal paid");
+    assertThat(((Outcome.Waiting) pause).waitsFor()).isEqualTo("signal paid");
     assertThat(talk.signal("paid", 42)).isInstanceOf(Outcome.Complete.class);
     assertThat(talk.state.data().path("number").asInt()).isEqualTo(42);
     assertThat(ran).containsExactly("then");

@@ -13,6 +13,7 @@ import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.ToolHost;
+import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.Tasks;
@@ -40,7 +41,6 @@ public final class JobToolCalls {
   private static final Set<String> CONTINUES =
       Set.of(
           HostError.STILL_WORKING.wireName(),
-          ErrorCode.WAITING.wireName(),
           ErrorCode.RUN_ENDING.wireName(),
           ErrorCode.VISIT_LIMIT.wireName());
 
@@ -219,7 +219,10 @@ public final class JobToolCalls {
 
     private CompletionStage<RpcResult> replied(ToolReply reply) {
       String runId = reply.meta().path("fermata/run").path("runId").asText();
-      if (runId.isEmpty() || !(asks(reply) || CONTINUES.contains(code(reply)))) {
+      if (runId.isEmpty()
+          || !(asks(reply)
+              || OutcomeJson.waits(reply.structured())
+              || CONTINUES.contains(code(reply)))) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = run(runId);

@@ -10,6 +10,7 @@ import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.Tasks;
@@ -27,10 +28,16 @@ import org.jspecify.annotations.Nullable;
 public final class TaskMethods {
   public static final String EXTENSION = "io.modelcontextprotocol/tasks";
 
-  /** Poll intervals for a run that works, and for one that waits. */
+  /** The poll interval for a run that works. */
   private static final long POLL_MILLIS = 1_000;
 
+  /** The shortest and the longest poll interval for a run that waits. */
   private static final long POLL_WAITING_MILLIS = 5_000;
+
+  private static final long POLL_DAILY_MILLIS = 86_400_000;
+
+  /** A run that has waited for long is expected to wait for longer. */
+  private static final int POLLS_PER_WAIT = 10;
 
   /** The errors of a host that is busy or shutting down. */
   static final Set<String> TRANSIENT =
@@ -91,7 +98,7 @@ public final class TaskMethods {
     if (context.isTextual()) {
       fields.set("statusMessage", context);
     }
-    return results.task(fields.put("pollIntervalMs", POLL_MILLIS));
+    return results.task(fields.put("pollIntervalMs", pollMillis(reply.structured(), now)));
   }
 
   /** The method {@code tasks/get}. */
@@ -240,14 +247,40 @@ public final class TaskMethods {
     };
   }
 
-  private static ObjectNode working(TaskIds.Task task, TaskView view, McpRequest request) {
+  private ObjectNode working(TaskIds.Task task, TaskView view, McpRequest request) {
     ElicitationForms forms = forms(view);
     if (forms.supportedBy(request.capabilities())) {
       return inputRequired(task, view, forms);
     }
-    boolean waits = view.reply().structured().path("code").asText().equals("waiting");
     ObjectNode fields = fields(task, "working", view);
-    return fields.put("pollIntervalMs", waits ? POLL_WAITING_MILLIS : POLL_MILLIS);
+    long since = view.changedAt().toEpochMilli();
+    return fields.put("pollIntervalMs", pollMillis(view.reply().structured(), since));
+  }
+
+  /**
+   * A run that sleeps is worth a look when it wakes. For a signal or a person, the longer a run has
+   * waited, the less often.
+   */
+  private long pollMillis(ObjectNode reply, long since) {
+    return OutcomeJson.waits(reply)
+        ? reply.path("waitsFor").asText().equals("time")
+            ? until(reply)
+            : Math.min(waitedMillis(since), until(reply))
+        : POLL_MILLIS;
+  }
+
+  private long until(ObjectNode reply) {
+    String until = reply.path("until").asText();
+    long left =
+        until.isEmpty()
+            ? POLL_DAILY_MILLIS
+            : Instant.parse(until).toEpochMilli() - clock.getAsLong();
+    return Math.max(POLL_MILLIS, Math.min(left, POLL_DAILY_MILLIS));
+  }
+
+  private long waitedMillis(long since) {
+    long waited = (clock.getAsLong() - since) / POLLS_PER_WAIT;
+    return Math.max(POLL_WAITING_MILLIS, Math.min(waited, POLL_DAILY_MILLIS));
   }
 
   /**
@@ -261,12 +294,11 @@ public final class TaskMethods {
         : completed(task, view, request);
   }
 
-  private static ObjectNode inputRequired(
-      TaskIds.Task task, TaskView view, ElicitationForms forms) {
+  private ObjectNode inputRequired(TaskIds.Task task, TaskView view, ElicitationForms forms) {
     ObjectNode fields = fields(task, "input_required", view);
     ObjectNode requests = fields.putObject("inputRequests");
     forms.asks().forEach((key, ask) -> requests.set(key, ask.json()));
-    return fields.put("pollIntervalMs", POLL_WAITING_MILLIS);
+    return fields.put("pollIntervalMs", waitedMillis(view.changedAt().toEpochMilli()));
   }
 
   private ObjectNode completed(TaskIds.Task task, TaskView view, McpRequest request) {

@@ -141,6 +141,48 @@ class TasksTest {
     assertThat(over.result().path("statusMessage").asText()).contains("{\"dish\":\"soup\"}");
   }
 
+  record Nap(String name) {}
+
+  private static Flow<Nap> napping(String id, Duration time) {
+    return Flow.of(id, Nap.class)
+        .description("Sleeps.")
+        .sleep("nap", time)
+        .edge(START, "nap")
+        .edge("nap", END)
+        .compile();
+  }
+
+  private static Flow<Nap> listening() {
+    return Flow.of("listening", Nap.class)
+        .description("Waits for a signal.")
+        .waitFor("hear", "bell")
+        .edge(START, "hear")
+        .edge("hear", END)
+        .compile();
+  }
+
+  @Test
+  void aTaskThatWaitsForDaysIsPolledAtThatPace() {
+    try (Fermata sleepers =
+            Fermata.host()
+                .store(Store.memory())
+                .flow(napping("days", Duration.ofDays(10)))
+                .flow(napping("hour", Duration.ofHours(1)))
+                .flow(listening())
+                .start();
+        McpServer edge = McpServer.serving(sleepers).port(0).start()) {
+      TaskClient client = new TaskClient(edge.endpoint());
+      JsonNode days = client.start("days").result();
+      assertThat(days.path("pollIntervalMs").asLong()).isEqualTo(86_400_000);
+      assertThat(client.get(days.path("taskId").asText()).path("pollIntervalMs").asLong())
+          .isEqualTo(86_400_000);
+      assertThat(client.start("hour").result().path("pollIntervalMs").asLong())
+          .isBetween(600_000L, 3_600_000L);
+      assertThat(client.start("listening").result().path("pollIntervalMs").asLong())
+          .isBetween(5_000L, 600_000L);
+    }
+  }
+
   @Test
   void answersMayComeOneByOneAndNoKeyIsUsedAgain() throws Exception {
     String id = created(ann.call("job", "{}"));

@@ -13,7 +13,15 @@ import org.jspecify.annotations.Nullable;
 
 /** The JSON of outcomes for clients. */
 public final class OutcomeJson {
+  /** The status of a run that waits for a moment or a signal. */
+  public static final String WAITING = "waiting";
+
   private OutcomeJson() {}
+
+  /** Whether a reply says that its run waits for a moment or a signal. */
+  public static boolean waits(JsonNode body) {
+    return body.path("status").asText().equals(WAITING);
+  }
 
   public static ObjectNode body(Outcome outcome) {
     ObjectNode body = Json.object();
@@ -31,6 +39,8 @@ public final class OutcomeJson {
       return "interrupt";
     } else if (outcome instanceof Outcome.ShowWidget) {
       return "widget";
+    } else if (outcome instanceof Outcome.Waiting) {
+      return WAITING;
     }
     return "complete";
   }
@@ -40,6 +50,8 @@ public final class OutcomeJson {
       interrupt(body, interrupt);
     } else if (outcome instanceof Outcome.ShowWidget show) {
       widget(body, show.widget());
+    } else if (outcome instanceof Outcome.Waiting waiting) {
+      waiting(body, waiting);
     } else if (outcome instanceof Outcome.Complete complete) {
       putIfPresent(body, "result", complete.result());
       if (complete.reason() != null) {
@@ -96,6 +108,14 @@ public final class OutcomeJson {
       body.put("field", widget.field());
       putIfPresent(body, "fieldSchema", widget.schema());
     }
+  }
+
+  private static void waiting(ObjectNode body, Outcome.Waiting waiting) {
+    body.put("waitsFor", waiting.waitsFor());
+    if (waiting.until() != null) {
+      body.put("until", time(waiting.until()));
+    }
+    body.put("description", waiting.description());
   }
 
   private static String description(Event.Widget widget) {

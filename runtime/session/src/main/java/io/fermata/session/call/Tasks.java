@@ -18,9 +18,8 @@ public interface Tasks {
 
   /**
    * Calls a tool as {@link ToolHost#call(ToolCall, Consumer)} does, for a caller that accepts a
-   * task if the reply has the code {@code still_working} or {@code waiting}: the outcome of the run
-   * is kept for it. Depending on the flow, that reply leaves as soon as the run has work to do;
-   * everything it reflects is journaled.
+   * task if the run still works or waits: the outcome of the run is kept for it. Depending on the
+   * flow, that reply leaves as soon as the run has work to do; everything it reflects is journaled.
    */
   CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress);
 

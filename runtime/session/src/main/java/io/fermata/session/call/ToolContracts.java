@@ -27,8 +27,9 @@ public final class ToolContracts {
       `interactive` is true, wait for the user's choice and continue with it as `field`, unless the \
       widget did so itself; else continue as `description` says.
       - complete: tell the user the `result`.
+      - waiting: nothing is wrong and nothing is to be asked; do as `description` says.
       - error: `error` says what is wrong and what to do next. If it carries a question, ask that \
-      again. Nothing already answered is lost. With `code` waiting, still_working or busy nothing is \
+      again. Nothing already answered is lost. With `code` still_working or busy nothing is \
       wrong: tell the user, end your turn, and call again when the user asks or the time has come. Do \
       not poll.
 
@@ -93,7 +94,7 @@ public final class ToolContracts {
     schema.put("type", "object");
     ObjectNode properties = schema.putObject("properties");
     ArrayNode statuses = string(properties, "status", "The outcome of the call").putArray("enum");
-    statuses.add("interrupt").add("widget").add("complete").add("error");
+    statuses.add("interrupt").add("widget").add("complete").add("waiting").add("error");
     question(properties);
     ObjectNode questions = properties.putObject("questions").put("type", "array");
     ObjectNode item = questions.putObject("items").put("type", "object");
@@ -102,7 +103,9 @@ public final class ToolContracts {
     item.put("additionalProperties", false);
     string(properties, "tool", "The display tool to call");
     properties.putObject("data").put("description", "What the display tool is given");
-    string(properties, "description", "What to do with the widget");
+    string(properties, "description", "What to do with the widget, or while the run waits");
+    string(properties, "waitsFor", "What the run waits for: time, or a signal by name");
+    string(properties, "until", "When the run continues at the latest");
     properties.putObject("interactive").put("type", "boolean");
     properties.putObject("result").put("description", "What the flow returns");
     string(properties, "reason", "Why the flow ended early");

@@ -7,6 +7,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.session.call.Arguments;
 import io.fermata.session.call.Conversation;
 import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolProgress;
@@ -28,7 +29,6 @@ public final class ToolUses {
   /** The run continues by itself, or the call did not reach it. */
   private static final Set<String> UNFINISHED =
       Set.of(
-          ErrorCode.WAITING.wireName(),
           ErrorCode.RUN_ENDING.wireName(),
           HostError.STILL_WORKING.wireName(),
           HostError.BUSY.wireName(),
@@ -141,6 +141,8 @@ public final class ToolUses {
     ObjectNode body = reply.structured();
     String code = body.path("code").asText();
     return switch (body.path("status").asText()) {
+      case OutcomeJson.WAITING ->
+          new ToolOutcome.Unfinished(OutcomeJson.WAITING, body.path("description").asText());
       case "interrupt", "widget" -> new ToolOutcome.Paused(body);
       case "complete" ->
           body.path("cancelled").asBoolean()

@@ -1,7 +1,6 @@
 package io.fermata.session.run;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
@@ -126,8 +125,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
 
   /** Whether a run continues by itself, by a timer or a signal. */
   private static boolean waits(Outcome outcome) {
-    return outcome instanceof Outcome.Failure failure
-        && failure.code().equals(ErrorCode.WAITING.wireName());
+    return outcome instanceof Outcome.Waiting;
   }
 
   private static Entry<Event> step(

@@ -192,8 +192,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
 
   private static TaskView.Status taskStatus(RunReply reply) {
     String code = reply.body().path("code").asText();
-    if (code.equals(HostError.STILL_WORKING.wireName())
-        || code.equals(ErrorCode.WAITING.wireName())) {
+    if (code.equals(HostError.STILL_WORKING.wireName()) || OutcomeJson.waits(reply.body())) {
       return TaskView.Status.WORKING;
     } else if (code.equals(ErrorCode.RUN_EXPIRED.wireName())) {
       return TaskView.Status.EXPIRED;

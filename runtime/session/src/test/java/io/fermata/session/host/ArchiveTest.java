@@ -149,7 +149,7 @@ class ArchiveTest {
 
       ToolReply reply = call(host, eat("soup"), "s");
       assertThat(run(reply)).isEqualTo(run);
-      assertThat(TestHost.code(reply)).isEqualTo("waiting");
+      assertThat(TestHost.status(reply)).isEqualTo("waiting");
       ToolReply[] last = {reply};
       TimeTest.eventually(
           () -> {

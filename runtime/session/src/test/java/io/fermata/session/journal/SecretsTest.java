@@ -272,7 +272,7 @@ class SecretsTest {
         JsonNode asked = call(host, "continue", answers());
         assertThat(asked.path("field").asText()).as(asked.toString()).isEqualTo("vault.word");
         silent(folder);
-        assertThat(call(host, "continue", "vault.word", INNER).path("code").asText())
+        assertThat(call(host, "continue", "vault.word", INNER).path("status").asText())
             .isEqualTo("waiting");
         silent(folder);
       }
@@ -360,7 +360,7 @@ class SecretsTest {
       call(host, "start", answers());
     }
     try (Fermata host = host(pay(), K2 + "," + K1).start()) {
-      assertThat(call(host, "continue", "vault.word", INNER).path("code").asText())
+      assertThat(call(host, "continue", "vault.word", INNER).path("status").asText())
           .isEqualTo("waiting");
       assertThat(call(host, "status").path("run").toString()).isNotEmpty();
     }
@@ -387,7 +387,7 @@ class SecretsTest {
     assertThat(records()).isEqualTo(records);
     try (Fermata host = host(pay(), K2 + "\n" + K1).start()) {
       ToolReply resumed = reply(host, "9", "continue", "vault.word", INNER);
-      assertThat(code(resumed)).isEqualTo("waiting");
+      assertThat(status(resumed)).isEqualTo("waiting");
     }
   }
 
@@ -537,7 +537,7 @@ class SecretsTest {
       try (Fermata host =
           host(pay(), K2 + "," + K1).store(Store.sqlite(other.resolve("o.db"))).start()) {
         now(host.importJournal(new ByteArrayInputStream(lines.toByteArray())));
-        assertThat(code(reply(host, "2", "continue", "vault.word", INNER))).isEqualTo("waiting");
+        assertThat(status(reply(host, "2", "continue", "vault.word", INNER))).isEqualTo("waiting");
       }
       silent(other);
     }
