@@ -122,9 +122,17 @@ class MainTest {
     assertThat(run("serve", "--store", "memory", "--model-url", "http://localhost:1/v1"))
         .isEqualTo(2);
     assertThat(err.toString())
-        .contains("name is missing", "--model-name", "FERMATA_MODEL_NAME", "FERMATA_MODEL_KEY");
-    String[] wrong = {"--model-url", "localhost", "--model-name", "any"};
-    assertThat(run("chat", "desk", "--store", "memory", wrong[0], wrong[1], wrong[2], wrong[3]))
+        .contains(
+            "name and price is missing",
+            "--model-name",
+            "--model-price",
+            "FERMATA_MODEL_NAME",
+            "FERMATA_MODEL_KEY");
+    String[] wrong = {"--model-url", "localhost", "--model-name", "any", "--model-price", "0,0"};
+    assertThat(
+            run(
+                "chat", "desk", "--store", "memory", wrong[0], wrong[1], wrong[2], wrong[3],
+                wrong[4], wrong[5]))
         .isEqualTo(2);
     assertThat(err.toString()).contains("\"localhost\" is not an http or https address");
   }

@@ -7,6 +7,8 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -21,7 +23,8 @@ public final class DeskOptions {
 
   private static final String CONFIGURATION =
       "An OpenAI-compatible provider is configured by --model-url (or FERMATA_MODEL_URL),"
-          + " --model-name (or FERMATA_MODEL_NAME) and, if it needs one, a key in "
+          + " --model-name (or FERMATA_MODEL_NAME), --model-price (or FERMATA_MODEL_PRICE), as the"
+          + " desk's budget is in dollars, and, if it needs one, a key in "
           + KEY;
 
   @Spec(Spec.Target.MIXEE)
@@ -42,6 +45,15 @@ public final class DeskOptions {
       paramLabel = "NAME",
       description = "The provider's model; by default FERMATA_MODEL_NAME.")
   @Nullable String name;
+
+  @Option(
+      names = "--model-price",
+      paramLabel = "INPUT,OUTPUT[,CACHED]",
+      description = {
+        "US dollars for a million tokens, such as 2.00,8.00,0.50, or 0,0 for a free model;",
+        "by default FERMATA_MODEL_PRICE."
+      })
+  @Nullable String price;
 
   @Option(
       names = "--ledger",
@@ -85,7 +97,8 @@ public final class DeskOptions {
       return model(
           url == null ? environment("FERMATA_MODEL_URL") : url,
           environment(KEY),
-          name == null ? environment("FERMATA_MODEL_NAME") : name);
+          name == null ? environment("FERMATA_MODEL_NAME") : name,
+          price == null ? environment("FERMATA_MODEL_PRICE") : price);
     } catch (IllegalArgumentException e) {
       if (command == null) {
         throw e;
@@ -105,15 +118,23 @@ public final class DeskOptions {
    *
    * @throws IllegalArgumentException if the configuration is incomplete or invalid
    */
-  static Model model(@Nullable String url, @Nullable String key, @Nullable String name) {
+  static Model model(
+      @Nullable String url, @Nullable String key, @Nullable String name, @Nullable String price) {
     if (url == null && key == null && name == null) {
       return ScriptedDesk.model();
-    } else if (url == null || name == null) {
+    } else if (url == null || name == null || price == null) {
+      List<String> missing = new ArrayList<>();
+      if (url == null) {
+        missing.add("url");
+      }
+      if (name == null) {
+        missing.add("name");
+      }
+      if (price == null) {
+        missing.add("price");
+      }
       throw new IllegalArgumentException(
-          "The model's %s is missing. %s"
-              .formatted(
-                  url == null && name == null ? "url and name" : url == null ? "url" : "name",
-                  CONFIGURATION));
+          "The model's %s is missing. %s".formatted(String.join(" and ", missing), CONFIGURATION));
     }
     OpenAiStreamingChatModel client =
         OpenAiStreamingChatModel.builder()
@@ -123,7 +144,22 @@ public final class DeskOptions {
             .modelName(name)
             .timeout(Duration.ofMinutes(2))
             .build();
-    return Model.of(name, client);
+    return priced(Model.of(name, client), price);
+  }
+
+  private static Model priced(Model model, String price) {
+    String[] parts = price.split(",", -1);
+    try {
+      if (parts.length == 2 || parts.length == 3) {
+        return model.price(
+            parts[0].strip(), parts[1].strip(), parts[parts.length == 2 ? 0 : 2].strip());
+      }
+    } catch (IllegalArgumentException e) {
+      // reported below
+    }
+    throw new IllegalArgumentException(
+        "The model's price \"%s\" is not INPUT,OUTPUT or INPUT,OUTPUT,CACHED in dollars. %s"
+            .formatted(price, CONFIGURATION));
   }
 
   private static String checked(String url) {

@@ -229,7 +229,9 @@ class SupportDeskTest {
           .say("Two cookbooks, on their way to you.");
       SupportDesk desk =
           SupportDesk.of(
-              DeskOptions.model(provider.baseUrl(), "secret", "gpt"), ledger(), Duration.ofDays(3));
+              DeskOptions.model(provider.baseUrl(), "secret", "gpt", "2.00,8.00"),
+              ledger(),
+              Duration.ofDays(3));
       try (Fermata host = host(desk)) {
         assertThat(chat(host, begin(host), "Where is B-1002?"))
             .containsSubsequence("[look_up_order]", "Two cookbooks, on their way to you.");

@@ -127,7 +127,7 @@ public final class Agent {
     return with(draft -> draft.maxSteps = steps);
   }
 
-  /** What the models of one thread may use. */
+  /** What the models of one thread, and of those that it puts to work, may use. */
   public Agent budget(Budget limit) {
     return with(draft -> draft.budget = limit);
   }
@@ -197,6 +197,16 @@ public final class Agent {
   /** Every prompt that may speak in the agent's threads, including sub-prompts. */
   Collection<Prompt> prompts() {
     return promptsByName.values();
+  }
+
+  /** The models without a price that may speak or sum up in the agent's threads, by name. */
+  Set<String> unpriced() {
+    Set<String> names = new LinkedHashSet<>();
+    prompts().forEach(prompt -> names.addAll(prompt.model().unpriced()));
+    if (compaction != null) {
+      names.addAll(compaction.model().unpriced());
+    }
+    return names;
   }
 
   private Set<Prompt> collectPrompts() {

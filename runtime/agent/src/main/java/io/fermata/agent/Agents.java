@@ -1,12 +1,17 @@
 package io.fermata.agent;
 
 import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.ThreadState;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The agents of a host, by name. */
@@ -14,7 +19,8 @@ public final class Agents {
   private final Map<String, Agent> byName = new LinkedHashMap<>();
 
   /**
-   * @throws InvalidAgentException if two have the same name, or one refers to a missing one
+   * @throws InvalidAgentException if two have the same name, one refers to a missing one, or one
+   *     has a budget that is a cost and reaches a model without a price
    */
   public Agents(Collection<Agent> agents) {
     for (Agent agent : agents) {
@@ -34,10 +40,43 @@ public final class Agents {
                   + " register it, too");
         }
       }
+      requirePrices(agent, wrong);
       if (!wrong.isEmpty()) {
         throw new InvalidAgentException(agent.name(), wrong);
       }
     }
+  }
+
+  /**
+   * Money cannot be counted where a model has no price: not by the agent, nor by those it calls.
+   */
+  private void requirePrices(Agent agent, List<String> wrong) {
+    if (agent.budget().cost() == null) {
+      return;
+    }
+    Set<String> reached = new LinkedHashSet<>(List.of(agent.name()));
+    Deque<String> rest = new ArrayDeque<>(reached);
+    while (!rest.isEmpty()) {
+      Agent next = byName.get(rest.remove());
+      if (next == null) {
+        continue;
+      }
+      for (String model : next.unpriced()) {
+        wrong.add(
+            "its budget is a cost, but the model %s%s has no price, so that its cost would count as nothing; give it price(input, output, cachedInput), with \"0\" for a free model, or bound tokens with Budget.tokens"
+                .formatted(model, next == agent ? "" : " of the agent " + next.name()));
+      }
+      next.others().stream().filter(reached::add).forEach(rest::add);
+    }
+  }
+
+  /** Which budget a thread has spent, in words; null if it has none or some of it is left. */
+  public @Nullable String overspent(ThreadState state) {
+    Agent agent = find(state.agent());
+    return agent != null && agent.budget().spent(state.usage())
+        ? "The budget of the agent %s, which put this thread to work, is spent: %s"
+            .formatted(agent.name(), state.usage().words())
+        : null;
   }
 
   public @Nullable Agent find(String name) {

@@ -18,6 +18,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -137,7 +138,7 @@ public final class Conversation {
   }
 
   public Conversation report(String child, long number, boolean failed, String text) {
-    return accept(new ThreadInput.Report(child, number, failed, text, now));
+    return accept(new ThreadInput.Report(child, number, failed, text, Usage.ZERO, now));
   }
 
   public Conversation delete() {

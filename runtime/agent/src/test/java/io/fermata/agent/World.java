@@ -3,6 +3,7 @@ package io.fermata.agent;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
@@ -31,6 +33,12 @@ public final class World implements Outside {
   public final List<String> stoppedChildren = new ArrayList<>();
   public final List<String> discarded = new ArrayList<>();
   final List<String> erased = new ArrayList<>();
+
+  /** What the thread said that it had spent. */
+  public final List<Usage> spent = new ArrayList<>();
+
+  /** Which budget of an ancestor is spent. */
+  public @Nullable String overspent;
 
   /** What a flow comes to when it is called. */
   public Function<ObjectNode, FlowOutcome> flow = arguments -> result("done");
@@ -103,9 +111,16 @@ public final class World implements Outside {
   }
 
   @Override
+  public CompletionStage<Optional<String>> spent(ThreadEvent.Parent parent, Usage total) {
+    spent.add(total);
+    return CompletableFuture.completedFuture(Optional.ofNullable(overspent));
+  }
+
+  @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text) {
+      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage usage) {
     reports.add(report + (failed ? " failed: " : ": ") + text);
+    spent.add(usage);
     return CompletableFuture.completedFuture(null);
   }
 
@@ -117,8 +132,9 @@ public final class World implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent) {
+  public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage usage) {
     reports.add("gone");
+    spent.add(usage);
     return CompletableFuture.completedFuture(null);
   }
 

@@ -81,9 +81,9 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     return script().otherwise().answer(request -> Turn.of(answer.apply(request)));
   }
 
-  /** This model as a {@link Model}, which streams to a subscriber. */
+  /** This model as a {@link Model} that costs nothing and streams to a subscriber. */
   public Model model(String name) {
-    return Model.of(name, this, this);
+    return Model.of(name, this, this).price("0", "0", "0");
   }
 
   @Override

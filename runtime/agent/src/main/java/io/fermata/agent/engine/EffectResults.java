@@ -89,6 +89,8 @@ final class EffectResults {
       replied(frame, replied);
     } else if (result instanceof ThreadInput.Blocked blocked) {
       blocked(frame, blocked);
+    } else if (result instanceof ThreadInput.Overspent overspent) {
+      overspent(frame, overspent.reason());
     } else if (result instanceof ThreadInput.Unanswered unanswered) {
       unanswered(frame, unanswered.code(), unanswered.reason(), unanswered.failed());
     } else if (result instanceof ThreadInput.Failed failed) {
@@ -123,6 +125,15 @@ final class EffectResults {
     loop.emit(new ThreadEvent.Said(StepFrame.TOP, blocked.message(), null));
     loop.absorb(blocked.after());
     loop.stop(frame.side(), StopCode.HOOK_BLOCKED, words, false);
+  }
+
+  private void overspent(StepFrame frame, String reason) {
+    if (frame.top()) {
+      loop.emit(new ThreadEvent.FrameClosed(frame.path()));
+      loop.stop(frame.side(), StopCode.BUDGET_SPENT, reason, false);
+    } else {
+      loop.failSubPrompt(frame, reason);
+    }
   }
 
   private void unanswered(StepFrame frame, String code, String reason, List<ModelAttempt> failed) {

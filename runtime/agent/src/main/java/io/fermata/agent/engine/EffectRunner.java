@@ -42,6 +42,7 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -160,6 +161,10 @@ final class EffectRunner {
       throw new IllegalStateException(
           "The agent %s has no prompt %s any more".formatted(agent.name(), frame.prompt()));
     }
+    Optional<String> overspent = overspent();
+    if (overspent.isPresent()) {
+      return new ThreadInput.Overspent(overspent.get());
+    }
     ChangeRecorder recorder = recorder(prompt, effect.id(), effect.attempt());
     RecordingFlowState flow = new RecordingFlowState(recorder, frame.path());
     long began = outside.now();
@@ -184,6 +189,14 @@ final class EffectRunner {
       return new ThreadInput.Unanswered(
           e.code().wireName(), AuthorFailures.reason(e), e.attempts());
     }
+  }
+
+  /** Asks before every call of a model, as the thread's ancestors spend, too. */
+  private Optional<String> overspent() throws InterruptedException {
+    ThreadEvent.Parent parent = state.begun().parent();
+    return parent == null
+        ? Optional.empty()
+        : AuthorFailures.await(outside.spent(parent, state.usage()));
   }
 
   private ChatRequest request(
@@ -407,6 +420,10 @@ final class EffectRunner {
   /** Lets a model summarize the messages before the latest ones. */
   private ThreadInput.Result compact() throws InterruptedException {
     Compaction compaction = Objects.requireNonNull(agent.compaction());
+    Optional<String> overspent = overspent();
+    if (overspent.isPresent()) {
+      throw new IllegalStateException(overspent.get());
+    }
     List<Message> all = state.history().tail(Integer.MAX_VALUE);
     int kept = state.history().old(compaction.keep());
     if (kept == 0) {
@@ -467,7 +484,7 @@ final class EffectRunner {
       ThreadEvent.Parent parent, ThreadEvent.ReportPending pending) {
     ChildThread.Status status = pending.status();
     return status == null
-        ? outside.report(parent, pending.report(), pending.failed(), pending.text())
+        ? outside.report(parent, pending.report(), pending.failed(), pending.text(), state.usage())
         : outside.reportStatus(parent, pending.report(), status);
   }
 
@@ -506,7 +523,7 @@ final class EffectRunner {
           sent = sent.thenCompose(nothing -> reported(parent, pending));
         }
       }
-      sent = sent.thenCompose(nothing -> outside.reportDeleted(parent));
+      sent = sent.thenCompose(nothing -> outside.reportDeleted(parent, state.usage()));
     }
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       if (left.child() == null || !state.children().containsKey(left.child())) {

@@ -4,10 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -72,15 +74,23 @@ public interface Outside {
   /** Deletes the child that a call created, if any. */
   CompletionStage<Void> discardChild(String agent, String callKey);
 
+  /**
+   * Reports to the parent, and through it to every ancestor, what the thread has spent in all.
+   *
+   * @return which budget of an ancestor is spent, if any is: then no model may be called
+   */
+  CompletionStage<Optional<String>> spent(ThreadEvent.Parent parent, Usage total);
+
   /** Reports the result to the parent; completes when the parent has journaled it. */
-  CompletionStage<Void> report(ThreadEvent.Parent parent, long report, boolean failed, String text);
+  CompletionStage<Void> report(
+      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent);
 
   /** Reports the status of an unfinished thread to the parent, in the order of reports. */
   CompletionStage<Void> reportStatus(
       ThreadEvent.Parent parent, long report, ChildThread.Status status);
 
   /** Reports to the parent that this thread was deleted; completes when that is journaled. */
-  CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent);
+  CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent);
 
   /** Stops a child. */
   CompletionStage<Void> stopChild(String threadId);

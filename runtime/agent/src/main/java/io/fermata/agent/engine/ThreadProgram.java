@@ -15,6 +15,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.Relations;
@@ -179,6 +180,8 @@ public final class ThreadProgram
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
+    } else if (input instanceof ThreadInput.ChildSpent spent) {
+      return childSpent(loop, state, spent);
     } else if (input instanceof ThreadInput.ChildStatusChanged changed) {
       return childStatus(loop, state, changed);
     } else if (input instanceof ThreadInput.ChildDeleted gone) {
@@ -447,6 +450,23 @@ public final class ThreadProgram
     return null;
   }
 
+  /** A child that is not known yet has a total to count once it is. */
+  private static Outcome.@Nullable Failure childSpent(
+      TurnLoop loop, ThreadState state, ThreadInput.ChildSpent spent) {
+    ChildThread child = state.children().get(spent.child());
+    if (child == null) {
+      return spent.total().equals(Usage.ZERO) ? null : notYet();
+    }
+    count(loop, child, spent.total(), spent.at());
+    return null;
+  }
+
+  private static void count(TurnLoop loop, ChildThread child, Usage total, long at) {
+    if (total.follows(child.usage())) {
+      loop.emit(new ThreadEvent.ChildSpent(child.threadId(), total, at));
+    }
+  }
+
   private static Outcome.Failure notYet() {
     return failure("not_yet", "The call of the report is still being delegated; retry");
   }
@@ -464,6 +484,7 @@ public final class ThreadProgram
     } else if (child == null || known(child, report.report())) {
       return null;
     }
+    count(loop, child, report.spent(), report.at());
     loop.emit(
         new ThreadEvent.ChildReported(
             report.child(), report.report(), report.failed(), report.text(), report.at()));
@@ -501,6 +522,7 @@ public final class ThreadProgram
     }
     boolean done =
         child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
+    count(loop, child, gone.spent(), gone.at());
     CallState waiting = waitingFor(state, gone.child());
     StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
     loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));

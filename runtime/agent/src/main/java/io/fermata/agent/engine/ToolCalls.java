@@ -15,6 +15,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StepFrame;
@@ -213,7 +214,12 @@ public final class ToolCalls {
     if (child == null) {
       ChildThread born =
           new ChildThread(
-              threadId, relation.name(), relation.agent(), ChildThread.Status.RUNNING, "");
+              threadId,
+              relation.name(),
+              relation.agent(),
+              ChildThread.Status.RUNNING,
+              "",
+              Usage.ZERO);
       recorder.write(new ThreadEvent.ChildCreated(born));
       recorder.hooks().subagentCreated(flow, born);
     }

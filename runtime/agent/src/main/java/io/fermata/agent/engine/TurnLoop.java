@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
-import io.fermata.agent.Budget;
 import io.fermata.agent.Compaction;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Handoff;
@@ -24,7 +23,6 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelError;
-import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.History;
@@ -274,24 +272,13 @@ final class TurnLoop {
       stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(turn.steps(side)), false);
     } else if (turn.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
       stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(turn.steps()), false);
-    } else if (spent(agent().budget(), state.usage())) {
-      stop(side, StopCode.BUDGET_SPENT, used(state.usage()), false);
+    } else if (agent().budget().spent(state.usage())) {
+      stop(side, StopCode.BUDGET_SPENT, state.usage().words(), false);
     } else if (needsSummary()) {
       emit(new ThreadEvent.Compacting(1, now));
     } else {
       beginStep(StepFrame.TOP, side, speaker.prompt().name());
     }
-  }
-
-  static boolean spent(Budget budget, Usage usage) {
-    boolean tokens =
-        budget.tokens() > 0 && usage.inputTokens() + usage.outputTokens() >= budget.tokens();
-    return tokens || (budget.cost() != null && usage.cost().compareTo(budget.cost()) >= 0);
-  }
-
-  private static String used(Usage usage) {
-    return "%d tokens and %s US dollars used"
-        .formatted(usage.inputTokens() + usage.outputTokens(), usage.cost().toPlainString());
   }
 
   private boolean needsSummary() {
@@ -307,8 +294,8 @@ final class TurnLoop {
   }
 
   private void beginSubPrompt(StepFrame frame) {
-    if (spent(agent().budget(), state.usage())) {
-      failSubPrompt(frame, "The budget of the thread is spent: " + used(state.usage()));
+    if (agent().budget().spent(state.usage())) {
+      failSubPrompt(frame, "The budget of the thread is spent: " + state.usage().words());
     } else {
       beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
     }

@@ -43,7 +43,7 @@ public final class Model {
 
   /** The options; written only before the model that holds them is there. */
   private static final class Terms {
-    private Price price = Price.FREE;
+    private @Nullable Price price;
     private int attempts = 2;
     private Duration firstWait = Duration.ofSeconds(1);
     private Duration longestWait = Duration.ofMinutes(1);
@@ -97,7 +97,10 @@ public final class Model {
 
   // --- options --------------------------------------------------------------------------------
 
-  /** What a million tokens cost, in US dollars: {@code price("2.50", "10.00", "1.25")}. */
+  /**
+   * What a million tokens cost, in US dollars: {@code price("2.50", "10.00", "1.25")}. A budget
+   * that is a cost needs it, for a free model, too.
+   */
   public Model price(String input, String output, String cachedInput) {
     return price(new BigDecimal(input), new BigDecimal(output), new BigDecimal(cachedInput));
   }
@@ -190,6 +193,16 @@ public final class Model {
 
   public String name() {
     return name;
+  }
+
+  /** The names of the models without a price: of this one and its fallbacks. */
+  public List<String> unpriced() {
+    List<String> names = new ArrayList<>();
+    if (terms.price == null) {
+      names.add(name);
+    }
+    terms.fallbacks.forEach(fallback -> names.addAll(fallback.unpriced()));
+    return names;
   }
 
   /** The maximum number of tokens of a request, if set. */
@@ -369,7 +382,8 @@ public final class Model {
     }
     long input = count(tokens.inputTokenCount());
     long cached = Math.min(input, count(terms.cachedTokens.apply(tokens)));
-    return terms.price.usage(input, cached, count(tokens.outputTokenCount()));
+    Price price = terms.price == null ? Price.FREE : terms.price;
+    return price.usage(input, cached, count(tokens.outputTokenCount()));
   }
 
   private static long count(@Nullable Integer tokens) {

@@ -18,6 +18,29 @@ public record Usage(long inputTokens, long cachedTokens, long outputTokens, BigD
     cost = shortest.scale() < 0 ? shortest.setScale(0) : shortest;
   }
 
+  /** Whether it is what a growing total has come to after another. */
+  public boolean follows(Usage earlier) {
+    return !equals(earlier)
+        && inputTokens >= earlier.inputTokens
+        && cachedTokens >= earlier.cachedTokens
+        && outputTokens >= earlier.outputTokens
+        && cost.compareTo(earlier.cost) >= 0;
+  }
+
+  /** For people and models. */
+  public String words() {
+    return "%d tokens and %s US dollars used"
+        .formatted(inputTokens + outputTokens, cost.toPlainString());
+  }
+
+  public Usage minus(Usage earlier) {
+    return new Usage(
+        inputTokens - earlier.inputTokens,
+        cachedTokens - earlier.cachedTokens,
+        outputTokens - earlier.outputTokens,
+        cost.subtract(earlier.cost));
+  }
+
   public Usage plus(Usage more) {
     return new Usage(
         inputTokens + more.inputTokens,

@@ -57,6 +57,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildStatusChanged.class, name = "child_status_changed"),
+  @JsonSubTypes.Type(value = ThreadEvent.ChildSpent.class, name = "child_spent"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildDeleted.class, name = "child_deleted"),
   @JsonSubTypes.Type(value = ThreadEvent.ReportPending.class, name = "report_pending"),
   @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
@@ -322,6 +323,9 @@ public sealed interface ThreadEvent {
   /** A child reported its result. */
   record ChildReported(String threadId, long report, boolean failed, String text, long at)
       implements ThreadEvent {}
+
+  /** A child reported what it and its own children have spent in all. */
+  record ChildSpent(String threadId, Usage usage, long at) implements ThreadEvent {}
 
   /** An unfinished child reported its status. */
   record ChildStatusChanged(String threadId, long report, ChildThread.Status status, long at)

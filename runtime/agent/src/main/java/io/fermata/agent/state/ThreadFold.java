@@ -130,6 +130,8 @@ public final class ThreadFold {
           reported.report());
     } else if (event instanceof ThreadEvent.ChildStatusChanged changed) {
       return child(state, changed.threadId(), changed.status(), changed.report());
+    } else if (event instanceof ThreadEvent.ChildSpent spent) {
+      return spent(state, spent);
     } else if (event instanceof ThreadEvent.ChildDeleted gone) {
       return state.with(state.relations().withoutChild(gone.threadId()));
     } else if (event instanceof ThreadEvent.ReportPending pending) {
@@ -153,6 +155,17 @@ public final class ThreadFold {
     return child == null
         ? state
         : state.with(state.relations().with(child.now(status, String.valueOf(report))));
+  }
+
+  private static ThreadState spent(ThreadState state, ThreadEvent.ChildSpent spent) {
+    ChildThread child = state.children().get(spent.threadId());
+    return child == null
+        ? state
+        : state.with(
+            draft -> {
+              draft.relations = state.relations().with(child.spent(spent.usage()));
+              draft.usage = state.usage().plus(spent.usage().minus(child.usage()));
+            });
   }
 
   private static ThreadState delivery(

@@ -68,15 +68,18 @@ public sealed interface ThreadInput {
   record Delete(long at) implements ThreadInput {}
 
   /** A child reports its result. */
-  record Report(String child, long report, boolean failed, String text, long at)
+  record Report(String child, long report, boolean failed, String text, Usage spent, long at)
       implements ThreadInput {}
+
+  /** A child reports what it has spent in all. */
+  record ChildSpent(String child, Usage total, long at) implements ThreadInput {}
 
   /** An unfinished child reports its status. */
   record ChildStatusChanged(String child, long report, ChildThread.Status status, long at)
       implements ThreadInput {}
 
   /** A child was deleted and will not report. */
-  record ChildDeleted(String child, long at) implements ThreadInput {}
+  record ChildDeleted(String child, Usage spent, long at) implements ThreadInput {}
 
   /** An effect has ended. */
   record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}
@@ -120,6 +123,9 @@ public sealed interface ThreadInput {
   /** A hook blocked the call of the model. */
   record Blocked(Message message, List<ThreadEvent.Change> before, List<ThreadEvent.Change> after)
       implements Result {}
+
+  /** The budget of an ancestor is spent, so no model was called. */
+  record Overspent(String reason) implements Result {}
 
   /** No model replied. */
   record Unanswered(String code, String reason, List<ModelAttempt> failed) implements Result {}

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param stored the data that author code stores with the thread
  * @param effects scheduled work, by id
  * @param relations the thread's children, and its pending reports
+ * @param usage what it and its children have spent
  */
 public record ThreadState(
     Lifecycle lifecycle,

@@ -21,6 +21,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Usage;
 import io.fermata.flow.json.Json;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -734,7 +735,7 @@ class CallsTest {
         .say("Done.");
     Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
 
-    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run().crash();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", Usage.ZERO, talk.now())).run().crash();
 
     assertThat(talk.messages().get(2).content()).contains("child-s1.0", "deleted");
     assertThat(talk.state().children()).containsOnlyKeys("child-s2.0");
@@ -746,8 +747,8 @@ class CallsTest {
     model.call("worker", Map.of("message", "dig")).say("Begun.").say("A pity.");
     Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
 
-    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run();
-    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", Usage.ZERO, talk.now())).run();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", Usage.ZERO, talk.now())).run();
 
     assertThat(talk.lines())
         .endsWith(
@@ -762,7 +763,7 @@ class CallsTest {
     Conversation talk = parent(prompt(BLOCKING)).say("Go");
     talk.report("child-s1.0", 1, false, "a hole").run();
 
-    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", talk.now())).run();
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", Usage.ZERO, talk.now())).run();
 
     assertThat(talk.state().children()).isEmpty();
     assertThat(talk.last().content()).isEqualTo("Done.");

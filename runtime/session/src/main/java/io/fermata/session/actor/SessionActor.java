@@ -707,7 +707,16 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         false,
         ready -> {
           start(state, program, effects.retain(beside));
+          Waiting current = calls.current();
+          Waiting held = current != null && current.hasty ? current.letGo() : null;
           answered(written.reply(), state, ready);
+          if (held != null) {
+            calls.drive(held);
+            if (!(next instanceof Program.Pause<F> pause)
+                || !port.waitsFor(situation(state), pause)) {
+              answered(written.reply(), state, ready);
+            }
+          }
         });
   }
 

@@ -84,7 +84,8 @@ public final class ThreadJson {
                     .put("threadId", child.threadId())
                     .put("relation", child.relation())
                     .put("agent", child.agent())
-                    .put("status", lower(child.status())));
+                    .put("status", lower(child.status()))
+                    .set("usage", usage(child.usage())));
     json.put("offset", view.offset());
     return json;
   }

@@ -109,6 +109,10 @@ public final class AgentThreads implements Threads {
     return new AgentThreads(this, call);
   }
 
+  Agents agents() {
+    return agents;
+  }
+
   // --- commands --------------------------------------------------------------------------------
 
   @Override

@@ -6,9 +6,11 @@ import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadAccess;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
@@ -25,10 +27,13 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +54,9 @@ public final class HostOutside implements Outside {
       InstantSource clock,
       Function<String, @Nullable String> env,
       HostThreads pools) {}
+
+  /** How often the ancestors are asked for what is left of their budgets: for 25 seconds. */
+  private static final int CLIMBS = 8;
 
   private final Shared shared;
   private final String threadId;
@@ -161,22 +169,64 @@ public final class HostOutside implements Outside {
         .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
+  /** Budgets are checked before every call of a model, so a busy ancestor is asked again. */
   @Override
-  public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent) {
+  public CompletionStage<Optional<String>> spent(ThreadEvent.Parent parent, Usage total) {
+    return spent(parent, total, 1);
+  }
+
+  private CompletionStage<Optional<String>> spent(
+      ThreadEvent.Parent parent, Usage total, int attempt) {
+    return climb(threadId, parent, total)
+        .exceptionallyCompose(
+            thrown -> {
+              if (isMissing(thrown)) {
+                return CompletableFuture.completedFuture(Optional.empty());
+              } else if (attempt == CLIMBS) {
+                return CompletableFuture.failedFuture(RootCauses.of(thrown));
+              }
+              Executor later =
+                  CompletableFuture.delayedExecutor(
+                      100L << attempt, TimeUnit.MILLISECONDS, shared.pools().handlers());
+              return CompletableFuture.supplyAsync(() -> attempt + 1, later)
+                  .thenCompose(next -> spent(parent, total, next));
+            });
+  }
+
+  /** Each ancestor counts what its child has spent; the first with a spent budget decides. */
+  private CompletionStage<Optional<String>> climb(
+      String child, ThreadEvent.Parent parent, Usage total) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
     return shared
         .threads()
-        .send(to, null, new ThreadInput.ChildDeleted(threadId, now()))
+        .send(to, null, new ThreadInput.ChildSpent(child, total, now()))
+        .thenCompose(
+            reply -> {
+              ThreadState state = reply.state();
+              String spent = shared.threads().agents().overspent(state);
+              ThreadEvent.Parent next = state.begun().parent();
+              return spent != null || next == null
+                  ? CompletableFuture.completedFuture(Optional.ofNullable(spent))
+                  : climb(state.threadId(), next, state.usage());
+            });
+  }
+
+  @Override
+  public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent) {
+    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    return shared
+        .threads()
+        .send(to, null, new ThreadInput.ChildDeleted(threadId, spent, now()))
         .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text) {
+      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
     return shared
         .threads()
-        .send(to, null, new ThreadInput.Report(threadId, report, failed, text, now()))
+        .send(to, null, new ThreadInput.Report(threadId, report, failed, text, spent, now()))
         .handle((reply, thrown) -> ignoreMissing(thrown));
   }
 
@@ -249,10 +299,14 @@ public final class HostOutside implements Outside {
 
   /** Ignores that the thread no longer exists. */
   private static Void ignoreMissing(@Nullable Throwable thrown) {
-    ThreadException known = RootCauses.find(thrown, ThreadException.class);
-    if (thrown != null && (known == null || !known.code().equals("unknown_thread"))) {
+    if (thrown != null && !isMissing(thrown)) {
       throw new CompletionException(RootCauses.of(thrown));
     }
     return null;
+  }
+
+  private static boolean isMissing(Throwable thrown) {
+    ThreadException known = RootCauses.find(thrown, ThreadException.class);
+    return known != null && known.code().equals("unknown_thread");
   }
 }

@@ -1,0 +1,208 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.output.TokenUsage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Budget;
+import io.fermata.agent.Compaction;
+import io.fermata.agent.Handoff;
+import io.fermata.agent.InvalidAgentException;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.state.StopCode;
+import io.fermata.persistence.Store;
+import io.fermata.session.admin.Threads;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** What a thread, and those that it puts to work, may spend together. */
+class BudgetTest {
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
+
+  private final AtomicInteger childSteps = new AtomicInteger();
+
+  /** A reply costs ten dollars. */
+  private static Model model(String name, ChatModel chat) {
+    return Model.of(name, chat).attempts(1).price("1000000", "0", "0");
+  }
+
+  private static ChatModel calling(String tool, String arguments) {
+    return new ChatModel() {
+      @Override
+      public ChatResponse doChat(ChatRequest request) {
+        boolean called =
+            request.messages().get(request.messages().size() - 1)
+                instanceof ToolExecutionResultMessage;
+        AiMessage says =
+            called
+                ? AiMessage.from("Done.")
+                : AiMessage.from(
+                    ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build());
+        return ChatResponse.builder().aiMessage(says).build();
+      }
+    };
+  }
+
+  /** Works in many steps of ten dollars each. */
+  private Agent worker(String name) {
+    ChatModel digs =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            int step = childSteps.incrementAndGet();
+            return ChatResponse.builder()
+                .aiMessage(
+                    step % 20 == 0
+                        ? AiMessage.from("A hole.")
+                        : AiMessage.from(
+                            ToolExecutionRequest.builder()
+                                .id("d" + step)
+                                .name("dig")
+                                .arguments("{}")
+                                .build()))
+                .tokenUsage(new TokenUsage(10, 0))
+                .build();
+          }
+        };
+    return Agent.aiHuman(
+        name,
+        Prompt.of("dig", model("digger", digs))
+            .tools(Tool.of("dig", "Digs.", (flow, args) -> "dug")));
+  }
+
+  private static Agent boss(String name, String worker) {
+    return Agent.aiHuman(
+        name,
+        Prompt.of("boss", model("boss", calling(worker, "{\"message\":\"dig\"}")))
+            .tools(SubAgent.of(worker, "Works.").asBlocking()));
+  }
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+  }
+
+  private static Threads.View asked(Fermata host, String agent) throws Exception {
+    Threads threads = host.threads();
+    String id =
+        now(threads.create(
+                new Threads.NewThread("ann", agent, null, Set.of(), Map.of(), List.of())))
+            .threadId();
+    now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+    return now(threads.settled("ann", id, TIMEOUT));
+  }
+
+  private static Fermata host(Agent... agents) {
+    HostBuilder builder = Fermata.host().store(Store.memory());
+    for (Agent agent : agents) {
+      builder.agent(agent);
+    }
+    return builder.start();
+  }
+
+  @Test
+  void whatAChildSpendsCountsInItsParentAndStopsBoth() throws Exception {
+    try (Fermata host =
+        host(boss("desk", "worker").budget(Budget.cost("15.00")), worker("worker"))) {
+      Threads.View view = asked(host, "desk");
+
+      assertThat(childSteps).hasValue(2);
+      assertThat(view.usage().cost()).isEqualByComparingTo("20");
+      assertThat(view.code()).isEqualTo(StopCode.BUDGET_SPENT);
+      assertThat(view.children().get(0).usage().cost()).isEqualByComparingTo("20");
+      Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
+      assertThat(child.code()).isEqualTo(StopCode.BUDGET_SPENT);
+      assertThat(child.detail()).contains("agent desk", "20 US dollars");
+    }
+  }
+
+  @Test
+  void theBudgetOfAGrandparentHoldsForAGrandchild() throws Exception {
+    try (Fermata host =
+        host(
+            boss("desk", "foreman").budget(Budget.tokens(35)),
+            boss("foreman", "worker"),
+            worker("worker"))) {
+      Threads.View view = asked(host, "desk");
+
+      assertThat(childSteps).hasValue(4);
+      assertThat(view.usage().inputTokens()).isEqualTo(40);
+      assertThat(view.code()).isEqualTo(StopCode.BUDGET_SPENT);
+    }
+  }
+
+  @Test
+  void aChildDoesNotStartOnceTheBudgetOfItsParentIsSpent() throws Exception {
+    ChatModel expensive =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            return ChatResponse.builder()
+                .aiMessage(calling("worker", "{\"message\":\"dig\"}").doChat(request).aiMessage())
+                .tokenUsage(new TokenUsage(100, 0))
+                .build();
+          }
+        };
+    Agent desk =
+        Agent.aiHuman(
+                "desk",
+                Prompt.of("boss", model("boss", expensive))
+                    .tools(SubAgent.of("worker", "Works.").asBlocking()))
+            .budget(Budget.tokens(100));
+    try (Fermata host = host(desk, worker("worker"))) {
+      assertThat(asked(host, "desk").code()).isEqualTo(StopCode.BUDGET_SPENT);
+      assertThat(childSteps).hasValue(0);
+    }
+  }
+
+  @Test
+  void aBudgetInMoneyNeedsPricesOfEveryModelThatItReaches() {
+    Model free = Model.of("free", calling("x", "{}"));
+    Agent plain = Agent.aiHuman("plain", Prompt.of("p", free));
+    Budget cost = Budget.cost("1.00");
+
+    refused(List.of("plain", "free", "price", "Budget.tokens"), plain.budget(cost));
+    refused(List.of("desk", "free", "agent plain"), boss("desk", "plain").budget(cost), plain);
+    Prompt priced = Prompt.of("p", model("priced", calling("x", "{}")));
+    refused(
+        List.of("free", "agent plain"),
+        Agent.aiHuman("desk", priced.tools(Handoff.to("plain", "There."))).budget(cost),
+        plain);
+    refused(
+        List.of("free"),
+        Agent.aiHuman("desk", Prompt.of("p", model("priced", calling("x", "{}")).fallback(free)))
+            .budget(cost));
+    refused(
+        List.of("free"),
+        Agent.aiHuman("desk", priced).compaction(Compaction.by(free, 80, 20)).budget(cost));
+    refused(
+        List.of("free"),
+        Agent.aiHuman(
+                "desk", priced.tools(Prompt.of("sub", free).toolDescription("Sums up.").asTool()))
+            .budget(cost));
+    host(Agent.aiHuman("desk", Prompt.of("p", free.price("0", "0", "0"))).budget(cost)).close();
+    host(plain.budget(Budget.tokens(10))).close();
+  }
+
+  private static void refused(List<String> words, Agent... agents) {
+    assertThatThrownBy(() -> host(agents).close())
+        .isInstanceOf(InvalidAgentException.class)
+        .hasMessageContainingAll(words.toArray(String[]::new));
+  }
+}
