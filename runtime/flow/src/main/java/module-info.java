@@ -12,6 +12,7 @@ module io.fermata.flow {
   requires com.github.victools.jsonschema.module.jakarta.validation;
   requires com.networknt.schema;
   requires jakarta.validation;
+  requires org.slf4j;
   requires transitive com.fasterxml.jackson.databind;
   requires transitive org.jspecify;
 
@@ -19,6 +20,7 @@ module io.fermata.flow {
   exports io.fermata.flow.action;
   exports io.fermata.flow.event;
   exports io.fermata.flow.json;
+  exports io.fermata.flow.logging;
   exports io.fermata.flow.observe;
   exports io.fermata.flow.picture;
   exports io.fermata.flow.record;

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.StderrLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
@@ -49,6 +50,10 @@ import org.jspecify.annotations.Nullable;
  * @param <S> the state: a record whose components are the fields
  */
 public final class Flow<S extends Record> {
+  static {
+    StderrLogging.installIfMissing();
+  }
+
   /** Where every run begins. */
   public static final String START = Place.START;
 

@@ -8,6 +8,7 @@ class LayersTest {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.flow",
+          "io.fermata.flow.logging",
           "io.fermata.flow.json",
           "io.fermata.flow.picture",
           "io.fermata.flow.schema",

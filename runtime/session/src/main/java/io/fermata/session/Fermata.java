@@ -6,6 +6,7 @@ import io.fermata.agent.Agents;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.StderrLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
@@ -74,6 +75,10 @@ import org.slf4j.LoggerFactory;
  * <p>Sessions with unfinished work continue when a host starts, also after a crash.
  */
 public final class Fermata implements ToolHost, AutoCloseable {
+  static {
+    StderrLogging.installIfMissing();
+  }
+
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
   private static final Duration DRAIN = Duration.ofSeconds(30);
 

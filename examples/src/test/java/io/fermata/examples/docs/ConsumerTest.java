@@ -1,0 +1,213 @@
+package io.fermata.examples.docs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.zip.ZipFile;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A project of somebody else, as the README says, with the published modules and an empty local
+ * repository.
+ */
+@Tag("long")
+class ConsumerTest {
+  private static final List<String> MODULES =
+      List.of(
+          "runtime/bom",
+          "runtime/flow",
+          "runtime/agent",
+          "persistence",
+          "persistence/keyvalue",
+          "runtime/session",
+          "runtime/mcp",
+          "runtime/testkit");
+
+  /** What this build has downloaded already. */
+  private static final String DOWNLOADED =
+      "<repository><id>downloaded</id><url>%s</url></repository>";
+
+  private static final String PROJECT =
+      """
+      <project xmlns="http://maven.apache.org/POM/4.0.0">
+        <modelVersion>4.0.0</modelVersion>
+        <groupId>consumer</groupId><artifactId>consumer</artifactId><version>1</version>
+        <properties>
+          <maven.compiler.release>17</maven.compiler.release>
+          <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+        </properties>
+        <repositories>
+          <repository>
+            <id>published</id><url>%s</url>
+            <snapshots><enabled>true</enabled></snapshots>
+          </repository>
+          %s
+        </repositories>
+        <pluginRepositories>%s</pluginRepositories>
+        %s
+        <build>
+          <plugins>%s</plugins>
+        </build>
+      </project>
+      """;
+
+  private static final String TEST =
+      """
+      import io.fermata.testkit.FlowProbe;
+      import java.nio.file.Files;
+      import java.nio.file.Path;
+      import org.junit.jupiter.api.Test;
+
+      class DeliveryTest {
+        @Test
+        void ordersSoup() throws Exception {
+          FlowProbe.of(Delivery.flow())
+              .start("is hungry", "people", 2)
+              .asks("dish")
+              .answer("dish", "soup")
+              .completes();
+          Files.writeString(
+              Path.of("target", "class-path"), System.getProperty("surefire.test.class.path"));
+        }
+      }
+      """;
+
+  @TempDir private static Path folder = Path.of("");
+
+  private static Path published() {
+    return folder.resolve("published");
+  }
+
+  @BeforeAll
+  static void publish() throws Exception {
+    maven(
+        Document.ROOT,
+        "-Prelease,quick",
+        "-Dmaven.test.skip",
+        "-Dmaven.javadoc.skip",
+        "-DaltDeploymentRepository=published::" + published().toUri(),
+        "-pl",
+        String.join(",", MODULES),
+        "deploy");
+  }
+
+  @Test
+  void resolvesTheTestedVersionsCompilesTheReadmesExampleAndRunsIt() throws Exception {
+    Path project = Files.createDirectories(folder.resolve("consumer"));
+    String downloaded = DOWNLOADED.formatted(Path.of(System.getProperty("maven.local")).toUri());
+    Files.writeString(
+        project.resolve("pom.xml"),
+        PROJECT.formatted(
+            published().toUri(),
+            downloaded,
+            downloaded.replace("repository>", "pluginRepository>"),
+            dependencies(),
+            plugin("maven-resources-plugin")
+                + plugin("maven-compiler-plugin")
+                + plugin("maven-surefire-plugin")));
+    write(
+        project.resolve("src/main/java/Delivery.java"),
+        readme("java", "public final class Delivery"));
+    write(project.resolve("src/test/java/DeliveryTest.java"), TEST);
+
+    maven(project, "-Dmaven.repo.local=" + folder.resolve("local"), "test");
+
+    Set<String> resolved = jars(Files.readString(project.resolve("target/class-path")));
+    Set<String> tested = jars(System.getProperty("java.class.path"));
+    assertThat(resolved).anyMatch(jar -> jar.startsWith("jackson-databind-"));
+    resolved.removeIf(jar -> jar.startsWith("fermata-"));
+    assertThat(tested).containsAll(resolved);
+  }
+
+  @Test
+  void findsTheSourcesBesideTheClasses() throws IOException {
+    Path module = published().resolve("io/fermata/fermata-flow");
+    try (var files = Files.walk(module)) {
+      Path sources =
+          files.filter(file -> file.toString().endsWith("-sources.jar")).findFirst().orElseThrow();
+      try (ZipFile jar = new ZipFile(sources.toFile())) {
+        assertThat(jar.getEntry("io/fermata/flow/Flow.java")).isNotNull();
+      }
+    }
+  }
+
+  // --- the project ------------------------------------------------------------------------------
+
+  /** What the README says to write, and JUnit for the test. */
+  private static String dependencies() throws IOException {
+    String junit =
+        "<dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId>"
+            + "<version>%s</version><scope>test</scope></dependency>\n</dependencies>";
+    String said = readme("xml", "<dependencyManagement>");
+    int end = said.lastIndexOf("</dependencies>");
+    return said.substring(0, end)
+        + junit.formatted(parent("<junit.version>([^<]+)<"))
+        + said.substring(end + "</dependencies>".length());
+  }
+
+  private static String readme(String language, String part) {
+    return Document.of("README.md").blocks().stream()
+        .filter(block -> block.language().equals(language))
+        .map(block -> String.join("\n", block.lines()))
+        .filter(text -> text.contains(part))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static String plugin(String name) throws IOException {
+    String version = parent("<artifactId>" + name + "</artifactId>\\s*<version>([^<]+)<");
+    return "<plugin><artifactId>%s</artifactId><version>%s</version></plugin>"
+        .formatted(name, version);
+  }
+
+  private static String parent(String pattern) throws IOException {
+    String pom = Files.readString(Document.ROOT.resolve("pom.xml"));
+    Matcher found = Pattern.compile(pattern).matcher(pom);
+    assertThat(found.find()).as(pattern).isTrue();
+    return found.group(1);
+  }
+
+  private static void write(Path file, String text) throws IOException {
+    Files.createDirectories(file.getParent());
+    Files.writeString(file, text);
+  }
+
+  /** The names of the jars, which hold their versions. */
+  private static Set<String> jars(String classPath) {
+    return Arrays.stream(classPath.split(File.pathSeparator))
+        .filter(entry -> entry.endsWith(".jar"))
+        .map(entry -> Path.of(entry).getFileName().toString())
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  private static void maven(Path directory, String... arguments) throws Exception {
+    List<String> command = new ArrayList<>(List.of("mvn", "-B", "-q"));
+    command.addAll(List.of(arguments));
+    Path log = Files.createTempFile(folder, "maven", ".log");
+    ProcessBuilder builder =
+        new ProcessBuilder(command)
+            .directory(directory.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile());
+    builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
+    Process maven = builder.start();
+    boolean ended = maven.waitFor(15, TimeUnit.MINUTES);
+    maven.destroyForcibly();
+    assertThat(ended && maven.exitValue() == 0).as(Files.readString(log)).isTrue();
+  }
+}

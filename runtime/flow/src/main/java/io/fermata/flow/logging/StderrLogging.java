@@ -1,0 +1,150 @@
+package io.fermata.flow.logging;
+
+import java.io.PrintStream;
+import java.time.LocalTime;
+import java.time.temporal.ChronoUnit;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.ILoggerFactory;
+import org.slf4j.IMarkerFactory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.Marker;
+import org.slf4j.event.Level;
+import org.slf4j.helpers.BasicMDCAdapter;
+import org.slf4j.helpers.BasicMarkerFactory;
+import org.slf4j.helpers.LegacyAbstractLogger;
+import org.slf4j.helpers.MessageFormatter;
+import org.slf4j.spi.MDCAdapter;
+import org.slf4j.spi.SLF4JServiceProvider;
+
+/**
+ * Prints warnings and errors on standard error where an application has no SLF4J provider, so that
+ * no failure is lost in silence. SLF4J creates it by name.
+ */
+public final class StderrLogging implements SLF4JServiceProvider {
+  private static final String CHOICE = LoggerFactory.PROVIDER_PROPERTY_KEY;
+  private static final String VERBOSITY = "slf4j.internal.verbosity";
+
+  private final Map<String, Logger> loggers = new ConcurrentHashMap<>();
+  private final IMarkerFactory markers = new BasicMarkerFactory();
+  private final MDCAdapter mdc = new BasicMDCAdapter();
+
+  /**
+   * Takes over if there is no provider, and says so. It must run before the first logger exists.
+   */
+  public static void installIfMissing() {
+    ClassLoader loader = LoggerFactory.class.getClassLoader();
+    boolean chosen = System.getProperty(CHOICE) != null;
+    if (chosen || ServiceLoader.load(SLF4JServiceProvider.class, loader).findFirst().isPresent()) {
+      return;
+    }
+    System.setProperty(CHOICE, StderrLogging.class.getName());
+    if (System.getProperty(VERBOSITY) == null) {
+      System.setProperty(VERBOSITY, "WARN");
+    }
+    boolean active = LoggerFactory.getILoggerFactory() instanceof Loggers;
+    System.err.println(
+        "Fermata: there is no SLF4J provider on the class path, so "
+            + (active ? "only warnings and errors are logged, here" : "nothing is logged")
+            + "; add one, such as ch.qos.logback:logback-classic");
+  }
+
+  private record Loggers(Map<String, Logger> all) implements ILoggerFactory {
+    @Override
+    public Logger getLogger(String name) {
+      return all.computeIfAbsent(name, Printing::new);
+    }
+  }
+
+  @Override
+  public ILoggerFactory getLoggerFactory() {
+    return new Loggers(loggers);
+  }
+
+  @Override
+  public IMarkerFactory getMarkerFactory() {
+    return markers;
+  }
+
+  @Override
+  public MDCAdapter getMDCAdapter() {
+    return mdc;
+  }
+
+  @Override
+  public String getRequestedApiVersion() {
+    return "2.0.99";
+  }
+
+  @Override
+  public void initialize() {}
+
+  private static final class Printing extends LegacyAbstractLogger {
+    private static final long serialVersionUID = 1;
+
+    Printing(String name) {
+      this.name = name;
+    }
+
+    @Override
+    protected @Nullable String getFullyQualifiedCallerName() {
+      return null;
+    }
+
+    @Override
+    protected void handleNormalizedLoggingCall(
+        Level level,
+        @Nullable Marker marker,
+        String message,
+        Object @Nullable [] arguments,
+        @Nullable Throwable thrown) {
+      PrintStream err = System.err;
+      synchronized (err) {
+        String text = MessageFormatter.basicArrayFormat(message, arguments);
+        LocalTime now = LocalTime.now().truncatedTo(ChronoUnit.MILLIS);
+        err.println(now + " " + level + " " + name + " " + inOneLine(text));
+        String caused = "";
+        for (Throwable each = thrown; each != null; each = each.getCause()) {
+          err.println(caused + inOneLine(each.toString()));
+          for (StackTraceElement frame : each.getStackTrace()) {
+            err.println("\tat " + frame);
+          }
+          caused = "Caused by: ";
+        }
+      }
+    }
+
+    /** What a client sent must not look like another line. */
+    private static String inOneLine(String text) {
+      return text.replaceAll("\\p{Cntrl}", " ");
+    }
+
+    @Override
+    public boolean isTraceEnabled() {
+      return false;
+    }
+
+    @Override
+    public boolean isDebugEnabled() {
+      return false;
+    }
+
+    @Override
+    public boolean isInfoEnabled() {
+      return false;
+    }
+
+    @Override
+    public boolean isWarnEnabled() {
+      return true;
+    }
+
+    @Override
+    public boolean isErrorEnabled() {
+      return true;
+    }
+  }
+}

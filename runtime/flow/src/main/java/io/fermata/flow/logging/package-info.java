@@ -1,0 +1,5 @@
+/** What is logged where an application has chosen no SLF4J provider. Uses nothing of Fermata. */
+@NullMarked
+package io.fermata.flow.logging;
+
+import org.jspecify.annotations.NullMarked;
