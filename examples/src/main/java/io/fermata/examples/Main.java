@@ -27,6 +27,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       GraphCommand.class,
       KeyCommand.class,
       CheckCommand.class,
+      VerifyCommand.class,
       ExportCommand.class,
       ImportCommand.class,
       BackupCommand.class,
@@ -39,12 +40,14 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "2:the command line or the environment is wrong",
       "3:a store, file or server cannot be used, or lacks what was asked for",
       "4:the address or port cannot be used",
-      "5:a check found runs that this release cannot continue"
+      "5:a check found runs that this release cannot continue",
+      "6:a verification found damage"
     })
 public final class Main {
   static final int UNUSABLE = 3;
   static final int CANNOT_LISTEN = 4;
   static final int RUNS_STRANDED = 5;
+  static final int DAMAGED = 6;
 
   private Main() {}
 

@@ -14,6 +14,9 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -38,10 +41,16 @@ class StoreCommandsTest {
   }
 
   private static void command(String... options) {
+    assertThat(ended(0, options)).isNotNull();
+  }
+
+  /** What a command that ends with this code said. */
+  private static String ended(int expected, String... options) {
     StringWriter said = new StringWriter();
     PrintWriter out = new PrintWriter(said);
     int code = Main.commandLine().setOut(out).setErr(out).execute(options);
-    assertThat(code).as(said.toString()).isZero();
+    assertThat(code).as(said.toString()).isEqualTo(expected);
+    return said.toString();
   }
 
   private String store(String file) {
@@ -149,6 +158,44 @@ class StoreCommandsTest {
       ObjectNode answer = quote("continue").put("sessionId", session);
       answer.putObject("stateUpdates").put("companySize", "1-10");
       assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
+    }
+  }
+
+  @Test
+  void aDamagedRunSaysSoAndTheOthersGoOn() throws Exception {
+    List<String> sessions = new ArrayList<>();
+    String store = store("fermata.db");
+    try (ServerProcess server = server("fermata.db", 0)) {
+      for (int i = 0; i < 6; i++) {
+        String session = server.call("quote", started()).path("sessionId").asText();
+        ObjectNode answer = quote("continue").put("sessionId", session);
+        answer.putObject("stateUpdates").put("companySize", "51+");
+        assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
+        sessions.add(session);
+      }
+      assertThat(ended(0, "verify", "--store", store)).contains("nothing is damaged");
+      server.kill();
+    }
+    try (Connection file = DriverManager.getConnection("jdbc:" + store);
+        Statement statement = file.createStatement()) {
+      statement.executeUpdate(
+          """
+          delete from event_journal where sequence_number = 2 and persistence_id in (
+            select distinct persistence_id from event_journal
+            where persistence_id like 'quote|%' order by persistence_id limit 3)
+          """);
+    }
+    assertThat(ended(Main.DAMAGED, "verify", "--store", store))
+        .containsPattern("quote\\|\\S+ is damaged: entry 2 is missing; restore")
+        .contains("3 damages");
+    try (ServerProcess server = server("fermata.db", 0)) {
+      List<String> outcomes = new ArrayList<>();
+      for (String session : sessions) {
+        JsonNode reply = server.call("quote", quote("continue").put("sessionId", session));
+        outcomes.add(reply.path("code").asText(reply.path("status").asText()));
+      }
+      assertThat(outcomes)
+          .containsExactlyInAnyOrder("damaged", "damaged", "damaged", "widget", "widget", "widget");
     }
   }
 

@@ -7,10 +7,12 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProvider;
 import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sqlite.SqliteStore;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * A place for journals. It is only a description until a host opens it.
@@ -112,6 +114,18 @@ public final class Store {
    */
   public void backup(Path file) {
     source.backup(file);
+  }
+
+  /**
+   * Reads the whole store, whether or not a host has it open, and checks that it holds what was
+   * written: every entry of every journal, every snapshot, whatever the directory lists, and the
+   * structure of an embedded store's file. It changes nothing, and needs little memory.
+   *
+   * @param damage receives each damage as one line
+   * @throws StoreException if the store cannot be read, or cannot be listed
+   */
+  public Verified verify(Consumer<String> damage) {
+    return source.verify(damage);
   }
 
   /** The store in one line, as {@link #parse} reads it, without passwords. */

@@ -1,5 +1,7 @@
 package io.fermata.persistence.memory;
 
+import io.fermata.persistence.pekko.ChainCheck;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.Deleted;
@@ -7,30 +9,31 @@ import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoredEntry;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 
-/** One journal of a memory store: its records, its snapshots and its highest sequence number. */
+/** One journal of a memory store: its records, its snapshots and its last record. */
 final class MemoryJournal {
 
   private final NavigableMap<Long, SerializedEntry> records = new TreeMap<>();
   private final NavigableMap<Long, SerializedSnapshot> snapshots = new TreeMap<>();
-  private long highest;
+  private JournalTip tip = JournalTip.NONE;
 
   synchronized void append(List<SerializedEntry> added) {
     for (SerializedEntry record : added) {
-      if (record.sequenceNr() <= highest) {
+      if (record.sequenceNr() <= tip.seq()) {
         throw new IllegalStateException(
             "Sequence number "
                 + record.sequenceNr()
                 + " is already written, the journal is at "
-                + highest
+                + tip.seq()
                 + "; two actors with this persistence id are running");
       }
       records.put(record.sequenceNr(), record);
-      highest = record.sequenceNr();
+      tip = record.tip();
     }
   }
 
@@ -45,17 +48,28 @@ final class MemoryJournal {
     NavigableMap<Long, SerializedEntry> wanted =
         slice.backwards()
             ? records.headMap(slice.edge(), false).descendingMap()
-            : records.tailMap(slice.edge(), true);
-    return wanted.values().stream().limit(slice.max()).map(SerializedEntry::stored).toList();
+            : records.tailMap(slice.edge() - 1, true);
+    return ChainCheck.checked(slice, wanted.values().stream().limit(slice.max() + 1L).toList());
   }
 
   /** Survives every deletion of records: sequence numbers are never reused. */
-  synchronized long highest() {
-    return highest;
+  synchronized JournalTip tip() {
+    return tip;
   }
 
   synchronized void deleteTo(long to) {
+    Map.Entry<Long, SerializedEntry> deleted = records.floorEntry(to);
+    if (deleted == null) {
+      return;
+    }
     records.headMap(to, true).clear();
+    if (records.isEmpty()) {
+      tip = new JournalTip(tip.seq(), tip.checksum(), true);
+    } else {
+      records.computeIfPresent(
+          deleted.getKey() + 1,
+          (seq, first) -> first.beginningAfter(deleted.getValue().checksum()));
+    }
   }
 
   synchronized boolean lastIsTagged(String tag) {

@@ -1,6 +1,7 @@
 package io.fermata.persistence.memory;
 
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.StoreJournals;
@@ -86,8 +87,8 @@ final class MemoryJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<Long> highest(String persistenceId) {
-    return CompletableFuture.completedFuture(of(persistenceId).highest());
+  public CompletionStage<JournalTip> tip(String persistenceId) {
+    return CompletableFuture.completedFuture(of(persistenceId).tip());
   }
 
   @Override
@@ -216,14 +217,12 @@ final class MemoryJournals implements StoreJournals {
   }
 
   int adopt(String persistenceId, List<NewEntry> records) {
-    NewEntry.requireInOrder(persistenceId, records);
+    List<SerializedEntry> imported = SerializedEntry.imported(persistenceId, records);
     if (!read(Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewEntry.present(persistenceId);
     }
     if (!records.isEmpty()) {
-      add(
-          persistenceId,
-          records.stream().map(added -> SerializedEntry.of(persistenceId, added)).toList());
+      add(persistenceId, imported);
     }
     return records.size();
   }

@@ -3,7 +3,9 @@ package io.fermata.persistence.memory;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.spi.Verified;
 import java.nio.file.Path;
+import java.util.function.Consumer;
 
 /** Journals in memory, for tests. */
 public final class MemoryStore implements StoreSource {
@@ -18,6 +20,12 @@ public final class MemoryStore implements StoreSource {
   @Override
   public void backup(Path file) {
     throw noBackup();
+  }
+
+  @Override
+  public Verified verify(Consumer<String> damage) {
+    throw new StoreException(
+        "A store in memory ends with its process and cannot be damaged; name another store");
   }
 
   static StoreException noBackup() {

@@ -1,14 +1,19 @@
 package io.fermata.persistence.pekko;
 
+import io.fermata.persistence.spi.DamagedException;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.StoreException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.apache.pekko.persistence.AtomicWrite;
 import org.apache.pekko.persistence.PersistentRepr;
+import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.apache.pekko.persistence.journal.japi.AsyncWriteJournal;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.SerializationExtension;
@@ -16,10 +21,19 @@ import org.jspecify.annotations.Nullable;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
-/** Pekko's journal plugin for every store. */
+/**
+ * Pekko's journal plugin for every store. It chains the checksums of entries as it appends them,
+ * and checks them as it replays them.
+ *
+ * <p>Pekko counts failures of looking for a journal's end, and after many of them refuses to look
+ * for any. So damage that is found there is reported by the replay that follows, whose failures
+ * concern one session.
+ */
 final class JournalPlugin extends AsyncWriteJournal {
 
-  private final StoreJournals journals = StoreSetup.journals(context().system());
+  private final StoreSetup store = StoreSetup.of(context().system());
+  private final StoreJournals journals = store.journals();
+  private final ChainTips tips = store.tips();
   private final Serialization serialization = SerializationExtension.get(context().system());
   private final Executor executor = context().dispatcher();
 
@@ -41,27 +55,153 @@ final class JournalPlugin extends AsyncWriteJournal {
     } catch (Exception unserializable) {
       return CompletableFuture.completedFuture(Optional.of(unserializable));
     }
-    return journals.append(write.persistenceId(), records).thenApply(done -> Optional.empty());
+    String persistenceId = write.persistenceId();
+    JournalTip known = tips.at(persistenceId, records.get(0).sequenceNr() - 1);
+    CompletionStage<@Nullable Void> appended =
+        known == null ? appendToTip(persistenceId, records) : append(records, known);
+    return appended.handle(
+        (done, failure) -> {
+          if (failure == null) {
+            return Optional.empty();
+          }
+          tips.forget(persistenceId);
+          throw failure instanceof CompletionException wrapped
+              ? wrapped
+              : new CompletionException(failure);
+        });
+  }
+
+  private CompletionStage<@Nullable Void> append(List<SerializedEntry> entries, JournalTip before) {
+    List<SerializedEntry> chained = SerializedEntry.chained(entries, before);
+    SerializedEntry last = chained.get(chained.size() - 1);
+    tips.put(last.persistenceId(), last.tip());
+    return journals.append(last.persistenceId(), chained);
+  }
+
+  private CompletionStage<@Nullable Void> appendToTip(
+      String persistenceId, List<SerializedEntry> entries) {
+    return journals
+        .tip(persistenceId)
+        .thenCompose(
+            tip -> {
+              long first = entries.get(0).sequenceNr();
+              if (tip.seq() != first - 1) {
+                throw new StoreException(
+                    "Entry "
+                        + first
+                        + " of "
+                        + persistenceId
+                        + " does not follow entry "
+                        + tip.seq()
+                        + ", the last in the store: another process wrote this journal, or the"
+                        + " store lost data. The session recovers from what is stored; retry");
+              }
+              return append(entries, tip);
+            });
   }
 
   @Override
   public Future<@Nullable Void> doAsyncDeleteMessagesTo(String persistenceId, long toSequenceNr) {
+    tips.forget(persistenceId);
     return FutureConverters.asScala(journals.deleteTo(persistenceId, toSequenceNr));
   }
 
   @Override
   public Future<@Nullable Void> doAsyncReplayMessages(
       String persistenceId, long from, long to, long max, Consumer<PersistentRepr> replay) {
-    return FutureConverters.asScala(
+    JournalTip snapshot = tips.snapshotAt(persistenceId, from - 1);
+    if (snapshot != null) {
+      tips.recovered(persistenceId);
+    }
+    boolean readsBefore = snapshot == null && from > 1;
+    long most = readsBefore && max < Long.MAX_VALUE ? max + 1 : max;
+    CompletionStage<@Nullable Void> replayed =
         journals
-            .read(persistenceId, from, to, max)
-            .thenAcceptAsync(
-                records -> records.forEach(record -> replay.accept(record.read(serialization))),
-                executor));
+            .read(persistenceId, readsBefore ? from - 1 : from, to, most)
+            .handle(
+                (entries, failure) ->
+                    entries == null ? refused(persistenceId, snapshot, failure) : entries)
+            .thenComposeAsync(
+                entries -> {
+                  ChainCheck check = ChainCheck.after(persistenceId, snapshot);
+                  for (SerializedEntry entry : entries) {
+                    if (entry.sequenceNr() < from) {
+                      check = ChainCheck.after(persistenceId, entry.tip());
+                    } else {
+                      check.accept(entry);
+                      replay.accept(entry.read(serialization));
+                    }
+                  }
+                  JournalTip last = check.last();
+                  long reached = last == null ? from - 1 : last.seq();
+                  return entries.size() < most && reached < to
+                      ? requireDeleted(persistenceId, reached, to, snapshot)
+                      : CompletableFuture.completedFuture(null);
+                },
+                executor);
+    return FutureConverters.asScala(replayed);
+  }
+
+  /** Without its snapshot, a journal of a store that keeps no history is not complete. */
+  private static List<SerializedEntry> refused(
+      String persistenceId, @Nullable JournalTip snapshot, @Nullable Throwable failure) {
+    Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
+    if (snapshot != null && cause instanceof NoHistoryException) {
+      throw DamagedException.ofJournal(
+          persistenceId, "its snapshot was altered, and the entries before it are not kept");
+    }
+    throw new CompletionException(cause);
+  }
+
+  /** Entries that should be there are not: they were deleted meanwhile, or are missing. */
+  private CompletionStage<@Nullable Void> requireDeleted(
+      String persistenceId, long reached, long to, @Nullable JournalTip snapshot) {
+    return journals
+        .tip(persistenceId)
+        .thenCombine(
+            journals.snapshot(persistenceId, SnapshotSelectionCriteria.latest()),
+            (tip, kept) -> {
+              if (tip.deleted() && tip.seq() >= to) {
+                return null;
+              } else if (tip.seq() == 0 && kept.isEmpty()) {
+                throw new StoreException(
+                    "The journal " + persistenceId + " was deleted while it was read; retry");
+              } else if (snapshot != null && tip.seq() == snapshot.seq()) {
+                throw DamagedException.ofJournal(
+                    persistenceId, "entry " + tip.seq() + " is not the one in the snapshot");
+              }
+              throw DamagedException.ofJournal(
+                  persistenceId, "entry " + (Math.min(reached, tip.seq()) + 1) + " is missing");
+            });
   }
 
   @Override
   public Future<Long> doAsyncReadHighestSequenceNr(String persistenceId, long from) {
-    return FutureConverters.asScala(journals.highest(persistenceId));
+    return FutureConverters.asScala(
+        journals
+            .tip(persistenceId)
+            .handle((tip, failure) -> highest(persistenceId, from, tip, failure)));
+  }
+
+  /** More than there is, if the entries do not fit their snapshot, so that a replay follows. */
+  private long highest(
+      String persistenceId, long from, @Nullable JournalTip tip, @Nullable Throwable failure) {
+    if (tip == null) {
+      Throwable cause =
+          failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
+      if (cause instanceof DamagedException) {
+        return from + 1;
+      }
+      throw new CompletionException(cause);
+    }
+    tips.put(persistenceId, tip);
+    JournalTip snapshot = tips.snapshotAt(persistenceId, from);
+    if (snapshot == null || tip.seq() > from) {
+      return tip.seq();
+    } else if (tip.seq() < from || tip.checksum() != snapshot.checksum()) {
+      return from + 1;
+    }
+    tips.recovered(persistenceId);
+    return tip.seq();
   }
 }

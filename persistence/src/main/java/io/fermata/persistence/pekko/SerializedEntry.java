@@ -3,6 +3,7 @@ package io.fermata.persistence.pekko;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -16,8 +17,12 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.jdk.javaapi.OptionConverters;
 
 /**
- * One journal record as a store keeps it. The memory store serializes too, so serialization errors
+ * One journal entry as a store keeps it. The memory store serializes too, so serialization errors
  * show in tests.
+ *
+ * @param checksum over the checksum of the entry before it and all that is stored of this one,
+ *     except its tags, which a store deletes one by one
+ * @param previous the checksum of the entry before it, where that one may be deleted
  */
 public record SerializedEntry(
     String persistenceId,
@@ -27,10 +32,12 @@ public record SerializedEntry(
     long timestamp,
     Set<String> tags,
     Serialized event,
-    @Nullable Serialized metadata) {
+    @Nullable Serialized metadata,
+    int checksum,
+    @Nullable Integer previous) {
 
-  /** The records of one write, in their order. */
-  public static List<SerializedEntry> all(AtomicWrite write, Serialization serialization) {
+  /** The records of one write, in their order and not in a chain yet. */
+  static List<SerializedEntry> all(AtomicWrite write, Serialization serialization) {
     return CollectionConverters.asJava(write.payload()).stream()
         .map(event -> of(event, serialization))
         .toList();
@@ -53,20 +60,91 @@ public record SerializedEntry(
         Serialized.of(event, serialization),
         OptionConverters.toJava(written.metadata())
             .map(metadata -> Serialized.of(metadata, serialization))
-            .orElse(null));
+            .orElse(null),
+        0,
+        null);
   }
 
-  public static SerializedEntry of(String persistenceId, NewEntry added) {
-    StoredEntry record = added.entry();
+  /** The entries of a journal of another store, as the beginning of one of this store. */
+  public static List<SerializedEntry> imported(String persistenceId, List<NewEntry> added) {
+    NewEntry.requireInOrder(persistenceId, added);
+    if (added.isEmpty()) {
+      return List.of();
+    }
+    List<SerializedEntry> entries =
+        added.stream().map(each -> imported(persistenceId, each)).toList();
+    long first = entries.get(0).sequenceNr();
+    return chained(entries, new JournalTip(first - 1, 0, first > 1));
+  }
+
+  private static SerializedEntry imported(String persistenceId, NewEntry added) {
+    StoredEntry entry = added.entry();
     return new SerializedEntry(
         persistenceId,
-        record.seq(),
+        entry.seq(),
         NewEntry.WRITER,
         "",
         added.at(),
         added.tags(),
-        new Serialized(record.payload(), record.serializerId(), record.manifest()),
+        new Serialized(entry.payload(), entry.serializerId(), entry.manifest()),
+        null,
+        0,
         null);
+  }
+
+  /** Consecutive entries with their checksums. */
+  public static List<SerializedEntry> chained(List<SerializedEntry> entries, JournalTip before) {
+    List<SerializedEntry> chained = new ArrayList<>(entries.size());
+    JournalTip last = before;
+    for (SerializedEntry entry : entries) {
+      SerializedEntry next = entry.chained(last);
+      chained.add(next);
+      last = next.tip();
+    }
+    return chained;
+  }
+
+  /** An end of a run, and what follows a deleted entry, may become the first of its journal. */
+  private SerializedEntry chained(JournalTip before) {
+    boolean begins =
+        before.deleted() || isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE));
+    return with(checksumAfter(before.checksum()), begins ? before.checksum() : null);
+  }
+
+  /** The entry as the first of its journal, after those before it are deleted. */
+  public SerializedEntry beginningAfter(int before) {
+    return with(checksum, before);
+  }
+
+  private SerializedEntry with(int newChecksum, @Nullable Integer newPrevious) {
+    return new SerializedEntry(
+        persistenceId,
+        sequenceNr,
+        writer,
+        manifest,
+        timestamp,
+        tags,
+        event,
+        metadata,
+        newChecksum,
+        newPrevious);
+  }
+
+  int checksumAfter(int before) {
+    return new Checksum()
+        .add(before)
+        .add(persistenceId)
+        .add(sequenceNr)
+        .add(writer)
+        .add(manifest)
+        .add(timestamp)
+        .add(event)
+        .add(metadata)
+        .value();
+  }
+
+  public JournalTip tip() {
+    return new JournalTip(sequenceNr, checksum);
   }
 
   public PersistentRepr read(Serialization serialization) {

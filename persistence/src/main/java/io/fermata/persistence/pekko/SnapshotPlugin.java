@@ -1,7 +1,10 @@
 package io.fermata.persistence.pekko;
 
+import io.fermata.persistence.spi.DamagedException;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import org.apache.pekko.persistence.SelectedSnapshot;
 import org.apache.pekko.persistence.SnapshotMetadata;
@@ -10,13 +13,19 @@ import org.apache.pekko.persistence.snapshot.japi.SnapshotStore;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.SerializationExtension;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
 /** Pekko's snapshot plugin for every store. */
 final class SnapshotPlugin extends SnapshotStore {
 
-  private final StoreJournals journals = StoreSetup.journals(context().system());
+  private static final Logger LOG = LoggerFactory.getLogger(SnapshotPlugin.class);
+
+  private final StoreSetup store = StoreSetup.of(context().system());
+  private final StoreJournals journals = store.journals();
+  private final ChainTips tips = store.tips();
   private final Serialization serialization = SerializationExtension.get(context().system());
   private final Executor executor = context().dispatcher();
 
@@ -26,8 +35,29 @@ final class SnapshotPlugin extends SnapshotStore {
     return FutureConverters.asScala(
         journals
             .snapshot(persistenceId, criteria)
+            .handle((found, failure) -> intact(persistenceId, found, failure))
             .thenApplyAsync(
                 found -> found.map(snapshot -> snapshot.read(serialization)), executor));
+  }
+
+  /** A damaged snapshot is left aside: the entries alone suffice, or say what is missing. */
+  private Optional<SerializedSnapshot> intact(
+      String persistenceId,
+      @Nullable Optional<SerializedSnapshot> found,
+      @Nullable Throwable failure) {
+    Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
+    if (found == null && !(cause instanceof DamagedException)) {
+      throw new CompletionException(cause);
+    }
+    if (found == null || (found.isPresent() && !found.get().isIntact())) {
+      LOG.warn("The snapshot of {} is damaged; recovering from the entries alone", persistenceId);
+      tips.recovers(persistenceId, JournalTip.NONE);
+      return Optional.empty();
+    }
+    found.ifPresentOrElse(
+        snapshot -> tips.recovers(persistenceId, snapshot.tip()),
+        () -> tips.recovered(persistenceId));
+    return found;
   }
 
   @Override
@@ -38,7 +68,23 @@ final class SnapshotPlugin extends SnapshotStore {
     } catch (Exception unserializable) {
       return FutureConverters.asScala(CompletableFuture.failedFuture(unserializable));
     }
-    return FutureConverters.asScala(journals.save(taken));
+    return FutureConverters.asScala(
+        tipOf(metadata.persistenceId(), metadata.sequenceNr())
+            .thenCompose(
+                tip ->
+                    tip.isPresent()
+                        ? journals.save(taken.after(tip.get()))
+                        : CompletableFuture.completedFuture(null)));
+  }
+
+  /** The entry with this number, empty if it was swept meanwhile. */
+  private CompletionStage<Optional<JournalTip>> tipOf(String persistenceId, long seq) {
+    JournalTip known = tips.at(persistenceId, seq);
+    return known != null
+        ? CompletableFuture.completedFuture(Optional.of(known))
+        : journals
+            .read(persistenceId, seq, seq, 1)
+            .thenApply(entries -> entries.stream().map(SerializedEntry::tip).findFirst());
   }
 
   @Override

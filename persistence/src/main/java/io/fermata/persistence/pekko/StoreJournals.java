@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface StoreJournals {
 
-  /** Appends the records of one write, all of them or none. */
+  /** Appends the records of one write, which follow the tip; all of them or none. */
   CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write);
 
   /** Deletes records; the sequence number of the newest one is not reused. */
@@ -20,8 +20,8 @@ public interface StoreJournals {
 
   CompletionStage<List<SerializedEntry>> read(String persistenceId, long from, long to, long max);
 
-  /** The sequence number of the newest record, including those still being written. */
-  CompletionStage<Long> highest(String persistenceId);
+  /** The newest entry, after those still being written. */
+  CompletionStage<JournalTip> tip(String persistenceId);
 
   /** The newest snapshot that matches. */
   CompletionStage<Optional<SerializedSnapshot>> snapshot(

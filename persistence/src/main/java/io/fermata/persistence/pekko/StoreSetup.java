@@ -8,13 +8,22 @@ import org.apache.pekko.actor.setup.Setup;
 public final class StoreSetup extends Setup {
 
   private final StoreJournals journals;
+  private final ChainTips tips = new ChainTips();
 
   public StoreSetup(StoreJournals journals) {
     this.journals = journals;
   }
 
-  /** The journals that an actor system got from {@link OpenStore#setup()}. */
-  public static StoreJournals journals(ActorSystem system) {
+  StoreJournals journals() {
+    return journals;
+  }
+
+  ChainTips tips() {
+    return tips;
+  }
+
+  /** What an actor system got from {@link OpenStore#setup()}. */
+  public static StoreSetup of(ActorSystem system) {
     return system
         .settings()
         .setup()
@@ -26,7 +35,6 @@ public final class StoreSetup extends Setup {
                         + system.name()
                         + " has the configuration of a store but not the store; create it with"
                         + " ActorSystemSetup.create(BootstrapSetup.create(config),"
-                        + " store.setup())"))
-        .journals;
+                        + " store.setup())"));
   }
 }

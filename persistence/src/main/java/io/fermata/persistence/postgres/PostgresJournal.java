@@ -1,10 +1,12 @@
 package io.fermata.persistence.postgres;
 
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlJournal;
 import io.fermata.persistence.sql.SqlSnapshots;
 import java.sql.Connection;
@@ -31,11 +33,12 @@ final class PostgresJournal implements SqlJournal {
         INSERT INTO event_journal (
           persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
           event_payload, event_ser_id, event_ser_manifest,
-          meta_payload, meta_ser_id, meta_ser_manifest)
+          meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
         SELECT * FROM unnest(
           CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bigint[]),
           CAST(? AS text[]), CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
-          CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]))
+          CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
+          CAST(? AS integer[]), CAST(? AS integer[]))
         RETURNING ordering, persistence_id, sequence_number)
       INSERT INTO event_tag (event_id, tag)
       SELECT written.ordering, tagged.tag
@@ -44,12 +47,14 @@ final class PostgresJournal implements SqlJournal {
         JOIN written USING (persistence_id, sequence_number)
       """;
 
-  static final String HIGHEST =
+  static final String TIPS =
       """
-      SELECT (
-        SELECT max(sequence_number) FROM event_journal
-        WHERE event_journal.persistence_id = asked.persistence_id)
+      SELECT newest.*
       FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS asked (persistence_id, place)
+        LEFT JOIN LATERAL (
+          SELECT sequence_number, checksum, deleted FROM event_journal
+          WHERE event_journal.persistence_id = asked.persistence_id
+          ORDER BY event_journal.sequence_number DESC LIMIT 1) AS newest ON TRUE
       ORDER BY asked.place
       """;
 
@@ -107,7 +112,7 @@ final class PostgresJournal implements SqlJournal {
       WHERE event_tag.event_id = ended.event_id AND event_tag.tag = ended.tag
       """;
 
-  private static final int PLACE = 10;
+  private static final int PLACE = 12;
 
   /** The SQL state classes of data errors: values, integrity, limits. */
   private static final Set<String> OF_THE_DATA = Set.of("22", "23", "54");
@@ -123,6 +128,8 @@ final class PostgresJournal implements SqlJournal {
       record.add("text", SerializedEntry::manifest);
       addSerialized(record, SerializedEntry::event);
       addSerialized(record, SerializedEntry::metadata);
+      record.add("int4", SerializedEntry::checksum);
+      record.add("int4", SerializedEntry::previous);
       Columns<Tag> tag = new Columns<>(connection, insert, record.next(), tags(records));
       tag.add("text", each -> each.of().persistenceId());
       tag.add("int8", each -> each.of().sequenceNr());
@@ -152,16 +159,16 @@ final class PostgresJournal implements SqlJournal {
   }
 
   @Override
-  public List<Long> highest(Connection connection, List<String> persistenceIds)
+  public List<JournalTip> tips(Connection connection, List<String> persistenceIds)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(HIGHEST)) {
+    try (PreparedStatement select = connection.prepareStatement(TIPS)) {
       new Columns<>(connection, select, 1, persistenceIds).add("text", id -> id);
       try (ResultSet rows = select.executeQuery()) {
-        List<Long> highest = new ArrayList<>();
+        List<JournalTip> tips = new ArrayList<>();
         while (rows.next()) {
-          highest.add(rows.getLong(1));
+          tips.add(SqlEntries.tip(rows));
         }
-        return highest;
+        return tips;
       }
     }
   }

@@ -54,6 +54,8 @@ final class PostgresSchema {
                 meta_payload bytea,
                 meta_ser_id integer,
                 meta_ser_manifest text,
+                checksum integer NOT NULL,
+                previous integer,
                 PRIMARY KEY (persistence_id, sequence_number)
               )
               """,
@@ -76,6 +78,8 @@ final class PostgresSchema {
                 meta_ser_id integer,
                 meta_ser_manifest text,
                 meta_payload bytea,
+                last integer NOT NULL,
+                checksum integer NOT NULL,
                 PRIMARY KEY (persistence_id, sequence_number)
               )
               """,

@@ -3,8 +3,13 @@ package io.fermata.persistence.postgres;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sql.OpenSqlStore;
+import io.fermata.persistence.sql.SqlVerification;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.function.Consumer;
 
 /** Journals in one schema of a PostgreSQL database. */
 public final class PostgresStore implements StoreSource {
@@ -30,6 +35,16 @@ public final class PostgresStore implements StoreSource {
   @Override
   public void backup(Path file) {
     throw noBackup(address);
+  }
+
+  @Override
+  public Verified verify(Consumer<String> damage) {
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      connection.setReadOnly(true);
+      return SqlVerification.of(connection, new PostgresJournal(), damage);
+    } catch (SQLException failed) {
+      throw PostgresFailure.explain(address, failed);
+    }
   }
 
   static StoreException noBackup(PostgresAddress address) {

@@ -1,6 +1,7 @@
 package io.fermata.persistence.spi;
 
 import java.nio.file.Path;
+import java.util.function.Consumer;
 
 /**
  * One kind of store with its address, which {@link io.fermata.persistence.Store#of} turns into a
@@ -22,4 +23,7 @@ public interface StoreSource {
    * @throws StoreException if the store is not kept in a file, or cannot be copied
    */
   void backup(Path file);
+
+  /** Verifies the whole store, see {@link io.fermata.persistence.Store#verify}. */
+  Verified verify(Consumer<String> damage);
 }

@@ -1,5 +1,7 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.pekko.ChainCheck;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.spi.Deleted;
@@ -11,6 +13,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -21,13 +24,16 @@ public final class SqlEntries {
 
   private static final String SELECT =
       """
-      SELECT sequence_number, event_ser_id, event_ser_manifest, event_payload
+      SELECT sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest,
+        meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous
       FROM event_journal
       WHERE persistence_id = ? AND deleted = FALSE AND sequence_number\
       """;
 
   public static final String FORWARDS = SELECT + " >= ? ORDER BY sequence_number LIMIT ?";
   public static final String BACKWARDS = SELECT + " < ? ORDER BY sequence_number DESC LIMIT ?";
+  public static final String REPLAY = SELECT + " BETWEEN ? AND ? ORDER BY sequence_number LIMIT ?";
 
   private static final String UP_TO = " WHERE persistence_id = ? AND sequence_number <= ?";
   public static final String DELETE_EVENTS = "DELETE FROM event_journal" + UP_TO;
@@ -40,8 +46,8 @@ public final class SqlEntries {
       INSERT INTO event_journal (
         persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
         event_payload, event_ser_id, event_ser_manifest,
-        meta_payload, meta_ser_id, meta_ser_manifest)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """;
 
   private static final String INSERT_TAG =
@@ -69,23 +75,20 @@ public final class SqlEntries {
       WHERE ordering > ? ORDER BY ordering LIMIT ?
       """;
 
-  /** Whole records, for sessions that wake. */
-  public static final String REPLAY =
-      """
-      SELECT sequence_number, writer, write_timestamp, adapter_manifest,
-        event_payload, event_ser_id, event_ser_manifest,
-        meta_payload, meta_ser_id, meta_ser_manifest
-      FROM event_journal
-      WHERE persistence_id = ? AND deleted = FALSE AND sequence_number BETWEEN ? AND ?
-      ORDER BY sequence_number LIMIT ?
-      """;
-
   private static final String DELETE_BEFORE_NEWEST =
       """
       DELETE FROM event_journal
       WHERE persistence_id = ? AND sequence_number <= ?
         AND sequence_number < (
           SELECT max(sequence_number) FROM event_journal WHERE persistence_id = ?)
+      """;
+
+  private static final String BEGIN_AFTER =
+      """
+      UPDATE event_journal SET previous = (
+        SELECT before.checksum FROM event_journal AS before
+        WHERE before.persistence_id = ? AND before.sequence_number = ?)
+      WHERE persistence_id = ? AND sequence_number = ? AND previous IS NULL
       """;
 
   private static final String MARK_DELETED =
@@ -131,21 +134,14 @@ public final class SqlEntries {
     }
   }
 
+  /** With the entry before them, which their checksums include. */
   static List<StoredEntry> read(Connection connection, Slice slice) throws SQLException {
     String sql = slice.backwards() ? BACKWARDS : FORWARDS;
     try (PreparedStatement select = connection.prepareStatement(sql)) {
       select.setString(1, slice.persistenceId());
-      select.setLong(2, slice.edge());
-      select.setInt(3, slice.max());
-      try (ResultSet rows = select.executeQuery()) {
-        List<StoredEntry> records = new ArrayList<>();
-        while (rows.next()) {
-          records.add(
-              new StoredEntry(
-                  rows.getLong(1), rows.getInt(2), rows.getString(3), rows.getBytes(4)));
-        }
-        return records;
-      }
+      select.setLong(2, slice.backwards() ? slice.edge() : slice.edge() - 1);
+      select.setInt(3, slice.max() + 1);
+      return ChainCheck.checked(slice, entries(slice.persistenceId(), select));
     }
   }
 
@@ -190,9 +186,7 @@ public final class SqlEntries {
     if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewEntry.present(persistenceId);
     }
-    insert(
-        connection,
-        records.stream().map(added -> SerializedEntry.of(persistenceId, added)).toList());
+    insert(connection, SerializedEntry.imported(persistenceId, records));
     return records.size();
   }
 
@@ -208,6 +202,8 @@ public final class SqlEntries {
         insert.setString(5, record.manifest());
         Serialized.set(insert, 6, record.event());
         Serialized.set(insert, 9, record.metadata());
+        insert.setInt(12, record.checksum());
+        insert.setObject(13, record.previous(), Types.INTEGER);
         insert.executeUpdate();
         for (String name : record.tags()) {
           tag.setString(1, name);
@@ -231,28 +227,43 @@ public final class SqlEntries {
       select.setLong(2, from);
       select.setLong(3, to);
       select.setLong(4, max);
-      try (ResultSet row = select.executeQuery()) {
-        List<SerializedEntry> records = new ArrayList<>();
-        while (row.next()) {
-          records.add(
-              new SerializedEntry(
-                  persistenceId,
-                  row.getLong(1),
-                  row.getString(2),
-                  row.getString(4),
-                  row.getLong(3),
-                  Set.of(),
-                  Serialized.get(row, 5),
-                  Serialized.getIfThere(row, 8)));
-        }
-        return records;
+      return entries(persistenceId, select);
+    }
+  }
+
+  private static List<SerializedEntry> entries(String persistenceId, PreparedStatement select)
+      throws SQLException {
+    try (ResultSet row = select.executeQuery()) {
+      List<SerializedEntry> entries = new ArrayList<>();
+      while (row.next()) {
+        entries.add(
+            new SerializedEntry(
+                persistenceId,
+                row.getLong(1),
+                row.getString(2),
+                row.getString(4),
+                row.getLong(3),
+                Set.of(),
+                Serialized.get(row, 5),
+                Serialized.getIfThere(row, 8),
+                row.getInt(11),
+                (Integer) row.getObject(12)));
       }
+      return entries;
     }
   }
 
   static int deleteTo(Connection connection, String persistenceId, long to) throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(DELETE_BEFORE_NEWEST);
+    try (PreparedStatement begin = connection.prepareStatement(BEGIN_AFTER);
+        PreparedStatement delete = connection.prepareStatement(DELETE_BEFORE_NEWEST);
         PreparedStatement mark = connection.prepareStatement(MARK_DELETED)) {
+      if (to < Long.MAX_VALUE) {
+        begin.setString(1, persistenceId);
+        begin.setLong(2, to);
+        begin.setString(3, persistenceId);
+        begin.setLong(4, to + 1);
+        begin.executeUpdate();
+      }
       delete.setString(1, persistenceId);
       delete.setLong(2, to);
       delete.setString(3, persistenceId);
@@ -260,5 +271,10 @@ public final class SqlEntries {
       mark.setLong(2, to);
       return delete.executeUpdate() + mark.executeUpdate();
     }
+  }
+
+  /** The newest entry of a journal, from a row of its number, checksum and deletion. */
+  public static JournalTip tip(ResultSet row) throws SQLException {
+    return new JournalTip(row.getLong(1), row.getInt(2), row.getBoolean(3));
   }
 }

@@ -1,5 +1,6 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
@@ -15,8 +16,8 @@ public interface SqlJournal {
   /** Appends all records, or none. */
   void append(Connection connection, List<SerializedEntry> records) throws SQLException;
 
-  /** The sequence number of the newest record of each journal, 0 where there is none. */
-  List<Long> highest(Connection connection, List<String> persistenceIds) throws SQLException;
+  /** The newest record of each journal. */
+  List<JournalTip> tips(Connection connection, List<String> persistenceIds) throws SQLException;
 
   /** The newest snapshot in each range, where there is one. */
   List<Optional<SerializedSnapshot>> snapshots(Connection connection, List<SnapshotRange> ranges)

@@ -1,9 +1,11 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.pekko.StoreJournals;
+import io.fermata.persistence.spi.DamagedException;
 import java.sql.SQLException;
 import java.util.Arrays;
 import java.util.Collection;
@@ -42,7 +44,7 @@ final class SqlJournals implements StoreJournals {
   private final Transactions writer;
   private final Transactions reader;
   private final SqlBatches<List<SerializedEntry>, @Nullable Void> appends;
-  private final SqlBatches<String, Long> highest;
+  private final SqlBatches<String, JournalTip> tips;
   private final SqlBatches<SnapshotRange, Optional<SerializedSnapshot>> snapshots;
 
   SqlJournals(SqlBackend backend) {
@@ -58,11 +60,19 @@ final class SqlJournals implements StoreJournals {
               return Arrays.asList(new @Nullable Void[writes.size()]);
             },
             failure ->
-                failure.getCause() instanceof SQLException failed && journal.refusesRecord(failed));
-    this.highest =
-        new SqlBatches<>(SqlBatches.AT_ONCE, reader::query, journal::highest, failure -> false);
+                isDamage(failure)
+                    || (failure.getCause() instanceof SQLException failed
+                        && journal.refusesRecord(failed)));
+    this.tips =
+        new SqlBatches<>(SqlBatches.AT_ONCE, reader::query, journal::tips, SqlJournals::isDamage);
     this.snapshots =
-        new SqlBatches<>(SNAPSHOTS_AT_ONCE, reader::query, journal::snapshots, failure -> false);
+        new SqlBatches<>(
+            SNAPSHOTS_AT_ONCE, reader::query, journal::snapshots, SqlJournals::isDamage);
+  }
+
+  /** A damaged page concerns the sessions on it, not those that are read together with them. */
+  private static boolean isDamage(Throwable failure) {
+    return failure instanceof DamagedException;
   }
 
   private static long size(List<SerializedEntry> write) {
@@ -96,10 +106,10 @@ final class SqlJournals implements StoreJournals {
 
   /** The last request of a session before it writes, so the journal is no longer fresh after it. */
   @Override
-  public CompletionStage<Long> highest(String persistenceId) {
+  public CompletionStage<JournalTip> tip(String persistenceId) {
     return fresh.remove(persistenceId)
-        ? CompletableFuture.completedFuture(0L)
-        : written(List.of(persistenceId)).thenCompose(written -> highest.ask(persistenceId));
+        ? CompletableFuture.completedFuture(JournalTip.NONE)
+        : written(List.of(persistenceId)).thenCompose(written -> tips.ask(persistenceId));
   }
 
   @Override

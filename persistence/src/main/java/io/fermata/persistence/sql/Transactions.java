@@ -1,12 +1,20 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.StoreException;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /** Runs work on pooled connections. */
 public interface Transactions {
+
+  /** Corrupt, and not a database. */
+  Set<Integer> SQLITE_DAMAGE = Set.of(11, 26);
+
+  /** Corrupted data, and a corrupted index. */
+  Set<String> POSTGRES_DAMAGE = Set.of("XX001", "XX002");
 
   /** Work that has a connection to itself. */
   interface Work<T> {
@@ -67,6 +75,14 @@ public interface Transactions {
     return state != null && (state.startsWith("08") || state.startsWith("57"));
   }
 
+  /** Of PostgreSQL, or of SQLite, which has no states. */
+  static boolean isDamage(SQLException failed) {
+    String state = failed.getSQLState();
+    return state == null
+        ? SQLITE_DAMAGE.contains(failed.getErrorCode())
+        : POSTGRES_DAMAGE.contains(state);
+  }
+
   /** The first failure is reported, even if the connection breaks as well. */
   private static void undo(Connection connection, Exception failed) {
     try {
@@ -78,6 +94,9 @@ public interface Transactions {
   }
 
   static StoreException failed(SQLException failed) {
+    if (isDamage(failed)) {
+      return new DamagedException("The store", "" + failed.getMessage(), failed);
+    }
     return new StoreException(
         "The store failed: " + failed.getMessage() + "; nothing of this request was written",
         failed);

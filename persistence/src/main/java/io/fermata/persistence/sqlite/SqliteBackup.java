@@ -11,7 +11,6 @@ import java.nio.file.StandardOpenOption;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
-import org.sqlite.SQLiteConfig;
 
 /**
  * Copies the file of a SQLite store at one moment. It only reads: a host may have the file open, in
@@ -53,10 +52,7 @@ final class SqliteBackup {
   }
 
   private static void copy(SqliteFile file, Path to) throws SQLException {
-    SQLiteConfig settings = new SQLiteConfig();
-    settings.setReadOnly(true);
-    settings.setBusyTimeout(10_000);
-    try (Connection connection = file.dataSource(settings).getConnection()) {
+    try (Connection connection = file.reading().getConnection()) {
       SqliteSchema.requireStore(file, connection);
       try (PreparedStatement vacuum = connection.prepareStatement("VACUUM INTO ?")) {
         vacuum.setString(1, to.toString());

@@ -108,6 +108,14 @@ public record SqliteFile(String name, Path path) {
     return source;
   }
 
+  /** Connections that only read, beside a host. */
+  SQLiteDataSource reading() {
+    SQLiteConfig settings = new SQLiteConfig();
+    settings.setReadOnly(true);
+    settings.setBusyTimeout(10_000);
+    return dataSource(settings);
+  }
+
   static String reason(IOException failed) {
     String message = failed.getMessage();
     return message == null ? failed.getClass().getSimpleName() : message;

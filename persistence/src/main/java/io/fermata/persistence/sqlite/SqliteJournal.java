@@ -1,5 +1,6 @@
 package io.fermata.persistence.sqlite;
 
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
@@ -20,8 +21,11 @@ import org.sqlite.SQLiteException;
 /** The plugins' tables in SQLite, where single statements are cheap. */
 public final class SqliteJournal implements SqlJournal {
 
-  static final String HIGHEST =
-      "SELECT max(sequence_number) FROM event_journal WHERE persistence_id = ?";
+  static final String TIP =
+      """
+      SELECT sequence_number, checksum, deleted FROM event_journal
+      WHERE persistence_id = ? ORDER BY sequence_number DESC LIMIT 1
+      """;
 
   static final String SNAPSHOT =
       """
@@ -41,17 +45,17 @@ public final class SqliteJournal implements SqlJournal {
   }
 
   @Override
-  public List<Long> highest(Connection connection, List<String> persistenceIds)
+  public List<JournalTip> tips(Connection connection, List<String> persistenceIds)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(HIGHEST)) {
-      List<Long> highest = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(TIP)) {
+      List<JournalTip> tips = new ArrayList<>();
       for (String persistenceId : persistenceIds) {
         select.setString(1, persistenceId);
         try (ResultSet row = select.executeQuery()) {
-          highest.add(row.next() ? row.getLong(1) : 0);
+          tips.add(row.next() ? SqlEntries.tip(row) : JournalTip.NONE);
         }
       }
-      return highest;
+      return tips;
     }
   }
 

@@ -15,13 +15,16 @@ import org.sqlite.SQLiteException;
 
 /**
  * Owns the tables of a SQLite store: creates them in an empty file, brings an older file up to date
- * and refuses any other. The journal and snapshot tables are those of pekko-persistence-jdbc, so
- * tools for those read these.
+ * and refuses any other. The journal and snapshot tables are those of pekko-persistence-jdbc with
+ * checksums, so tools for those read these.
  */
 public final class SqliteSchema {
 
   private static final String VERSION = "schema_version";
   private static final String SERVER_KEY = "server_key";
+
+  /** Enough for about a gigabyte in memory; the rest of a larger file is not checked. */
+  private static final long QUICK_CHECK_MILLIS = 2_000;
 
   private static final SchemaSteps STEPS =
       new SchemaSteps(
@@ -48,6 +51,8 @@ public final class SqliteSchema {
                 meta_payload BLOB,
                 meta_ser_id INTEGER,
                 meta_ser_manifest TEXT,
+                checksum INTEGER NOT NULL,
+                previous INTEGER,
                 UNIQUE (persistence_id, sequence_number)
               ) STRICT
               """,
@@ -70,6 +75,8 @@ public final class SqliteSchema {
                 meta_ser_id INTEGER,
                 meta_ser_manifest TEXT,
                 meta_payload BLOB,
+                last INTEGER NOT NULL,
+                checksum INTEGER NOT NULL,
                 PRIMARY KEY (persistence_id, sequence_number)
               ) STRICT
               """),
@@ -168,6 +175,7 @@ public final class SqliteSchema {
   }
 
   private byte[] prepare() throws SQLException {
+    SqliteVerification.quickly(file, connection, QUICK_CHECK_MILLIS);
     connection.setAutoCommit(false);
     migrateFrom(version());
     byte[] serverKey = serverKey();

@@ -2,8 +2,10 @@ package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sql.OpenSqlStore;
 import java.nio.file.Path;
+import java.util.function.Consumer;
 
 /** Journals in one SQLite file. */
 public final class SqliteStore implements StoreSource {
@@ -31,6 +33,11 @@ public final class SqliteStore implements StoreSource {
   @Override
   public void backup(Path to) {
     SqliteBackup.of(SqliteFile.locate(file), to);
+  }
+
+  @Override
+  public Verified verify(Consumer<String> damage) {
+    return SqliteVerification.of(SqliteFile.locate(file), damage);
   }
 
   @Override

@@ -168,7 +168,7 @@ final class PostgresStoreTest extends SqlContract {
               SqlEntries.FORWARDS,
               SqlEntries.WRITTEN,
               SqlEntries.REPLAY,
-              PostgresJournal.HIGHEST,
+              PostgresJournal.TIPS,
               PostgresJournal.SNAPSHOTS,
               PostgresJournal.DELETE_EVENTS,
               PostgresJournal.DELETE_SNAPSHOTS,

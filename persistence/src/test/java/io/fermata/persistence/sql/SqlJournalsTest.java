@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.sqlite.SqliteConnections;
@@ -33,11 +34,11 @@ final class SqlJournalsTest {
       journals.expectNew("new");
       assertThat(Host.await(journals.snapshot("new", SnapshotSelectionCriteria.latest())).isEmpty())
           .isTrue();
-      assertThat(Host.await(journals.highest("new"))).isZero();
+      assertThat(Host.await(journals.tip("new"))).isEqualTo(JournalTip.NONE);
       assertThat(database.reads).hasValue(0);
 
       Host.await(journals.append("new", List.of(record("new", 1))));
-      assertThat(Host.await(journals.highest("new"))).isEqualTo(1);
+      assertThat(Host.await(journals.tip("new")).seq()).isEqualTo(1);
       assertThat(database.reads).hasValue(1);
     }
   }
@@ -83,6 +84,8 @@ final class SqlJournalsTest {
         0,
         Set.of(),
         new Serialized("x".getBytes(StandardCharsets.UTF_8), 1, ""),
+        null,
+        0,
         null);
   }
 

@@ -233,7 +233,7 @@ final class SqliteStoreTest extends SqlContract {
             () -> {
               var system = ActorSystem.create("forgetful");
               try {
-                StoreSetup.journals(system);
+                StoreSetup.of(system);
               } finally {
                 system.terminate();
               }

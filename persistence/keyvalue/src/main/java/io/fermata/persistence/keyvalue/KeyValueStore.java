@@ -1,10 +1,13 @@
 package io.fermata.persistence.keyvalue;
 
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreSource;
+import io.fermata.persistence.spi.Verified;
 import java.nio.file.Path;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /** Sessions in a key-value store, one value for each. */
@@ -50,6 +53,11 @@ public final class KeyValueStore implements StoreSource {
   @Override
   public void backup(Path file) {
     throw noBackup(name);
+  }
+
+  @Override
+  public Verified verify(Consumer<String> damage) {
+    throw NoHistoryException.unlisted(name);
   }
 
   static StoreException noBackup(String name) {

@@ -1,5 +1,7 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.pekko.ChainCheck;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.Deleted;
@@ -20,16 +22,16 @@ import org.jspecify.annotations.Nullable;
  * A journal as one value of a key-value store: the newest snapshot, the records after it, and a few
  * before it.
  *
- * @param highest the highest sequence number ever written
+ * @param tip the newest record ever written
  * @param lostTo the highest sequence number whose record was dropped because a snapshot covers it
  */
 record KvDocument(
-    long highest,
+    JournalTip tip,
     long lostTo,
     @Nullable SerializedSnapshot snapshot,
     List<SerializedEntry> records) {
 
-  static final KvDocument NONE = new KvDocument(0, 0, null, List.of());
+  static final KvDocument NONE = new KvDocument(JournalTip.NONE, 0, null, List.of());
 
   /** How many bytes of records before a snapshot are kept, so that the latest can still be read. */
   static final int KEPT_BEFORE_SNAPSHOT = 16 * 1024;
@@ -42,25 +44,26 @@ record KvDocument(
 
   /** An imported journal. */
   static KvDocument of(List<SerializedEntry> records) {
-    return new KvDocument(records.get(0).sequenceNr() - 1, 0, null, List.of()).append(records);
+    JournalTip before = new JournalTip(records.get(0).sequenceNr() - 1, 0);
+    return new KvDocument(before, 0, null, List.of()).append(records);
   }
 
   /** Appends records. If one may be swept at any time, everything before it is dropped at once. */
   KvDocument append(List<SerializedEntry> added) {
     SerializedEntry first = added.get(0);
-    if (first.sequenceNr() != highest + 1) {
+    if (first.sequenceNr() != tip.seq() + 1) {
       throw new StoreException(
           "Record "
               + first.sequenceNr()
               + " of "
               + first.persistenceId()
               + " does not follow record "
-              + highest
+              + tip.seq()
               + ", the last in the store: another process wrote this journal, or the"
               + " store lost data. The session recovers from the current value; retry");
     }
     List<SerializedEntry> all = Stream.concat(records.stream(), added.stream()).toList();
-    long last = all.get(all.size() - 1).sequenceNr();
+    JournalTip last = all.get(all.size() - 1).tip();
     for (int i = all.size() - 1; i >= records.size(); i--) {
       if (all.get(i).isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE))) {
         return new KvDocument(last, 0, null, all.subList(i, all.size()));
@@ -82,12 +85,17 @@ record KvDocument(
       bytes += records.get(kept).sequenceNr() > taken.sequenceNr() ? 0 : records.get(kept).size();
     }
     return kept <= 0
-        ? new KvDocument(highest, lostTo, taken, records)
-        : new KvDocument(
-            highest,
-            records.get(kept - 1).sequenceNr(),
-            taken,
-            records.subList(kept, records.size()));
+        ? new KvDocument(tip, lostTo, taken, records)
+        : new KvDocument(tip, records.get(kept - 1).sequenceNr(), taken, from(kept));
+  }
+
+  /** The records from an index on, of which the first becomes that of the journal. */
+  private List<SerializedEntry> from(int index) {
+    List<SerializedEntry> left = new ArrayList<>(records.subList(index, records.size()));
+    if (index > 0 && !left.isEmpty()) {
+      left.set(0, left.get(0).beginningAfter(records.get(index - 1).checksum()));
+    }
+    return List.copyOf(left);
   }
 
   private static boolean stays(SerializedEntry record, long snapshot, int bytes) {
@@ -95,14 +103,15 @@ record KvDocument(
   }
 
   KvDocument deleteTo(long to) {
-    List<SerializedEntry> left =
-        records.stream().filter(record -> record.sequenceNr() > to).toList();
-    return new KvDocument(highest, lostTo, snapshot, left);
+    int deleted = (int) records.stream().filter(record -> record.sequenceNr() <= to).count();
+    boolean all = deleted > 0 && deleted == records.size();
+    JournalTip last = all ? new JournalTip(tip.seq(), tip.checksum(), true) : tip;
+    return new KvDocument(last, lostTo, snapshot, from(deleted));
   }
 
   KvDocument deleteSnapshots(Predicate<SerializedSnapshot> unwanted) {
     return snapshot != null && unwanted.test(snapshot)
-        ? new KvDocument(highest, lostTo, null, records)
+        ? new KvDocument(tip, lostTo, null, records)
         : this;
   }
 
@@ -111,6 +120,14 @@ record KvDocument(
   }
 
   List<SerializedEntry> read(String persistenceId, long from, long to, long max) {
+    requireKept(persistenceId, from, to);
+    return records.stream()
+        .filter(record -> record.sequenceNr() >= from && record.sequenceNr() <= to)
+        .limit(max)
+        .toList();
+  }
+
+  private void requireKept(String persistenceId, long from, long to) {
     if (from <= lostTo && from <= to) {
       throw new NoHistoryException(
           "The records of "
@@ -122,26 +139,25 @@ record KvDocument(
               + (lostTo + 1)
               + ", or use a database");
     }
-    return records.stream()
-        .filter(record -> record.sequenceNr() >= from && record.sequenceNr() <= to)
-        .limit(max)
-        .toList();
   }
 
   List<StoredEntry> read(Slice slice) {
+    List<SerializedEntry> found = new ArrayList<>();
     if (!slice.backwards()) {
-      return read(slice.persistenceId(), Math.max(1, slice.edge()), Long.MAX_VALUE, slice.max())
-          .stream()
-          .map(SerializedEntry::stored)
-          .toList();
-    }
-    List<StoredEntry> newestFirst = new ArrayList<>();
-    for (int i = records.size() - 1; i >= 0 && newestFirst.size() < slice.max(); i--) {
-      if (records.get(i).sequenceNr() < slice.edge()) {
-        newestFirst.add(records.get(i).stored());
+      long from = Math.max(1, slice.edge());
+      requireKept(slice.persistenceId(), from, Long.MAX_VALUE);
+      records.stream()
+          .filter(record -> record.sequenceNr() >= from - 1)
+          .limit(slice.max() + 1L)
+          .forEach(found::add);
+    } else {
+      for (int i = records.size() - 1; i >= 0 && found.size() <= slice.max(); i--) {
+        if (records.get(i).sequenceNr() < slice.edge()) {
+          found.add(records.get(i));
+        }
       }
     }
-    return newestFirst;
+    return ChainCheck.checked(slice, found);
   }
 
   /** When the journal expires, in milliseconds since 1970. */

@@ -1,9 +1,11 @@
 package io.fermata.persistence.keyvalue;
 
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.StoreException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -12,6 +14,7 @@ import java.io.DataInputStream;
 import java.io.DataOutput;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -20,10 +23,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.zip.CRC32C;
 import org.apache.pekko.persistence.SnapshotMetadata;
 import org.jspecify.annotations.Nullable;
 
-/** The binary format of journals, directory entries and the index in a key-value store. */
+/**
+ * The binary format of journals, directory entries and the index in a key-value store. Each value
+ * ends with a CRC-32C of what is before it.
+ */
 final class KvFormat {
 
   private static final int MAGIC = 0x464b56;
@@ -44,7 +51,9 @@ final class KvFormat {
   static byte[] journal(KvDocument document) {
     return bytes(
         out -> {
-          out.writeLong(document.highest());
+          out.writeLong(document.tip().seq());
+          out.writeInt(document.tip().checksum());
+          out.writeBoolean(document.tip().deleted());
           out.writeLong(document.lostTo());
           SerializedSnapshot snapshot = document.snapshot();
           out.writeBoolean(snapshot != null);
@@ -53,6 +62,8 @@ final class KvFormat {
             out.writeLong(snapshot.key().timestamp());
             snapshot.state().write(out);
             maybe(out, snapshot.metadata());
+            out.writeInt(snapshot.last());
+            out.writeInt(snapshot.checksum());
           }
           out.writeInt(document.records().size());
           for (SerializedEntry record : document.records()) {
@@ -69,6 +80,12 @@ final class KvFormat {
     texts(out, record.tags());
     record.event().write(out);
     maybe(out, record.metadata());
+    out.writeInt(record.checksum());
+    Integer previous = record.previous();
+    out.writeBoolean(previous != null);
+    if (previous != null) {
+      out.writeInt(previous);
+    }
   }
 
   static KvDocument journal(String persistenceId, byte[] bytes) {
@@ -76,7 +93,7 @@ final class KvFormat {
         bytes,
         "the journal " + persistenceId,
         in -> {
-          long highest = in.readLong();
+          JournalTip tip = new JournalTip(in.readLong(), in.readInt(), in.readBoolean());
           long lostTo = in.readLong();
           SerializedSnapshot snapshot = in.readBoolean() ? snapshot(in, persistenceId) : null;
           int count = in.readInt();
@@ -91,9 +108,11 @@ final class KvFormat {
                     in.readLong(),
                     texts(in),
                     Serialized.read(in),
-                    maybe(in)));
+                    maybe(in),
+                    in.readInt(),
+                    in.readBoolean() ? in.readInt() : null));
           }
-          return new KvDocument(highest, lostTo, snapshot, List.copyOf(records));
+          return new KvDocument(tip, lostTo, snapshot, List.copyOf(records));
         });
   }
 
@@ -102,7 +121,11 @@ final class KvFormat {
     long sequenceNr = in.readLong();
     long timestamp = in.readLong();
     return new SerializedSnapshot(
-        new SnapshotMetadata(persistenceId, sequenceNr, timestamp), Serialized.read(in), maybe(in));
+        new SnapshotMetadata(persistenceId, sequenceNr, timestamp),
+        Serialized.read(in),
+        maybe(in),
+        in.readInt(),
+        in.readInt());
   }
 
   // --- an entry of the directory ---------------------------------------------------------------
@@ -218,10 +241,24 @@ final class KvFormat {
       DataOutputStream out = new DataOutputStream(bytes);
       out.writeInt(MAGIC << 8 | VERSION);
       content.to(out);
+      out.writeInt(checksum(bytes.toByteArray(), bytes.size()));
     } catch (IOException tooLong) {
       throw new IllegalArgumentException(tooLong.getMessage(), tooLong);
     }
     return bytes.toByteArray();
+  }
+
+  private static int checksum(byte[] bytes, int length) {
+    CRC32C crc = new CRC32C();
+    crc.update(bytes, 0, length);
+    return (int) crc.getValue();
+  }
+
+  private static void requireIntact(byte[] bytes, String what) {
+    int end = bytes.length - Integer.BYTES;
+    if (end < 0 || ByteBuffer.wrap(bytes).getInt(end) != checksum(bytes, end)) {
+      throw new DamagedException("The value of " + what, "it was altered");
+    }
   }
 
   private static <T> T read(byte[] bytes, String what, Reading<T> content) {
@@ -245,10 +282,10 @@ final class KvFormat {
                 + VERSION
                 + "; use the release that wrote it or a newer one");
       }
+      requireIntact(bytes, what);
       return content.from(in);
-    } catch (IOException damaged) {
-      throw new StoreException(
-          "The value of " + what + " is damaged; restore it from a backup", damaged);
+    } catch (IOException cut) {
+      throw new DamagedException("The value of " + what, "it ends too early", cut);
     }
   }
 }

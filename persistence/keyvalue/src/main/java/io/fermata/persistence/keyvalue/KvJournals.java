@@ -1,5 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.StoreJournals;
@@ -89,8 +90,8 @@ final class KvJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<Long> highest(String persistenceId) {
-    return last(persistenceId).thenApply(KvDocument::highest);
+  public CompletionStage<JournalTip> tip(String persistenceId) {
+    return last(persistenceId).thenApply(KvDocument::tip);
   }
 
   /** A session that wakes starts with this, so the stored value is read. */

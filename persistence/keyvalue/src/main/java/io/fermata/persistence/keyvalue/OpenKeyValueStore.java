@@ -296,9 +296,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   @Override
   public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
-    NewEntry.requireInOrder(persistenceId, records);
-    List<SerializedEntry> adopted =
-        records.stream().map(added -> SerializedEntry.of(persistenceId, added)).toList();
+    List<SerializedEntry> adopted = SerializedEntry.imported(persistenceId, records);
     return whileOpen(
         () ->
             journals

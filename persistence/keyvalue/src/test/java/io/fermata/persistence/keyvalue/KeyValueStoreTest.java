@@ -11,6 +11,7 @@ import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.keyvalue.FakeKvStore.Mood;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
@@ -45,6 +46,30 @@ final class KeyValueStoreTest extends KeyValueContract {
   @Override
   Optional<byte[]> value(String key) {
     return fake().value(key).map(KvStore.Versioned::value);
+  }
+
+  @Test
+  void theValueOfAnotherJournalIsDamageOfThatJournalAlone() {
+    try (Host host = Host.on(store())) {
+      for (String id : List.of("a", "b", "c")) {
+        Host.Desk desk = host.openWithSnapshots(id);
+        desk.write(new Line("one")).write(new Line("two")).write(new Line("three"));
+      }
+    }
+    String key = "fermata:journal:";
+    fake().put(key + "b", fake().value(key + "a").orElseThrow().value());
+    byte[] altered = fake().value(key + "c").orElseThrow().value().clone();
+    altered[altered.length / 2] ^= 1;
+    fake().put(key + "c", altered);
+    try (Host host = Host.on(store())) {
+      assertThat(host.openWithSnapshots("a").lines()).containsExactly("one", "two", "three");
+      for (String id : List.of("b", "c")) {
+        assertThatThrownBy(() -> host.read(id, 3, 10))
+            .rootCause()
+            .isInstanceOf(DamagedException.class)
+            .hasMessageContainingAll("journal " + id, "is damaged", "backup");
+      }
+    }
   }
 
   @Test

@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
@@ -37,7 +39,16 @@ class KvFormatTest {
 
   private static SerializedEntry record(long seq, Set<String> tags) {
     return new SerializedEntry(
-        ID, seq, "a writer", "", 1_780_000_000_000L + seq, tags, serialized("record " + seq), null);
+        ID,
+        seq,
+        "a writer",
+        "",
+        1_780_000_000_000L + seq,
+        tags,
+        serialized("record " + seq),
+        null,
+        (int) seq,
+        seq == 7 ? -6 : null);
   }
 
   private static KvDocument document() {
@@ -50,11 +61,18 @@ class KvFormatTest {
             1_780_000_000_009L,
             Set.of(JournalTags.UNFINISHED, JournalTags.due(1_790_000_000_000L)),
             serialized("Grüße"),
-            serialized("metadata"));
+            serialized("metadata"),
+            9,
+            null);
     SerializedSnapshot snapshot =
         new SerializedSnapshot(
-            new SnapshotMetadata(ID, 8, 1_780_000_000_008L), serialized("state"), serialized("m"));
-    return new KvDocument(9, 6, snapshot, List.of(record(7, Set.of()), record(8, Set.of()), last));
+            new SnapshotMetadata(ID, 8, 1_780_000_000_008L),
+            serialized("state"),
+            serialized("m"),
+            8,
+            80);
+    return new KvDocument(
+        new JournalTip(9, 9), 6, snapshot, List.of(record(7, Set.of()), record(8, Set.of()), last));
   }
 
   private static DirectoryEntry entry() {
@@ -145,9 +163,23 @@ class KvFormatTest {
   @Test
   void aValueThatWasCutOffIsDamaged() throws IOException {
     byte[] journal = golden("journal");
-    byte[] half = Arrays.copyOf(journal, journal.length / 2);
-    assertThatThrownBy(() -> KvFormat.journal(ID, half))
-        .isInstanceOf(StoreException.class)
-        .hasMessageContaining("is damaged");
+    for (int length = 0; length < journal.length; length++) {
+      byte[] part = Arrays.copyOf(journal, length);
+      assertThatThrownBy(() -> KvFormat.journal(ID, part))
+          .isInstanceOf(DamagedException.class)
+          .hasMessageContainingAll(ID, "is damaged", "backup");
+    }
+  }
+
+  @Test
+  void aValueWithAnAlteredByteIsDamaged() throws IOException {
+    byte[] journal = golden("journal");
+    for (int at = 4; at < journal.length; at++) {
+      byte[] altered = journal.clone();
+      altered[at] ^= 0x10;
+      assertThatThrownBy(() -> KvFormat.journal(ID, altered))
+          .as("byte %d", at)
+          .isInstanceOf(DamagedException.class);
+    }
   }
 }

@@ -283,11 +283,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   @Override
-  public void lost(String entityId, long lastCall, HostError why) {
+  public void lost(String entityId, long lastCall, Outcome.Failure why) {
     replyFor((id, call) -> id <= lastCall && call.entityId.equals(entityId), why);
   }
 
-  private void replyFor(BiPredicate<Long, Pending> which, HostError why) {
+  private void replyFor(BiPredicate<Long, Pending> which, Outcome.Failure why) {
     List<Long> silent = new ArrayList<>();
     pending.forEach(
         (id, call) -> {
@@ -298,7 +298,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     for (Long id : silent) {
       Pending call = pending.get(id);
       if (call != null) {
-        reply(id, SessionReply.failure(call.entityId, why.failure()));
+        reply(id, SessionReply.failure(call.entityId, why));
       }
     }
   }
@@ -306,7 +306,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private void tick() {
     long now = clock.millis();
     stopWaiting(now);
-    replyFor((id, call) -> call.deadline + GRACE.toMillis() < now, HostError.STORE_UNAVAILABLE);
+    replyFor(
+        (id, call) -> call.deadline + GRACE.toMillis() < now,
+        HostError.STORE_UNAVAILABLE.failure());
   }
 
   private void stopWaiting(long now) {
@@ -346,6 +348,6 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   /** Replies to the remaining calls, as the sessions have stopped. */
   public void stop() {
-    replyFor((id, call) -> true, HostError.SHUTTING_DOWN);
+    replyFor((id, call) -> true, HostError.SHUTTING_DOWN.failure());
   }
 }

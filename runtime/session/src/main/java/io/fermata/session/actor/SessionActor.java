@@ -1,6 +1,8 @@
 package io.fermata.session.actor;
 
+import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.actor.SessionPort.Admission;
@@ -861,10 +863,17 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private void unrecovered(Throwable failure) {
     awake();
     UnreadableEntry unreadable = RootCauses.find(failure, UnreadableEntry.class);
-    if (unreadable != null) {
-      handle.log().error("Session {} cannot continue: {}", entityId, unreadable.getMessage());
-      region.tell(new SessionRegion.Unreadable(entityId, context.getSelf()));
+    DamagedException damaged = RootCauses.find(failure, DamagedException.class);
+    if (damaged != null) {
+      leave(damaged, HostError.damaged(damaged));
+    } else if (unreadable != null) {
+      leave(unreadable, HostError.JOURNAL_UNREADABLE.failure());
     }
+  }
+
+  private void leave(Exception because, Outcome.Failure why) {
+    handle.log().error("Session {} cannot continue: {}", entityId, because.getMessage());
+    region.tell(new SessionRegion.Unreadable(entityId, context.getSelf(), why));
   }
 
   private void awake() {

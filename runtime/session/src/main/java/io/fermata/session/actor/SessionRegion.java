@@ -1,5 +1,6 @@
 package io.fermata.session.actor;
 
+import io.fermata.flow.event.Outcome;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.journal.SessionReply;
@@ -58,7 +59,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
   /** A session stops because it cannot read its journal and never will. */
-  record Unreadable(String entityId, ActorRef<SessionCommand> session) implements Message {}
+  record Unreadable(String entityId, ActorRef<SessionCommand> session, Outcome.Failure why)
+      implements Message {}
 
   /** Look for idle sessions. */
   private record Tick() implements Message {}
@@ -96,7 +98,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
      *
      * @param lastCall the number of the last call that reached it
      */
-    void lost(String entityId, long lastCall, HostError why);
+    void lost(String entityId, long lastCall, Outcome.Failure why);
   }
 
   /** Creates the actor of a session. */
@@ -113,7 +115,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     final ActorRef<SessionCommand> session;
     long lastUsed;
     boolean asked;
-    boolean unreadable;
+    Outcome.@Nullable Failure unreadable;
     long lastCall;
     @Nullable List<SessionCommand> held;
 
@@ -391,7 +393,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private Behavior<Message> unreadable(Unreadable unreadable) {
     Awake entry = awake.get(unreadable.entityId());
     if (entry != null && entry.session.equals(unreadable.session())) {
-      entry.unreadable = true;
+      entry.unreadable = unreadable.why();
     }
     return this;
   }
@@ -433,10 +435,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     gauges.awake(awake.size());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
     boolean erased = isBarred(terminated.entityId());
-    HostError why =
+    Outcome.Failure why =
         erased
-            ? HostError.ERASED
-            : entry.unreadable ? HostError.JOURNAL_UNREADABLE : HostError.STORE_UNAVAILABLE;
+            ? HostError.ERASED.failure()
+            : entry.unreadable != null ? entry.unreadable : HostError.STORE_UNAVAILABLE.failure();
     losses.lost(terminated.entityId(), entry.lastCall, why);
     if (erased) {
       lost.remove(terminated.entityId());
@@ -447,7 +449,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     } else if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
-    } else if (entry.unreadable) {
+    } else if (entry.unreadable != null) {
       lost.remove(terminated.entityId());
     } else if (entry.held == null) {
       resumeLater(terminated.entityId());

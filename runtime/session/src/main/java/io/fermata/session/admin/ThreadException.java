@@ -17,7 +17,7 @@ public final class ThreadException extends RuntimeException {
    * {@code too_many_files}, {@code invalid_tags}, {@code invalid_env}, {@code invalid_query},
    * {@code no_open_question}, {@code missing_approval}, {@code missing_answers}, {@code
    * overloaded}, {@code shutting_down}, {@code store_unavailable}, {@code not_kept}, {@code
-   * journal_unreadable}, {@code key_missing}, {@code decryption_failed}.
+   * journal_unreadable}, {@code damaged}, {@code key_missing}, {@code decryption_failed}.
    */
   public String code() {
     return code;

@@ -17,7 +17,7 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.EncryptionException;
-import io.fermata.session.admin.NotKept;
+import io.fermata.session.admin.StoreErrors;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
@@ -309,8 +309,7 @@ public final class AgentThreads implements Threads {
   }
 
   CompletionStage<List<Message>> rewound(String entityId, long beforeSeq, HistoryReader rewind) {
-    return store
-        .readBack(entityId, beforeSeq, PAGE)
+    return StoreErrors.translated(store.readBack(entityId, beforeSeq, PAGE))
         .thenComposeAsync(
             records -> {
               for (StoredEntry stored : records) {
@@ -360,7 +359,7 @@ public final class AgentThreads implements Threads {
   }
 
   CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
-    return NotKept.translated(store.read(entityId, file.seq(), 1))
+    return StoreErrors.translated(store.read(entityId, file.seq(), 1))
         .thenApplyAsync(
             records -> {
               for (StoredEntry stored : records) {
@@ -395,7 +394,7 @@ public final class AgentThreads implements Threads {
     } catch (IllegalArgumentException e) {
       return failed("invalid_query", String.valueOf(e.getMessage()));
     }
-    return NotKept.translated(store.directory().list(wanted))
+    return StoreErrors.translated(store.directory().list(wanted))
         .thenApplyAsync(
             page ->
                 new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
@@ -424,7 +423,7 @@ public final class AgentThreads implements Threads {
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    NotKept.translated(store.read(entityId, from, max))
+    StoreErrors.translated(store.read(entityId, from, max))
         .whenCompleteAsync(
             (records, thrown) -> {
               if (thrown != null) {

@@ -1,6 +1,7 @@
 package io.fermata.session.key;
 
 import io.fermata.flow.event.Outcome;
+import io.fermata.persistence.spi.DamagedException;
 import java.util.List;
 import java.util.Locale;
 
@@ -36,6 +37,9 @@ public enum HostError {
   JOURNAL_UNREADABLE(
       "The session's journal has an entry that this release cannot read; the journal is unchanged",
       "Use the release that wrote it, or a newer one; or start a new session"),
+  DAMAGED(
+      "The session's journal is damaged: it is not what the server wrote",
+      "Restore the store from a backup, or start a new session"),
   ERASED("The session was erased, or is being erased now", "Start a new run if needed"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 
@@ -61,6 +65,11 @@ public enum HostError {
 
   public Outcome.Failure failure() {
     return failure(cause);
+  }
+
+  /** The failure of a session whose journal is damaged, with what is wrong. */
+  public static Outcome.Failure damaged(DamagedException why) {
+    return DAMAGED.failure("The session's journal is damaged: " + why.damage());
   }
 
   public Outcome.Failure failure(String because) {

@@ -4,6 +4,7 @@ import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.Stages;
@@ -119,7 +120,8 @@ public final class DirectoryWrites implements Consumer<List<String>> {
             found.add(Stages.now(journal));
           } catch (RuntimeException e) {
             // The store failed, so a later attempt may succeed; an unreadable journal is skipped.
-            if (RootCauses.find(e, StoreException.class) != null) {
+            if (RootCauses.find(e, StoreException.class) != null
+                && RootCauses.find(e, DamagedException.class) == null) {
               throw e;
             }
             LOG.warn("The journal {} cannot be read, so its runs are not listed", id, e);

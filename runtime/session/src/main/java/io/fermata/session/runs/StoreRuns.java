@@ -1,10 +1,10 @@
 package io.fermata.session.runs;
 
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.session.admin.NotKept;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.StoreErrors;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -24,7 +24,7 @@ public final class StoreRuns implements Runs {
 
   @Override
   public CompletionStage<Page> list(RunQuery query) {
-    return NotKept.translated(store.directory().list(RunRow.query(query)))
+    return StoreErrors.translated(store.directory().list(RunRow.query(query)))
         .thenApplyAsync(
             page -> new Page(page.entries().stream().map(RunRow::info).toList(), page.next()),
             executor);
@@ -53,6 +53,6 @@ public final class StoreRuns implements Runs {
   private CompletionStage<?> listing() {
     return store.supportsListing()
         ? CompletableFuture.completedFuture(null)
-        : NotKept.translated(store.newest());
+        : StoreErrors.translated(store.newest());
   }
 }

@@ -22,6 +22,7 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.host.ScheduleActor;
+import io.fermata.sqlite.Forgery;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -306,6 +307,7 @@ class SchedulesTest {
       update.setBytes(1, new JournalSerializer().toBinary(before));
       update.executeUpdate();
     }
+    Forgery.seal(dir.resolve("test.db"));
     assertThat(journaled()).isEqualTo(before);
     start(NIGHTLY);
     untilDone("2026-06-02T01:00:00Z");

@@ -45,6 +45,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.runs.RunRow;
+import io.fermata.sqlite.Forgery;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -428,6 +429,10 @@ class SecretsTest {
         }
       }
     }
+    try (Fermata host = host(pay(), K1).start()) {
+      assertThat(code(reply(host, "1", "continue"))).isEqualTo("damaged");
+    }
+    Forgery.seal(folder.resolve("s.db"));
     try (Fermata host = host(pay(), K1).start()) {
       assertThat(code(reply(host, "1", "continue"))).isEqualTo("decryption_failed");
     }

@@ -17,6 +17,7 @@ import io.fermata.session.TestHost.Client;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolReply;
+import io.fermata.sqlite.Forgery;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -69,6 +70,7 @@ class UnreadableJournalTest {
       update.setLong(3, row.ordering());
       assertThat(update.executeUpdate()).isEqualTo(1);
     }
+    Forgery.seal(file());
   }
 
   private static Row changed(Row row, UnaryOperator<ObjectNode> change) throws Exception {

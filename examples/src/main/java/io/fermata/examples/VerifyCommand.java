@@ -1,0 +1,45 @@
+package io.fermata.examples;
+
+import io.fermata.persistence.spi.Verified;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** Checks that a store holds what was written to it. */
+@Command(
+    name = "verify",
+    description = {
+      "Reads the whole store, while a server may have it open, and lists what is damaged: entries",
+      "that are missing, altered or those of another session, altered snapshots, and broken pages",
+      "of a file. Changes nothing. Restore what is damaged from a backup."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false,
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {"0:the store is intact", "6:something is damaged"})
+final class VerifyCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() {
+    PrintWriter out =
+        command == null ? new PrintWriter(System.out, true) : command.commandLine().getOut();
+    Verified verified = store.presentWithoutKeys().verify(out::println);
+    out.println(
+        "%s with %s: %s"
+            .formatted(
+                Main.counted(verified.journals(), "intact journal", "intact journals"),
+                Main.counted(verified.entries(), "entry", "entries"),
+                verified.intact()
+                    ? "nothing is damaged"
+                    : Main.counted(verified.damages(), "damage", "damages")));
+    out.flush();
+    return verified.intact() ? 0 : Main.DAMAGED;
+  }
+}

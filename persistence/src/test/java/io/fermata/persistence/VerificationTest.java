@@ -1,0 +1,179 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.spi.NewEntry;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Verified;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a verification of a SQLite file finds, and what it leaves in peace. */
+final class VerificationTest {
+
+  @TempDir private Path directory = Path.of("");
+  private Path file = Path.of("");
+  private Store store = Store.memory();
+
+  @BeforeEach
+  void write() {
+    file = directory.resolve("fermata.db");
+    store = Store.sqlite(file);
+    try (Host host = Host.on(store)) {
+      for (String id : List.of("run|a", "run|b", "run|c")) {
+        Host.Desk desk = host.openWithSnapshots(id);
+        for (int i = 1; i <= 5; i++) {
+          desk.write(new Line("line " + i));
+        }
+      }
+    }
+  }
+
+  private List<String> damages() {
+    List<String> found = new ArrayList<>();
+    Verified verified = store.verify(found::add);
+    assertThat(verified.damages()).isEqualTo(found.size());
+    assertThat(verified.intact()).isEqualTo(found.isEmpty());
+    return found;
+  }
+
+  private void is(String damage, String... sql) {
+    SqliteProbe.execute(file, sql);
+    assertThat(damages())
+        .singleElement()
+        .asString()
+        .isEqualTo("The journal run|b is damaged: " + damage + "; restore the store from a backup");
+  }
+
+  @Test
+  void anIntactStoreIsIntactWhetherOrNotAHostWritesIt() {
+    assertThat(damages()).isEmpty();
+    try (Host host = Host.on(store)) {
+      host.open("run|a").write(new Line("line 6"));
+      assertThat(store.verify(damage -> {})).isEqualTo(new Verified(3, 16, 0));
+    }
+  }
+
+  @Test
+  void aMissingEntryIsNamed() {
+    is(
+        "entry 2 is missing",
+        "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number = 2");
+  }
+
+  @Test
+  void theFirstEntryIsMissed() {
+    is(
+        "entry 1 is missing",
+        "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number = 1");
+  }
+
+  @Test
+  void theEntryOfAnotherJournalIsNamed() {
+    is(
+        "entry 3 was altered, or is not an entry of this journal",
+        """
+        UPDATE event_journal SET (writer, write_timestamp, event_payload, checksum) = (
+          SELECT other.writer, other.write_timestamp, other.event_payload, other.checksum
+          FROM event_journal AS other
+          WHERE other.persistence_id = 'run|a' AND other.sequence_number = 3)
+        WHERE persistence_id = 'run|b' AND sequence_number = 3
+        """);
+  }
+
+  @Test
+  void swappedEntriesAreNamed() {
+    is(
+        "entry 2 was altered, or is not an entry of this journal",
+        "UPDATE event_journal SET sequence_number = 30"
+            + " WHERE persistence_id = 'run|b' AND sequence_number = 3",
+        "UPDATE event_journal SET sequence_number = 3"
+            + " WHERE persistence_id = 'run|b' AND sequence_number = 2",
+        "UPDATE event_journal SET sequence_number = 2"
+            + " WHERE persistence_id = 'run|b' AND sequence_number = 30");
+  }
+
+  @Test
+  void anAlteredSnapshotIsNamedAndTheEntriesSuffice() {
+    is(
+        "the snapshot of entry 4 was altered",
+        "UPDATE snapshot SET snapshot_payload = x'00'"
+            + " WHERE persistence_id = 'run|b' AND sequence_number = 4");
+    try (Host host = Host.on(store)) {
+      assertThat(host.openWithSnapshots("run|b").lines()).hasSize(5).startsWith("line 1");
+    }
+  }
+
+  @Test
+  void whatTheSnapshotKnowsAndTheJournalHasNotIsMissing() {
+    is(
+        "entry 3 is missing",
+        "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number >= 3");
+  }
+
+  @Test
+  void whatTheDirectoryListsAndTheJournalHasNotIsMissing() {
+    try (Host host = Host.on(store)) {
+      DirectoryEntry listed =
+          new DirectoryEntry("run|b.1", "run", "ann", "b", 5, 1, 1, Set.of(), Map.of());
+      Host.await(host.store().directory().put(listed));
+    }
+    assertThat(damages()).isEmpty();
+    is(
+        "entry 5 is missing",
+        "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number = 5");
+  }
+
+  @Test
+  void aSweptAnErasedAndAnImportedJournalAreIntact() {
+    try (Host host = Host.on(store)) {
+      host.open("run|a").write(new Conclusion("end", 0, 100), new Line("later"));
+      assertThat(host.sweep(1)).isEqualTo(1);
+      assertThat(host.read("run|a", 1, 10)).containsExactly("end", "later");
+      host.forget("run|c");
+      List<StoredEntry> late = Host.await(host.store().read("run|a", 7, 10));
+      List<NewEntry> added = late.stream().map(entry -> new NewEntry(entry, 5, Set.of())).toList();
+      assertThat(Host.await(host.store().importJournal("run|d", added))).isEqualTo(1);
+      host.open("run|a").write(new Line("last"));
+      host.open("run|c").write(new Line("again"));
+    }
+    assertThat(store.verify(damage -> {})).isEqualTo(new Verified(4, 10, 0));
+    try (Host host = Host.on(store)) {
+      assertThat(host.open("run|a").lines()).containsExactly("end", "later", "last");
+      assertThat(host.open("run|d").write(new Line("more")).lines())
+          .containsExactly("later", "more");
+    }
+    assertThat(damages()).isEmpty();
+  }
+
+  @Test
+  void aZeroedPageIsFoundByAVerificationAndAtTheStart() throws IOException {
+    SqliteProbe.execute(file, "PRAGMA journal_mode = DELETE");
+    try (RandomAccessFile pages = new RandomAccessFile(file.toFile(), "rw")) {
+      long page =
+          SqliteProbe.numbers(
+                  file, "SELECT rootpage FROM sqlite_master WHERE name = ?", "event_journal")
+              .get(0);
+      pages.seek((page - 1) * 4096);
+      pages.write(new byte[4096]);
+    }
+    assertThat(damages()).isNotEmpty().anyMatch(damage -> damage.startsWith("The file is damaged"));
+    assertThatThrownBy(store::open)
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("is damaged", "backup");
+  }
+}
