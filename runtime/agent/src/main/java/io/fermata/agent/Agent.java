@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import io.fermata.agent.message.Side;
+import io.fermata.flow.ToolHints;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -37,6 +38,7 @@ public final class Agent {
   private final Budget budget;
   private final @Nullable Compaction compaction;
   private final boolean internal;
+  private final ToolHints hints;
   private final Map<String, Prompt> promptsByName;
 
   /**
@@ -60,6 +62,7 @@ public final class Agent {
     budget = draft.budget;
     compaction = draft.compaction;
     internal = draft.internal;
+    hints = draft.hints;
     promptsByName = check();
   }
 
@@ -82,6 +85,15 @@ public final class Agent {
 
   public Agent description(String value) {
     return with(draft -> draft.description = value);
+  }
+
+  /** What clients may assume of the agent as a tool; by default only that it changes something. */
+  public Agent hints(ToolHints ofTool) {
+    return with(draft -> draft.hints = ofTool);
+  }
+
+  public ToolHints hints() {
+    return hints;
   }
 
   /**
@@ -338,6 +350,7 @@ public final class Agent {
     Budget budget = Budget.NONE;
     @Nullable Compaction compaction;
     boolean internal;
+    ToolHints hints = ToolHints.CHANGES;
 
     Draft(String name, Participant sideA, Participant sideB) {
       this.name = name;
@@ -357,6 +370,7 @@ public final class Agent {
       budget = from.budget;
       compaction = from.compaction;
       internal = from.internal;
+      hints = from.hints;
     }
   }
 }

@@ -130,14 +130,16 @@ public final class Flow<S extends Record> {
       @Nullable Duration expiry,
       boolean endsOnFailure,
       TaskUse tasks,
-      boolean forms) {
+      boolean forms,
+      ToolHints hints) {
 
     private Header named(String other) {
-      return new Header(other, title, description, version, expiry, endsOnFailure, tasks, forms);
+      return new Header(
+          other, title, description, version, expiry, endsOnFailure, tasks, forms, hints);
     }
 
     private Header endingOnFailure() {
-      return new Header(id, title, description, version, expiry, true, tasks, forms);
+      return new Header(id, title, description, version, expiry, true, tasks, forms, hints);
     }
   }
 
@@ -162,6 +164,11 @@ public final class Flow<S extends Record> {
     return header.version();
   }
 
+  /** What clients may assume of its tool. */
+  public ToolHints hints() {
+    return header.hints();
+  }
+
   /** When its calls are answered with a task. */
   public TaskUse tasks() {
     return header.tasks();
@@ -183,11 +190,14 @@ public final class Flow<S extends Record> {
   }
 
   /**
-   * The JSON Schema of what a client may write, where the dotted names under which questions and
-   * widgets ask stand beside the nested fields; those of a list's items are patterns.
+   * The JSON Schema of what a client may write, for models: the dotted names under which questions
+   * and widgets ask stand beside the nested fields, without describing them again. The names of a
+   * list's items cannot be listed, and patterns of names are not understood everywhere, so a schema
+   * with such items is open; {@link #updatesSchema} is not.
    */
   public ObjectNode answersSchema() {
     ObjectNode answers = updatesSchema();
+    withoutPatterns(answers);
     Map<String, ObjectNode> asked = new TreeMap<>();
     for (Step<?> step : graph().steps()) {
       if (step.node() != null) {
@@ -199,12 +209,28 @@ public final class Flow<S extends Record> {
     asked.keySet().removeIf(path -> !path.contains("."));
     asked.forEach(
         (path, field) -> {
-          boolean ofItem = path.contains("." + StateSchema.ANY + ".");
-          answers
-              .withObjectProperty(ofItem ? "patternProperties" : "properties")
-              .set(ofItem ? StateSchema.namesLike(path) : path, field.deepCopy());
+          if (path.contains("." + StateSchema.ANY + ".")) {
+            answers.remove("additionalProperties");
+          } else {
+            ObjectNode same = field.deepCopy();
+            same.remove("description");
+            answers.withObjectProperty("properties").set(path, same);
+          }
         });
     return answers;
+  }
+
+  private static void withoutPatterns(ObjectNode schema) {
+    if (schema.remove("patternProperties") instanceof ObjectNode patterns) {
+      schema.put("description", "One for each item of the list, by its index: 0, 1, 2");
+      patterns.forEach(item -> schema.set("additionalProperties", item));
+    }
+    schema.forEach(
+        part -> {
+          if (part instanceof ObjectNode inner) {
+            withoutPatterns(inner);
+          }
+        });
   }
 
   /**

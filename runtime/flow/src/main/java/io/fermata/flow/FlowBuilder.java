@@ -46,6 +46,7 @@ public final class FlowBuilder<S extends Record> {
   private boolean endsOnFailure;
   private TaskUse tasks = TaskUse.WHEN_LATE;
   private boolean forms;
+  private ToolHints hints = ToolHints.CHANGES;
 
   FlowBuilder(String id, Class<S> state) {
     this.id = id;
@@ -61,6 +62,12 @@ public final class FlowBuilder<S extends Record> {
   /** When a model should use this flow, in the author's words. */
   public FlowBuilder<S> description(String text) {
     description = text;
+    return this;
+  }
+
+  /** What clients may assume of the tool; by default only that it changes something. */
+  public FlowBuilder<S> hints(ToolHints ofTool) {
+    hints = ofTool;
     return this;
   }
 
@@ -375,7 +382,8 @@ public final class FlowBuilder<S extends Record> {
     StateSchema<S> schema = new StateSchema<>(state, mounts(), secrets);
     Flow<S> flow =
         new Flow<>(
-            new Flow.Header(id, title, description, version, expiry, endsOnFailure, tasks, forms),
+            new Flow.Header(
+                id, title, description, version, expiry, endsOnFailure, tasks, forms, hints),
             schema,
             nodes,
             routes,

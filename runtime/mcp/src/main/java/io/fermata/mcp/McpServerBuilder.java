@@ -72,7 +72,7 @@ public final class McpServerBuilder {
   private final List<String> hosts = new ArrayList<>();
   private final List<String> origins = new ArrayList<>();
   private String name = "fermata";
-  private String version = "0";
+  private String version = ServerIdentity.RELEASE;
   private @Nullable String instructions;
   private String address = "127.0.0.1";
   private int port = 8080;
@@ -98,7 +98,7 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /** The version of the server. */
+  /** The version of the server; that of Fermata by default. */
   public McpServerBuilder version(String serverVersion) {
     this.version = serverVersion;
     return this;
@@ -106,6 +106,7 @@ public final class McpServerBuilder {
 
   /**
    * Instructions for models about the server as a whole, in addition to the descriptions of tools.
+   * How tools of flows and of agents are used follows them.
    */
   public McpServerBuilder instructions(String text) {
     this.instructions = text;

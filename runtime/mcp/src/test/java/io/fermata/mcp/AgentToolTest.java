@@ -30,13 +30,16 @@ class AgentToolTest {
   private JsonNode tool;
   private Schema output;
 
+  /** All members that replies may have; the published schema names the common ones only. */
+  private Schema reply;
+
   @BeforeAll
   void start(@TempDir Path folder) {
     desk = new Desk(folder.resolve("desk.db"));
     tool = client("alice").request("tools/list", "").result().at("/tools/0");
-    output =
-        SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
-            .getSchema(tool.path("outputSchema"));
+    SchemaRegistry schemas = SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12);
+    output = schemas.getSchema(tool.path("outputSchema"));
+    reply = schemas.getSchema(AgentToolTest.class.getResourceAsStream("agent-reply.schema.json"));
   }
 
   @AfterAll
@@ -59,6 +62,7 @@ class AgentToolTest {
             .result();
     JsonNode structured = result.path("structuredContent");
     assertThat(output.validate(structured)).as(structured.toString()).isEmpty();
+    assertThat(reply.validate(structured)).as(structured.toString()).isEmpty();
     assertThat(result.path("isError").asBoolean())
         .isEqualTo(structured.path("status").asText().equals("error"));
     return structured;
@@ -72,13 +76,22 @@ class AgentToolTest {
     return "\"threadId\":\"" + said.path("threadId").asText() + "\"";
   }
 
+  private String instructions(String who) {
+    return client(who)
+        .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
+        .result()
+        .path("instructions")
+        .asText();
+  }
+
   @Test
   void theToolSaysHowItIsUsed() {
     assertThat(tool.path("name").asText()).isEqualTo("desk");
     assertThat(tool.path("description").asText())
         .startsWith("A support desk.")
-        .contains("send", "status", "stop", "answer", "asking", "working");
-    assertThat(tool.path("description").asText().length()).isLessThan(2_500);
+        .contains("send", "status", "answer", "asking", "working");
+    assertThat(instructions("alice")).contains("threadId", "- rest:", "- asking:", "- stop:");
+    assertThat(tool.path("description").asText().length()).isLessThan(700);
     assertThat(tool.at("/inputSchema/additionalProperties").isBoolean()).isTrue();
   }
 

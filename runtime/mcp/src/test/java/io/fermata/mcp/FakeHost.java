@@ -2,6 +2,7 @@ package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ToolHints;
 import io.fermata.flow.json.Json;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
@@ -71,12 +72,26 @@ public final class FakeHost implements ToolHost {
   public List<ToolContract> tools() {
     return List.of(
         contract("noop", "Answers at once"),
-        contract("echo", "Says how it was called"),
+        hinted(contract("echo", "Says how it was called")),
         contract("slow", "Takes its time"),
         contract("working", "Works until the test ends it"),
         contract("wrong", "Ends in an error"),
         contract("failing", "Breaks its promise never to fail"),
         contract("throwing", "Throws"));
+  }
+
+  private static ToolContract hinted(ToolContract tool) {
+    return new ToolContract(
+        tool.name(),
+        tool.title(),
+        tool.description(),
+        tool.inputSchema(),
+        tool.outputSchema(),
+        tool.tasks(),
+        tool.job(),
+        tool.forms(),
+        new ToolHints(false, false, true, false),
+        "## How echoes are called");
   }
 
   private static ToolContract contract(String name, String description) {

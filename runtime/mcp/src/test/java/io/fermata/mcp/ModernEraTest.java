@@ -41,7 +41,8 @@ class ModernEraTest {
     assertThat(result.path("resultType").asText()).isEqualTo("complete");
     assertThat(result.at("/supportedVersions/0").asText()).isEqualTo("2026-07-28");
     assertThat(result.path("capabilities").has("tools")).isTrue();
-    assertThat(result.path("instructions").asText()).isEqualTo("Be kind.");
+    assertThat(result.path("instructions").asText())
+        .isEqualTo("Be kind.\n\n## How echoes are called");
     assertThat(result.path("ttlMs").asLong()).isPositive();
     assertThat(result.path("cacheScope").asText()).isEqualTo("public");
     assertThat(result.path("_meta").path("io.modelcontextprotocol/serverInfo"))
@@ -60,6 +61,17 @@ class ModernEraTest {
     assertThat(flow.at("/inputSchema/type").asText()).isEqualTo("object");
     assertThat(flow.at("/outputSchema/type").asText()).isEqualTo("object");
     assertThat(result.path("ttlMs").isIntegralNumber()).isTrue();
+  }
+
+  @Test
+  void hintsOfTheAuthorAreAnnotations() {
+    JsonNode tools = client().modern("tools/list", "").result().path("tools");
+
+    assertThat(tools.at("/0/annotations").toString()).isEqualTo("{\"readOnlyHint\":false}");
+    assertThat(tools.at("/1/annotations").toString())
+        .isEqualTo(
+            "{\"readOnlyHint\":false,\"destructiveHint\":false,\"idempotentHint\":true,"
+                + "\"openWorldHint\":false}");
   }
 
   @Test

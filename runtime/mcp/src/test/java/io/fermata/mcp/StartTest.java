@@ -3,8 +3,13 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
 import java.net.BindException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** Which servers start, and which callers they admit. */
@@ -16,6 +21,22 @@ class StartTest {
     try (McpServer server = McpServer.serving(host).port(0).start()) {
       assertThat(server.port()).isPositive();
       assertThat(server.endpoint()).hasToString("http://localhost:" + server.port() + "/mcp");
+    }
+  }
+
+  @Test
+  void aServerWithoutAVersionOfItsOwnHasThatOfFermata() throws IOException {
+    Matcher version =
+        Pattern.compile("<version>([^<]+)</version>").matcher(Files.readString(Path.of("pom.xml")));
+    assertThat(version.find()).isTrue();
+    try (McpServer server = McpServer.serving(host).port(0).start()) {
+      assertThat(
+              new Wired(server)
+                  .request("initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}")
+                  .result()
+                  .at("/serverInfo/version")
+                  .asText())
+          .isEqualTo(version.group(1));
     }
   }
 

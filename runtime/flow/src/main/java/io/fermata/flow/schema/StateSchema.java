@@ -24,7 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -165,13 +164,6 @@ public final class StateSchema<S extends Record> {
                 .writable()
                 .forEach(path -> writable.add(node + (inner.each() ? ".0." : ".") + path)));
     return writable;
-  }
-
-  /** A regular expression for the names that a template such as {@code cars.*.plate} stands for. */
-  public static String namesLike(String template) {
-    return Arrays.stream(template.split("\\.", -1))
-        .map(part -> part.equals(ANY) ? INDEX : part.replaceAll(SYNTAX, "\\\\$0"))
-        .collect(Collectors.joining("\\.", "^", "$"));
   }
 
   private static ObjectNode properties(ObjectNode schema) {

@@ -3,6 +3,7 @@ package io.fermata.mcp.catalog;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.ToolHints;
 import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpTemplate;
@@ -28,7 +29,7 @@ final class DescriptorJson {
     if (revision.structured() && !contract.job()) {
       tool.set("outputSchema", contract.outputSchema());
     }
-    annotations(tool, contract.title(), revision).put("readOnlyHint", false);
+    hints(annotations(tool, contract.title(), revision), contract.hints());
     if (forWidgets) {
       tool.putObject("_meta").put("openai/widgetAccessible", true);
     }
@@ -120,6 +121,19 @@ final class DescriptorJson {
       descriptor.set("_meta", meta);
     }
     return descriptor;
+  }
+
+  private static void hints(ObjectNode annotations, ToolHints hints) {
+    put(annotations, "readOnlyHint", hints.readOnly());
+    put(annotations, "destructiveHint", hints.destructive());
+    put(annotations, "idempotentHint", hints.idempotent());
+    put(annotations, "openWorldHint", hints.openWorld());
+  }
+
+  private static void put(ObjectNode annotations, String name, @Nullable Boolean hint) {
+    if (hint != null) {
+      annotations.put(name, hint);
+    }
   }
 
   private static ObjectNode annotations(ObjectNode tool, String title, Revision revision) {

@@ -33,11 +33,14 @@ import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcMessage;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.ToolHost;
+import io.fermata.session.call.ToolContract;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The methods of the current revision, and those that older ones share with it. */
@@ -45,6 +48,7 @@ public final class MethodTable {
   private final Map<String, RpcMethod> modern;
   private final Map<String, RpcMethod> shared = new HashMap<>();
   private final ServerIdentity identity;
+  private final String instructions;
   private final LiveCatalog changes;
 
   /** Whether there are runs, which may outlast their calls. */
@@ -73,6 +77,7 @@ public final class MethodTable {
     Subscriptions subscriptions = needs.subscriptions();
     CallQuotas quotas = needs.quotas();
     this.identity = needs.identity();
+    this.instructions = instructions(needs);
     ResultWriter results = new ResultWriter(identity);
     this.changes = new LiveCatalog(host, offers, results, subscriptions);
     this.tasks = !host.tools().isEmpty();
@@ -186,9 +191,16 @@ public final class MethodTable {
     return capabilities;
   }
 
+  /** The author's, and then what each kind of tool shares. */
+  private static String instructions(Dependencies needs) {
+    Stream<String> shared = needs.host().tools().stream().map(ToolContract::instructions);
+    return Stream.concat(Stream.ofNullable(needs.identity().instructions()), shared)
+        .filter(text -> !text.isEmpty())
+        .distinct()
+        .collect(Collectors.joining("\n\n"));
+  }
+
   private ObjectNode withInstructions(ObjectNode result) {
-    return identity.instructions() == null
-        ? result
-        : result.put("instructions", identity.instructions());
+    return instructions.isEmpty() ? result : result.put("instructions", instructions);
   }
 }

@@ -11,27 +11,40 @@ public final class ToolContracts {
       """
 
 
-      ## How to use this tool
-      It runs a conversation that pauses for the user. Call it again with each answer.
+      This tool runs a conversation that pauses for the user. Call {"action":"start","intent":"why \
+      the user wants this","stateUpdates":{what the user has said}} once, and not again while the run \
+      is open. Then read `status`. interrupt: ask the user `question`, or all `questions`, and call \
+      {"action":"continue","stateUpdates":{"<field>":<answer>}}. widget: call the tool named in `tool` \
+      with `data`. complete: tell the user the `result`. waiting, still_working, busy: tell the user \
+      and end your turn; do not poll. error: do what `error` says. Further actions: reset (corrects \
+      earlier answers), status, cancel (ends the run). Send `sessionId` back in every call if a result \
+      has one. Never invent an answer.""";
+
+  private static final String INSTRUCTIONS =
+      """
+      ## Tools with `action`, `intent` and `stateUpdates`
+      Each runs a conversation that pauses for the user. Call it again with each answer.
 
       Start: {"action":"start","intent":"why the user wants this","stateUpdates":{…}}. Put into \
       stateUpdates only what the user has already said; those questions are skipped. Never guess or \
-      invent a value.
+      invent a value. Do not start again while a run is open: that ends it as abandoned. If it \
+      happened, `context` has the answers of the abandoned run: send them with a continue.
 
       Read `status` in the result:
       - interrupt: ask the user `question` (or all of `questions`, in one message). `fieldSchema` \
       says what fits, `suggestions` are answers to offer, `context` is for you, not for the user. \
-      Then call {"action":"continue","stateUpdates":{"<field>":<answer>}}. Send only what the user \
-      answered; further fields the user mentioned are welcome.
+      Then call {"action":"continue","stateUpdates":{"<field>":<answer>}}, with `field` as it is \
+      written there, dots included. Send only what the user has said.
       - widget: call the tool named in `tool` with `data`, and with `sessionId` if there is one. If \
       `interactive` is true, wait for the user's choice and continue with it as `field`, unless the \
-      widget did so itself; else continue as `description` says.
-      - complete: tell the user the `result`.
-      - waiting: nothing is wrong and nothing is to be asked; do as `description` says.
+      widget did so itself. If it has no `field`, a continue without stateUpdates confirms it: send \
+      that only if the user agreed.
+      - complete: the run is over. Tell the user the `result`; with `cancelled`, that it was cancelled.
+      - waiting: nothing is wrong and nothing is to be asked of the user. Tell them what \
+      `description` says and end your turn. Do not poll.
       - error: `error` says what is wrong and what to do next. If it carries a question, ask that \
-      again. Nothing already answered is lost. With `code` still_working or busy nothing is \
-      wrong: tell the user, end your turn, and call again when the user asks or the time has come. Do \
-      not poll.
+      again. With `code` still_working or busy nothing is wrong: tell the user, end your turn, and \
+      call again when the user asks.
 
       If a result carries `sessionId`, send it back unchanged in every later call.
 
@@ -39,7 +52,8 @@ public final class ToolContracts {
       - reset: the user corrects an earlier answer; send the corrected fields in stateUpdates. Not \
       for the question that is open now.
       - status: shows where the run is; changes nothing.
-      - cancel: ends the run.
+      - cancel: ends the run for good and undoes what it can. The result is complete with \
+      `cancelled`: true, and without `result`.
       - continue without stateUpdates: repeats the open question, or tries a failed step again.""";
 
   private ToolContracts() {}
@@ -53,7 +67,9 @@ public final class ToolContracts {
         output(),
         flow.tasks(),
         false,
-        flow.forms());
+        flow.forms(),
+        flow.hints(),
+        INSTRUCTIONS);
   }
 
   public static ToolContract of(FlowTool job) {
@@ -65,7 +81,9 @@ public final class ToolContracts {
         Json.object(),
         job.flow().tasks(),
         true,
-        false);
+        false,
+        job.flow().hints(),
+        "");
   }
 
   private static ObjectNode input(Flow<?> flow) {
@@ -75,10 +93,10 @@ public final class ToolContracts {
     ObjectNode properties = schema.putObject("properties");
     ObjectNode action = string(properties, "action", "What to do");
     CallAction.NAMES.forEach(action.putArray("enum")::add);
-    string(properties, "intent", "Why the user triggered this flow; required with action start");
+    string(properties, "intent", "Why the user wants this; required with start");
     ObjectNode updates = flow.answersSchema();
     properties.set("stateUpdates", updates.put("description", "What the user has said, by field"));
-    string(properties, "sessionId", "The handle that an earlier result carried, unchanged");
+    string(properties, "sessionId", "The handle of an earlier result");
     schema.putArray("required").add("action");
     schema.put("additionalProperties", false);
     return schema;
@@ -88,54 +106,14 @@ public final class ToolContracts {
     return properties.putObject(name).put("type", "string").put("description", description);
   }
 
+  /** Models read what results mean in the instructions, so only their common members are here. */
   private static ObjectNode output() {
-    ObjectNode schema = Json.object();
-    schema.put("$schema", "https://json-schema.org/draft/2020-12/schema");
-    schema.put("type", "object");
+    ObjectNode schema = Json.object().put("type", "object");
     ObjectNode properties = schema.putObject("properties");
-    ArrayNode statuses = string(properties, "status", "The outcome of the call").putArray("enum");
+    ArrayNode statuses = properties.putObject("status").putArray("enum");
     statuses.add("interrupt").add("widget").add("complete").add("waiting").add("error");
-    question(properties);
-    ObjectNode questions = properties.putObject("questions").put("type", "array");
-    ObjectNode item = questions.putObject("items").put("type", "object");
-    question(item.putObject("properties"));
-    item.putArray("required").add("question").add("field");
-    item.put("additionalProperties", false);
-    string(properties, "tool", "The display tool to call");
-    properties.putObject("data").put("description", "What the display tool is given");
-    string(properties, "description", "What to do with the widget, or while the run waits");
-    string(properties, "waitsFor", "What the run waits for: time, or a signal by name");
-    string(properties, "until", "When the run continues at the latest");
-    properties.putObject("interactive").put("type", "boolean");
-    properties.putObject("result").put("description", "What the flow returns");
-    string(properties, "reason", "Why the flow ended early");
-    string(properties, "code", "The stable name of what is wrong");
-    string(properties, "error", "What is wrong and what to do next");
-    violations(properties.putObject("violations"));
-    properties.putObject("cancelled").put("type", "boolean");
-    properties.putObject("run").put("type", "object");
-    string(properties, "sessionId", "The handle to send back in later calls");
+    properties.putObject("sessionId").put("type", "string");
     schema.putArray("required").add("status");
-    schema.put("additionalProperties", false);
     return schema;
-  }
-
-  private static void question(ObjectNode properties) {
-    string(properties, "question", "What to ask the user");
-    string(properties, "field", "The field that the answer goes to");
-    properties.putObject("fieldSchema").put("type", "object");
-    properties
-        .putObject("suggestions")
-        .put("type", "array")
-        .putObject("items")
-        .put("type", "string");
-    string(properties, "context", "A hint for you; not for the user");
-  }
-
-  private static void violations(ObjectNode violations) {
-    violations.put("type", "array");
-    ObjectNode item = violations.putObject("items").put("type", "object");
-    string(item.putObject("properties"), "field", "Which field");
-    string(item.withObjectProperty("properties"), "message", "What is wrong with it");
   }
 }

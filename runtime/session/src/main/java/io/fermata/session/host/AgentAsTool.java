@@ -12,6 +12,7 @@ import io.fermata.agent.message.RequestedCall.Function;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Json;
 import io.fermata.session.ToolHost;
 import io.fermata.session.admin.ThreadException;
@@ -57,8 +58,16 @@ public final class AgentAsTool {
       """
 
 
-      ## How to use this tool
-      It talks with an agent in a thread that keeps the conversation.
+      This tool talks with an agent. Call {"action":"send","message":"…"}, and send `threadId` back \
+      in every later call of the conversation. Then read `status`. rest: tell the user `messages`. \
+      asking: show `questions` to the user and call {"action":"answer","threadId":"…","call":"…"} with \
+      "approved" or "answers"; never decide for them. working: call {"action":"status","threadId":"…"} \
+      later. error: do what `error` says.""";
+
+  private static final String INSTRUCTIONS =
+      """
+      ## Tools with `action`, `threadId` and `message`
+      Each talks with an agent in a thread that keeps the conversation.
 
       Begin: {"action":"send","message":"…"}. Every result carries `threadId`: send it back unchanged \
       in every later call that belongs to the conversation; without it, send begins a new one.
@@ -108,7 +117,16 @@ public final class AgentAsTool {
     this.timeout = timeout;
     this.contract =
         new ToolContract(
-            agent.name(), agent.name(), agent.description() + PROTOCOL, input(), output());
+            agent.name(),
+            agent.name(),
+            agent.description() + PROTOCOL,
+            input(),
+            output(),
+            TaskUse.WHEN_LATE,
+            false,
+            false,
+            agent.hints(),
+            INSTRUCTIONS);
   }
 
   public ToolContract contract() {
@@ -560,55 +578,21 @@ public final class AgentAsTool {
     return closed(schema, "action");
   }
 
+  /** Models read what results mean in the instructions, so only their common members are here. */
   private static ObjectNode output() {
-    ObjectNode schema = object();
+    ObjectNode schema = Json.object().put("type", "object");
     ObjectNode properties = schema.putObject("properties");
-    string(properties, "status", "The status of the thread")
-        .putArray("enum")
-        .add("rest")
-        .add("asking")
-        .add("working")
-        .add("error");
-    string(properties, "threadId", "The thread, to be sent back in later calls");
-    ObjectNode message = items(properties, "messages");
-    ObjectNode parts = message.putObject("properties");
-    for (String name : List.of("id", "role", "content", "name", "status")) {
-      parts.putObject(name).put("type", "string");
-    }
-    parts.putObject("metadata").put("type", "object");
-    parts.putObject("attachments").put("type", "array").putObject("items").put("type", "string");
-    closed(message, "id", "role", "status");
-    ObjectNode question = items(properties, "questions");
-    ObjectNode asked = question.putObject("properties");
-    string(asked, "call", "What to name in the answer");
-    string(asked, "tool", "The tool that it is about");
-    asked.putObject("approval").put("type", "boolean");
-    asked.putObject("question").put("type", "object");
-    closed(question, "call", "tool", "approval", "question");
-    ObjectNode elsewhere = items(properties, "askingIn");
-    ObjectNode place = elsewhere.putObject("properties");
-    string(place, "agent", "The agent that asks");
-    string(place, "threadId", "The thread that it asks in");
-    closed(elsewhere, "agent", "threadId");
-    string(properties, "code", "Why the thread rests, or the stable name of what is wrong");
-    string(properties, "hint", "What to do next");
-    string(properties, "error", "What is wrong and what to do next");
-    ObjectNode violation = items(properties, "violations");
-    ObjectNode wrong = violation.putObject("properties");
-    string(wrong, "field", "Which argument");
-    string(wrong, "message", "What is wrong with it");
-    closed(violation, "field", "message");
-    return closed(schema, "status");
+    ArrayNode statuses = properties.putObject("status").putArray("enum");
+    statuses.add("rest").add("asking").add("working").add("error");
+    properties.putObject("threadId").put("type", "string");
+    schema.putArray("required").add("status");
+    return schema;
   }
 
   private static ObjectNode object() {
     return Json.object()
         .put("$schema", "https://json-schema.org/draft/2020-12/schema")
         .put("type", "object");
-  }
-
-  private static ObjectNode items(ObjectNode properties, String name) {
-    return properties.putObject(name).put("type", "array").putObject("items").put("type", "object");
   }
 
   private static ObjectNode string(ObjectNode properties, String name, String description) {
