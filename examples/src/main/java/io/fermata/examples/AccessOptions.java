@@ -68,7 +68,7 @@ final class AccessOptions {
   @Option(
       names = "--calls-per-second",
       paramLabel = "N",
-      description = "How many requests each principal may send per second; unlimited by default.")
+      description = "How many requests each principal may send per second; 1,000 by default.")
   @Nullable Integer perSecond;
 
   /** The principals with a key, in the order of the configuration. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.FlowState;
 import io.fermata.agent.Hook;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.StopCode;
 import io.fermata.examples.Main;
 import io.fermata.examples.flows.QuoteFlow;
@@ -205,7 +206,9 @@ class TablesTest {
   /** The meters of a host that was called and evicted its session, and of its server. */
   private static List<String> meters() throws Exception {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
-    try (HostProbe probe = quotes(host -> host.telemetry(Meters.of(registry)));
+    Meters meters = Meters.of(registry);
+    meters.modelReplied("desk", "model", Usage.ZERO);
+    try (HostProbe probe = quotes(host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       get(server.endpoint());

@@ -39,6 +39,7 @@ public final class McpServer implements AutoCloseable {
   private final McpChanges changes;
   private final String host;
   private final int port;
+  private final Runnable closed;
   private final AtomicBoolean ended = new AtomicBoolean();
 
   McpServer(
@@ -47,13 +48,15 @@ public final class McpServer implements AutoCloseable {
       HandlerExecutor workers,
       McpChanges changes,
       String host,
-      int port) {
+      int port,
+      Runnable closed) {
     this.vertx = vertx;
     this.shutdown = shutdown;
     this.workers = workers;
     this.changes = changes;
     this.host = host;
     this.port = port;
+    this.closed = closed;
   }
 
   /** A builder of a server for a host's tools. */
@@ -112,6 +115,7 @@ public final class McpServer implements AutoCloseable {
       LOG.warn("The MCP server at port {} did not close cleanly", port, e);
     } finally {
       workers.close();
+      closed.run();
     }
   }
 }

@@ -344,7 +344,8 @@ public final class McpServerBuilder {
     private final ToolScopes scopes = scopes();
     private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
     private final RequestGate gate = new RequestGate();
-    private final Subscriptions subscriptions = new Subscriptions(new StreamQuota(maxStreams));
+    private final StreamQuota changeStreams = new StreamQuota(maxStreams);
+    private final Subscriptions subscriptions = new Subscriptions(changeStreams);
     private final MethodTable methods =
         new MethodTable(
             new MethodTable.Dependencies(
@@ -442,13 +443,31 @@ public final class McpServerBuilder {
         .toCompletionStage()
         .toCompletableFuture()
         .join();
+    Telemetry.ServerGauges gauges = gauges(open, streams, core.changeStreams);
+    telemetry.opened(gauges);
     return new McpServer(
         vertx,
         new GracefulShutdown(core.gate, host, () -> endAll(streams, core.subscriptions)),
         core.workers,
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
-        verticles.element().port());
+        verticles.element().port(),
+        () -> telemetry.closed(gauges));
+  }
+
+  private static Telemetry.ServerGauges gauges(
+      Connections open, StreamQuota threads, StreamQuota changes) {
+    return new Telemetry.ServerGauges() {
+      @Override
+      public int connections() {
+        return open.count();
+      }
+
+      @Override
+      public int streams() {
+        return threads.count() + changes.count();
+      }
+    };
   }
 
   private List<HttpRoute> routes(StreamQuota streams, Core core) {

@@ -96,6 +96,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.tasks =
         new HostTasks(parts.router::call, parts.gateway, parts.catalog, parts.subscriptions);
     host.directory.start();
+    host.gauges.schedules(host.config.dormant ? 0 : timetable.size());
     host.telemetry.opened(host.gauges);
     if (!host.config.dormant) {
       host.upkeep.start();

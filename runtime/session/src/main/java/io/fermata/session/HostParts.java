@@ -137,7 +137,7 @@ final class HostParts {
             builder.clock,
             builder.env::get,
             threads);
-    this.upkeep = new Upkeep(store, system, this::isOurs, builder.clock, closed::get);
+    this.upkeep = new Upkeep(store, system, this::isOurs, builder.clock, closed::get, gauges);
   }
 
   private static void requireFlowsOf(Agents agents, FlowCatalog catalog) {

@@ -2,6 +2,7 @@ package io.fermata.bench.crash;
 
 import io.fermata.flow.json.Limits;
 import io.fermata.mcp.McpServer;
+import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.Settings;
@@ -21,7 +22,11 @@ public final class LedgerServer {
             .settings(Settings.DEFAULT.limits(LONG_RUNS))
             .flow(LedgerFlow.writingTo(Path.of(args[0])))
             .start();
-    McpServer server = McpServer.serving(host).port(0).start();
+    McpServer server =
+        McpServer.serving(host)
+            .port(0)
+            .perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(Double.POSITIVE_INFINITY, 1))
+            .start();
     System.out.println("ready " + server.port());
     Thread.currentThread().join();
   }

@@ -3,6 +3,7 @@ package io.fermata.bench.load;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.McpServer;
+import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import java.io.PrintStream;
@@ -29,6 +30,10 @@ import picocli.CommandLine.Option;
     mixinStandardHelpOptions = true,
     description = "Runs the three-call workload on each store and prints the results.")
 public final class LoadHarness implements Callable<Integer> {
+  /** All callers are one principal. */
+  private static final PrincipalLimits UNLIMITED =
+      PrincipalLimits.DEFAULT.callsPerSecond(Double.POSITIVE_INFINITY, 1);
+
   @Option(names = "--concurrency", split = ",", defaultValue = "1,32,256")
   private List<Integer> concurrency = List.of();
 
@@ -86,8 +91,12 @@ public final class LoadHarness implements Callable<Integer> {
     Store where = name.equals("sqlite") ? Store.sqlite(file) : Store.parse(store);
     try (Fermata host =
             Fermata.host().store(where).flow(Workload.pure()).flow(Workload.journaled()).start();
-        McpServer server = McpServer.serving(host).port(0).start();
-        McpServer noop = McpServer.serving(new NoopHost(host.handles())).port(0).start()) {
+        McpServer server = McpServer.serving(host).port(0).perPrincipal(UNLIMITED).start();
+        McpServer noop =
+            McpServer.serving(new NoopHost(host.handles()))
+                .port(0)
+                .perPrincipal(UNLIMITED)
+                .start()) {
       for (String transport : transports) {
         Callable<Target> target =
             transport.equals("http")

@@ -228,6 +228,12 @@ public final class AccessTokens {
     List<JWK> fitting = matchingKeys(jwt, with);
     if (fitting.isEmpty()) {
       throw invalid("The token is signed with a key that its issuer does not publish");
+    }
+    fitting = fitting.stream().filter(key -> !IssuerKeys.weak(key)).toList();
+    if (fitting.isEmpty()) {
+      throw invalid(
+          "The token is signed with an RSA key of fewer than %d bits"
+              .formatted(IssuerKeys.MIN_RSA_BITS));
     } else if (fitting.stream().noneMatch(key -> signedBy(key, jwt))) {
       throw invalid("The signature of the token is invalid");
     }

@@ -1,6 +1,8 @@
 package io.fermata.mcp.access;
 
+import com.nimbusds.jose.jwk.JWK;
 import com.nimbusds.jose.jwk.JWKSet;
+import com.nimbusds.jose.jwk.RSAKey;
 import io.fermata.mcp.rpc.RpcException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -34,6 +36,9 @@ public final class IssuerKeys {
   public static final int BURST = 3;
 
   static final int SECONDS_BETWEEN = 10;
+
+  /** Shorter RSA keys can be broken, or will be before long. */
+  static final int MIN_RSA_BITS = 2_048;
 
   /** The keys of one fetch, compared by identity. */
   static final class Known {
@@ -117,6 +122,19 @@ public final class IssuerKeys {
         : CompletableFuture.completedFuture(had);
   }
 
+  static boolean weak(JWK key) {
+    return key instanceof RSAKey && key.size() < MIN_RSA_BITS;
+  }
+
+  private void refuse(JWK key) {
+    LOG.warn(
+        "The key {} of the issuer {} is refused: RSA with {} bits, at least {} are needed",
+        key.getKeyID(),
+        issuer,
+        key.size(),
+        MIN_RSA_BITS);
+  }
+
   private static RpcException unavailable() {
     return RpcException.issuerUnavailable(SECONDS_BETWEEN);
   }
@@ -151,6 +169,7 @@ public final class IssuerKeys {
       CompletableFuture<Known> fetching, @Nullable Known fetched, @Nullable Throwable failure) {
     if (fetched != null) {
       known = fetched;
+      fetched.keys().getKeys().stream().filter(IssuerKeys::weak).forEach(this::refuse);
     }
     failing = fetched == null;
     synchronized (this) {

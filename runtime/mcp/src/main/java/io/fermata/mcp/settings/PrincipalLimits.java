@@ -3,7 +3,7 @@ package io.fermata.mcp.settings;
 /**
  * What one principal may use over HTTP, so that it cannot crowd out the others.
  *
- * @param callsPerSecond requests per second in the long run; unlimited by default
+ * @param callsPerSecond requests per second in the long run
  * @param burst requests at once before that rate applies
  * @param callsInFlight calls in flight at a time
  * @param openQuestions questions of handlers that wait for its clients of the revisions before
@@ -24,7 +24,7 @@ public record PrincipalLimits(
    * The defaults: one principal may use half of the connections that a server accepts by default.
    */
   public static final PrincipalLimits DEFAULT =
-      new PrincipalLimits(Double.POSITIVE_INFINITY, 100, 2_048, 1_000, 1_000, 20_000);
+      new PrincipalLimits(1_000, 5_000, 2_048, 1_000, 1_000, 20_000);
 
   public PrincipalLimits {
     if (!(callsPerSecond > 0)) {
@@ -45,7 +45,8 @@ public record PrincipalLimits(
   }
 
   /**
-   * The same with this rate of requests per second, and this many at once before the rate applies.
+   * The same with this rate of requests per second, {@link Double#POSITIVE_INFINITY} for none, and
+   * this many at once before the rate applies.
    */
   public PrincipalLimits callsPerSecond(double calls, int atOnce) {
     return new PrincipalLimits(

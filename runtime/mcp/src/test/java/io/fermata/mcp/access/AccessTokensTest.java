@@ -3,13 +3,22 @@ package io.fermata.mcp.access;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import com.nimbusds.jose.JWSAlgorithm;
+import com.nimbusds.jose.JWSHeader;
+import com.nimbusds.jose.crypto.RSASSASigner;
 import com.nimbusds.jose.jwk.JWKSet;
 import com.nimbusds.jose.jwk.RSAKey;
+import com.nimbusds.jose.jwk.gen.RSAKeyGenerator;
+import com.nimbusds.jwt.SignedJWT;
 import io.fermata.mcp.Issuer;
 import io.fermata.mcp.rpc.RpcException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -23,6 +32,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 
 /** When and on which thread a token is checked. */
 @Timeout(30)
@@ -82,6 +92,34 @@ class AccessTokensTest {
     Throwable thrown = catchThrowable(refused::join);
     assertThat(thrown).isInstanceOf(CompletionException.class);
     return (RpcException) Objects.requireNonNull(thrown.getCause());
+  }
+
+  @Test
+  void anRsaKeyOfFewerThan2048BitsIsRefusedAndNamedInTheLog() throws Exception {
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    Logger log = (Logger) LoggerFactory.getLogger(IssuerKeys.class);
+    lines.start();
+    log.addAppender(lines);
+    try {
+      RSAKey weak = new RSAKeyGenerator(1024, true).keyID("of-2003").generate();
+      there.set(new JWKSet(List.of(RSA.toPublicJWK(), weak.toPublicJWK())));
+      JWSHeader header = new JWSHeader.Builder(JWSAlgorithm.RS256).keyID("of-2003").build();
+      SignedJWT jwt = new SignedJWT(header, issuer.claims(claims -> {}));
+      jwt.sign(new RSASSASigner(weak.toRSAPrivateKey(), true));
+      CompletionStage<AuthenticatedCaller> refused = tokens.caller(jwt.serialize());
+      work();
+
+      assertThat(refusal(refused).status).isEqualTo(401);
+      assertThat(refusal(refused).reason).contains("RSA key of fewer than 2048 bits");
+      assertThat(lines.list)
+          .extracting(ILoggingEvent::getFormattedMessage)
+          .anySatisfy(line -> assertThat(line).contains("of-2003", "1024 bits", issuer.url()));
+      CompletionStage<AuthenticatedCaller> strong = tokens.caller(issuer.token("ann"));
+      work();
+      assertThat(principal(strong)).isEqualTo(issuer.url() + "#ann");
+    } finally {
+      log.detachAppender(lines);
+    }
   }
 
   @Test

@@ -7,6 +7,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
+import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.call.RequestStates;
 import io.fermata.mcp.call.RoundInputs;
 import io.fermata.mcp.feature.McpAsk;
@@ -42,6 +43,20 @@ class PrincipalLimitsTest {
 
   private static Wired of(McpServer server, String who) {
     return new Wired(server).with("Authorization", "Bearer key-of-" + who);
+  }
+
+  @Test
+  void aPrincipalHasARateByDefault() {
+    AtomicLong now = new AtomicLong();
+    CallQuotas quotas = new CallQuotas(PrincipalLimits.DEFAULT, now::get);
+    quotas.countArrivals("ann", 5_000);
+
+    assertThatThrownBy(() -> quotas.countArrivals("ann", 1))
+        .isInstanceOf(RpcException.class)
+        .hasMessageContaining("1000 per second");
+    quotas.countArrivals("bob", 1);
+    now.addAndGet(1_000_000_000);
+    quotas.countArrivals("ann", 1_000);
   }
 
   @Test

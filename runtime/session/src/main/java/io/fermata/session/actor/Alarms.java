@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
 import java.util.function.Predicate;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
@@ -79,6 +80,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private final Predicate<String> ours;
   private final InstantSource clock;
   private final Consumer<List<String>> wakeUp;
+  private final IntConsumer dueSoon;
   private final TimerScheduler<Message> timers;
   private Map<String, Alarm> alarms = new HashMap<>();
   private int foreign;
@@ -89,31 +91,35 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
-      Consumer<List<String>> wakeUp) {
+      Consumer<List<String>> wakeUp,
+      IntConsumer dueSoon) {
     super(context);
     this.timers = timers;
     this.calendar = calendar;
     this.ours = ours;
     this.clock = clock;
     this.wakeUp = wakeUp;
+    this.dueSoon = dueSoon;
   }
 
   /**
    * Wakes the sessions of a host when they are due.
    *
    * @param ours whether a journal is a session of this host; others are ignored
+   * @param dueSoon receives how many sessions are due soon
    */
   public static Behavior<Message> create(
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
-      Consumer<List<String>> wakeUp) {
+      Consumer<List<String>> wakeUp,
+      IntConsumer dueSoon) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers -> {
                   context.getSelf().tell(new Look());
-                  return new Alarms(context, timers, calendar, ours, clock, wakeUp);
+                  return new Alarms(context, timers, calendar, ours, clock, wakeUp, dueSoon);
                 }));
   }
 
@@ -150,6 +156,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
       }
     }
     alarms = present;
+    dueSoon.accept(present.size());
     foreign = found.due().size() - present.size();
     timers.startSingleTimer(new Look(), LOOK);
     return ring();

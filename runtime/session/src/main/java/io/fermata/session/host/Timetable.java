@@ -29,6 +29,11 @@ public final class Timetable {
 
   private final List<Entry> entries;
 
+  /** How many schedules there are. */
+  public int size() {
+    return entries.size();
+  }
+
   private Timetable(List<Entry> entries) {
     this.entries = entries;
   }

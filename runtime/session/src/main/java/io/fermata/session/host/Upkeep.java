@@ -4,6 +4,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.Alarms;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.call.Health;
+import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
@@ -34,6 +35,7 @@ public final class Upkeep {
   private final Predicate<String> ours;
   private final InstantSource clock;
   private final BooleanSupplier closed;
+  private final HostGauges gauges;
   private final Pings pings;
 
   /** Written by the sweep only, and sweeps do not overlap. */
@@ -47,19 +49,22 @@ public final class Upkeep {
       ActorSystem<SessionRegion.Message> system,
       Predicate<String> ours,
       InstantSource clock,
-      BooleanSupplier closed) {
+      BooleanSupplier closed,
+      HostGauges gauges) {
     this.store = store;
     this.system = system;
     this.ours = ours;
     this.clock = clock;
     this.closed = closed;
+    this.gauges = gauges;
     this.pings = new Pings(store::ping, SILENCE);
   }
 
   public void start() {
     resumeUnfinishedWork();
     system.tell(
-        new SessionRegion.Spawn("alarms", Alarms.create(store::due, ours, clock, this::wakeUp)));
+        new SessionRegion.Spawn(
+            "alarms", Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due)));
     sweepLater();
   }
 

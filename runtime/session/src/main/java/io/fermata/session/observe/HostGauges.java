@@ -7,6 +7,8 @@ public final class HostGauges implements Telemetry.Gauges {
   private final AtomicInteger waking = new AtomicInteger();
   private volatile int awake;
   private volatile int callsInFlight;
+  private volatile int due;
+  private volatile int schedules;
 
   @Override
   public int awake() {
@@ -21,6 +23,24 @@ public final class HostGauges implements Telemetry.Gauges {
   @Override
   public int callsInFlight() {
     return callsInFlight;
+  }
+
+  @Override
+  public int due() {
+    return due;
+  }
+
+  @Override
+  public int schedules() {
+    return schedules;
+  }
+
+  public void due(int sessions) {
+    due = sessions;
+  }
+
+  public void schedules(int registered) {
+    schedules = registered;
   }
 
   public void awake(int sessions) {

@@ -1,5 +1,6 @@
 package io.fermata.session.observe;
 
+import io.fermata.agent.model.Usage;
 import io.fermata.session.key.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
@@ -84,6 +85,21 @@ public final class Telemetries implements Telemetry {
   @Override
   public void refused(Refusal reason) {
     notify(each -> each.refused(reason));
+  }
+
+  @Override
+  public void modelReplied(String agent, String model, Usage usage) {
+    notify(each -> each.modelReplied(agent, model, usage));
+  }
+
+  @Override
+  public void opened(ServerGauges gauges) {
+    notify(each -> each.opened(gauges));
+  }
+
+  @Override
+  public void closed(ServerGauges gauges) {
+    notify(each -> each.closed(gauges));
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.fermata.session.observe;
 
+import io.fermata.agent.model.Usage;
 import io.fermata.session.key.TraceContext;
 import java.util.List;
 
@@ -51,6 +52,13 @@ public interface Telemetry {
   /** A server refused a request, or closed a connection without answering. */
   default void refused(Refusal reason) {}
 
+  /**
+   * A model replied to an agent, and its reply is journaled.
+   *
+   * @param usage what the reply cost; without a price its cost is zero
+   */
+  default void modelReplied(String agent, String model, Usage usage) {}
+
   /** A host has started; its gauges are readable until it closes. */
   default void opened(Gauges gauges) {}
 
@@ -67,6 +75,27 @@ public interface Telemetry {
 
     /** Calls in flight. */
     int callsInFlight();
+
+    /** Sessions whose timers are due soon. */
+    int due();
+
+    /** Schedules that start runs. */
+    int schedules();
+  }
+
+  /** A server over HTTP has started; its gauges are readable until it closes. */
+  default void opened(ServerGauges gauges) {}
+
+  /** The server has closed. */
+  default void closed(ServerGauges gauges) {}
+
+  /** The gauges of a server over HTTP. */
+  interface ServerGauges {
+    /** Open connections. */
+    int connections();
+
+    /** Open event streams of threads, and of changes. */
+    int streams();
   }
 
   /** Why a server refused a request or closed a connection. */

@@ -1,5 +1,6 @@
 package io.fermata.session.telemetry;
 
+import io.fermata.agent.model.Usage;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import io.micrometer.core.instrument.Counter;
@@ -8,6 +9,7 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -35,6 +37,12 @@ import java.util.function.ToDoubleFunction;
  * <tr><td>{@code fermata.sessions.wake}</td><td>timer</td><td></td></tr>
  * <tr><td>{@code fermata.mcp.requests}</td><td>timer</td><td>{@code method}, {@code outcome} (ok,
  * refused, failed)</td></tr>
+ * <tr><td>{@code fermata.mcp.connections}, {@code fermata.mcp.streams}</td><td>gauge</td><td></td>
+ * </tr>
+ * <tr><td>{@code fermata.model.tokens}</td><td>counter</td><td>{@code agent}, {@code model}, {@code
+ * kind} (input, cached, output)</td></tr>
+ * <tr><td>{@code fermata.model.cost}</td><td>counter</td><td>{@code agent}, {@code model}</td></tr>
+ * <tr><td>{@code fermata.timers.due}, {@code fermata.schedules}</td><td>gauge</td><td></td></tr>
  * <tr><td>{@code fermata.mcp.refusals}</td><td>counter</td><td>{@code reason} (unauthenticated,
  * forbidden, rate, replaced, no_room, late)</td></tr>
  * </table>
@@ -46,6 +54,11 @@ import java.util.function.ToDoubleFunction;
 public final class Meters implements Telemetry {
   private static final String NO_CODE = "none";
 
+  /** The range of the buckets of histograms. */
+  private static final Duration SHORTEST = Duration.ofMillis(1);
+
+  private static final Duration LONGEST = Duration.ofMinutes(1);
+
   private record Called(String tool, Kind kind, String status, String code) {}
 
   private record Performed(String name, String step, String status) {}
@@ -54,13 +67,25 @@ public final class Meters implements Telemetry {
 
   private record Requested(String method, String outcome) {}
 
+  private record Replied(String agent, String model) {}
+
+  private record ModelCounters(Counter input, Counter cached, Counter output, Counter cost) {
+    void add(Usage usage) {
+      input.increment(usage.inputTokens() - usage.cachedTokens());
+      cached.increment(usage.cachedTokens());
+      output.increment(usage.outputTokens());
+      cost.increment(usage.cost().doubleValue());
+    }
+  }
+
   private final MeterRegistry registry;
   private final Map<Called, Timer> calls = new ConcurrentHashMap<>();
   private final Map<Performed, Timer> effects = new ConcurrentHashMap<>();
   private final Map<Changed, Counter> runs = new ConcurrentHashMap<>();
   private final Map<Requested, Timer> requests = new ConcurrentHashMap<>();
   private final Map<Refusal, Counter> refusals = new ConcurrentHashMap<>();
-  private final Map<Gauges, List<Gauge>> gauges = new ConcurrentHashMap<>();
+  private final Map<Replied, ModelCounters> models = new ConcurrentHashMap<>();
+  private final Map<Object, List<Gauge>> gauges = new ConcurrentHashMap<>();
   private final Timer append;
   private final DistributionSummary records;
   private final Timer wake;
@@ -68,7 +93,7 @@ public final class Meters implements Telemetry {
   private Meters(MeterRegistry registry) {
     this.registry = registry;
     this.append =
-        Timer.builder("fermata.journal.append")
+        timer("fermata.journal.append")
             .description("Time to append to a journal")
             .register(registry);
     this.records =
@@ -76,9 +101,17 @@ public final class Meters implements Telemetry {
             .description("Journal entries appended in one write")
             .register(registry);
     this.wake =
-        Timer.builder("fermata.sessions.wake")
+        timer("fermata.sessions.wake")
             .description("Time to wake a session, including the reading of its journal")
             .register(registry);
+  }
+
+  /** Its histogram lets a registry such as Prometheus compute percentiles over several hosts. */
+  private static Timer.Builder timer(String name) {
+    return Timer.builder(name)
+        .publishPercentileHistogram()
+        .minimumExpectedValue(SHORTEST)
+        .maximumExpectedValue(LONGEST);
   }
 
   /** Meters in a registry. */
@@ -102,7 +135,7 @@ public final class Meters implements Telemetry {
   }
 
   private Timer timer(Called called) {
-    return Timer.builder("fermata.calls")
+    return timer("fermata.calls")
         .description("Tool calls, until their reply")
         .tag("tool", called.tool())
         .tag("kind", lower(called.kind()))
@@ -126,7 +159,7 @@ public final class Meters implements Telemetry {
   }
 
   private Timer timer(Performed performed) {
-    return Timer.builder("fermata.effects")
+    return timer("fermata.effects")
         .description("Attempts of effects of flows and agents")
         .tag("flow", performed.name())
         .tag("node", performed.step())
@@ -164,7 +197,7 @@ public final class Meters implements Telemetry {
         .computeIfAbsent(
             new Requested(method, outcome),
             key ->
-                Timer.builder("fermata.mcp.requests")
+                timer("fermata.mcp.requests")
                     .description("Requests of MCP clients, until their response")
                     .tag("method", method)
                     .tag("outcome", outcome)
@@ -174,15 +207,17 @@ public final class Meters implements Telemetry {
 
   @Override
   public void refused(Refusal reason) {
-    refusals
-        .computeIfAbsent(
-            reason,
-            key ->
-                Counter.builder("fermata.mcp.refusals")
-                    .description("Requests refused and connections closed by a server")
-                    .tag("reason", lower(reason))
-                    .register(registry))
-        .increment();
+    refusals(reason).increment();
+  }
+
+  private Counter refusals(Refusal reason) {
+    return refusals.computeIfAbsent(
+        reason,
+        key ->
+            Counter.builder("fermata.mcp.refusals")
+                .description("Requests refused and connections closed by a server")
+                .tag("reason", lower(reason))
+                .register(registry));
   }
 
   @Override
@@ -196,15 +231,67 @@ public final class Meters implements Telemetry {
                 "Sessions that are reading their journals",
                 of,
                 Gauges::waking),
-            gauge("fermata.calls.waiting", "Calls in flight", of, Gauges::callsInFlight)));
+            gauge("fermata.calls.waiting", "Calls in flight", of, Gauges::callsInFlight),
+            gauge("fermata.timers.due", "Sessions whose timers are due soon", of, Gauges::due),
+            gauge("fermata.schedules", "Schedules that start runs", of, Gauges::schedules)));
   }
 
-  private Gauge gauge(String name, String what, Gauges of, ToDoubleFunction<Gauges> value) {
+  @Override
+  public void opened(ServerGauges of) {
+    // An alert needs a counter before its first event.
+    List.of(Refusal.values()).forEach(this::refusals);
+    gauges.put(
+        of,
+        List.of(
+            gauge("fermata.mcp.connections", "Open connections", of, ServerGauges::connections),
+            gauge(
+                "fermata.mcp.streams",
+                "Open event streams of threads, and of changes",
+                of,
+                ServerGauges::streams)));
+  }
+
+  @Override
+  public void modelReplied(String agent, String model, Usage usage) {
+    models.computeIfAbsent(new Replied(agent, model), this::counters).add(usage);
+  }
+
+  private ModelCounters counters(Replied by) {
+    return new ModelCounters(
+        tokens(by, "input"),
+        tokens(by, "cached"),
+        tokens(by, "output"),
+        Counter.builder("fermata.model.cost")
+            .description("US dollars that models cost, by their configured prices")
+            .tag("agent", by.agent())
+            .tag("model", by.model())
+            .register(registry));
+  }
+
+  private Counter tokens(Replied by, String kind) {
+    return Counter.builder("fermata.model.tokens")
+        .description("Tokens that models read and wrote")
+        .tag("agent", by.agent())
+        .tag("model", by.model())
+        .tag("kind", kind)
+        .register(registry);
+  }
+
+  private <T> Gauge gauge(String name, String what, T of, ToDoubleFunction<T> value) {
     return Gauge.builder(name, of, value).description(what).register(registry);
   }
 
   @Override
   public void closed(Gauges of) {
+    remove(of);
+  }
+
+  @Override
+  public void closed(ServerGauges of) {
+    remove(of);
+  }
+
+  private void remove(Object of) {
     List<Gauge> over = gauges.remove(of);
     if (over != null) {
       over.stream().map(Meter::getId).forEach(registry::remove);

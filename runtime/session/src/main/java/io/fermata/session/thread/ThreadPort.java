@@ -274,11 +274,19 @@ public final class ThreadPort
     SessionSubscriptions subscriptions = host.observers().subscriptions();
     for (Entry<ThreadEvent> entry : entries) {
       subscriptions.persisted(session.entityId(), entry, ahead.deleted());
+      entry.events().forEach(this::report);
     }
     if (!entries.isEmpty() || creates) {
       list(after.program());
     }
     return creates && after.program().exists() ? host.listing().sessions().entered() : null;
+  }
+
+  private void report(ThreadEvent event) {
+    if (event instanceof ThreadEvent.StepEnded ended) {
+      String agent = ThreadKey.ofEntity(session.entityId()).agent();
+      host.telemetry().modelReplied(agent, ended.log().model(), ended.log().usage());
+    }
   }
 
   // --- effects --------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ class AlarmsTest {
 
   private void start() {
     kit.spawn(
-        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, woken::addAll), HERE);
+        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, woken::addAll, due -> {}),
+        HERE);
   }
 
   private CompletionStage<List<Due>> due(long until, int max) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.StepException;
@@ -34,6 +35,7 @@ import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -168,6 +170,28 @@ class TelemetryTest {
       SpanData step = span("desk step");
       assertThat(step.getTraceId()).isEqualTo(TRACE);
       assertThat(step.getParentSpanId()).isEqualTo(called.getSpanId());
+    }
+  }
+
+  @Test
+  void eachReplyOfAModelIsReportedOnceItIsJournaled() throws Exception {
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
+    List<String> replied = new CopyOnWriteArrayList<>();
+    Telemetry counting =
+        new Telemetry() {
+          @Override
+          public void modelReplied(String agent, String model, Usage usage) {
+            replied.add(agent);
+          }
+        };
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).agent(desk).telemetry(counting).start()) {
+      ObjectNode send = Json.object().put("action", "send").put("message", "Good morning?");
+      host.call(new ToolCall("desk", "ann", send, Json.object(), null))
+          .toCompletableFuture()
+          .get(60, TimeUnit.SECONDS);
+
+      assertThat(replied).containsExactly("desk");
     }
   }
 

@@ -1,0 +1,68 @@
+package io.fermata.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.agent.model.Usage;
+import io.fermata.examples.flows.QuoteFlow;
+import io.fermata.mcp.McpServer;
+import io.fermata.persistence.Store;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.observe.Telemetry;
+import io.fermata.testkit.HostProbe;
+import java.math.BigDecimal;
+import java.net.InetAddress;
+import java.net.Socket;
+import org.junit.jupiter.api.Test;
+
+/** What an operator can alert on. */
+class PrometheusTest {
+  private final Prometheus prometheus = Prometheus.create();
+
+  @Test
+  void percentilesOfCallsEffectsAndJournalCanBeComputed() {
+    DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
+    try (HostProbe probe =
+        HostProbe.of(
+            QuoteFlow.create(),
+            Store.memory(),
+            host -> host.display(plans).telemetry(prometheus.telemetry()))) {
+      probe.start("wants a price", "name", "Ann", "email", "ann@gmail.com");
+
+      assertThat(prometheus.text())
+          .containsPattern("fermata_calls_seconds_bucket\\{.*le=\"60.0\"} 1")
+          .contains("fermata_effects_seconds_bucket{")
+          .contains("fermata_journal_append_seconds_bucket{")
+          .contains("fermata_timers_due ", "fermata_schedules ");
+    }
+  }
+
+  @Test
+  void connectionsAndStreamsAreGaugesWhileAServerRuns() throws Exception {
+    try (McpServer server = McpServer.plain().port(0).telemetry(prometheus.telemetry()).start()) {
+      assertThat(prometheus.text())
+          .contains("fermata_mcp_connections 0", "fermata_mcp_streams 0")
+          .contains("fermata_mcp_refusals_total{reason=\"unauthenticated\"} 0");
+      try (Socket open = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+        assertThat(open.isConnected()).isTrue();
+        while (!prometheus.text().contains("fermata_mcp_connections 1")) {
+          Thread.onSpinWait();
+        }
+      }
+    }
+    assertThat(prometheus.text()).doesNotContain("fermata_mcp_connections");
+  }
+
+  @Test
+  void tokensAndCostOfModelsAreCounted() {
+    Telemetry telemetry = prometheus.telemetry();
+
+    telemetry.modelReplied("desk", "gpt", new Usage(100, 40, 7, new BigDecimal("0.25")));
+    telemetry.modelReplied("desk", "gpt", new Usage(1, 0, 1, new BigDecimal("0.50")));
+
+    assertThat(prometheus.text())
+        .contains("fermata_model_tokens_total{agent=\"desk\",kind=\"input\",model=\"gpt\"} 61")
+        .contains("fermata_model_tokens_total{agent=\"desk\",kind=\"cached\",model=\"gpt\"} 40")
+        .contains("fermata_model_tokens_total{agent=\"desk\",kind=\"output\",model=\"gpt\"} 8")
+        .contains("fermata_model_cost_total{agent=\"desk\",model=\"gpt\"} 0.75");
+  }
+}
