@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadState;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -85,6 +86,13 @@ public final class Agents {
 
   public Agent get(String name) {
     return Objects.requireNonNull(byName.get(name), () -> "There is no agent " + name);
+  }
+
+  /** The agent of a step; a call that people decide stays with the agent that asked for it. */
+  public Agent of(ThreadState state, StepFrame frame) {
+    String detached = frame.level().detached();
+    Agent own = detached == null ? null : find(detached);
+    return own == null ? get(state.agent()) : own;
   }
 
   /** The handler of scheduled work; null if the agent no longer has it. */

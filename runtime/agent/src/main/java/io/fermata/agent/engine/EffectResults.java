@@ -184,7 +184,7 @@ final class EffectResults {
       return;
     }
     if (result instanceof ThreadInput.Called called) {
-      over(call, called, at);
+      over(frame, call, called, at);
     } else if (result instanceof ThreadInput.Asks asks) {
       loop.absorb(asks.changes());
       loop.emit(new ThreadEvent.CallAsked(call.key(), false, asks.question(), at));
@@ -210,9 +210,11 @@ final class EffectResults {
     }
   }
 
-  private void over(CallState call, ThreadInput.Called called, long at) {
+  private void over(StepFrame frame, CallState call, ThreadInput.Called called, long at) {
     loop.absorb(called.before());
-    if (called.message() == null) {
+    if (called.message() == null && frame.detached()) {
+      loop.emit(new ThreadEvent.FrameClosed(frame.path()));
+    } else if (called.message() == null) {
       loop.emit(new ThreadEvent.CallRemoved(call.key(), at));
     } else {
       loop.emit(new ThreadEvent.CallEnded(call.key(), called.message(), called.code(), at));
@@ -240,7 +242,7 @@ final class EffectResults {
       ToolResult result = call.result() == null ? ToolResult.error("lost") : call.result();
       Message message =
           ToolCalls.result(frame, call, result, List.of())
-              .placed("m-" + call.key(), at * 1000, frame.depth(), frame.parentId());
+              .placed(frame.resultId(call), at * 1000, frame.depth(), frame.parentId());
       loop.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), at));
     }
   }

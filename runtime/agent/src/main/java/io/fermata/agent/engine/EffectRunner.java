@@ -358,9 +358,10 @@ final class EffectRunner {
   private CompletionStage<ThreadInput.Result> call(ThreadEffect effect) throws Exception {
     StepFrame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
-    Prompt prompt = ChangeRecorder.prompt(agent, frame);
-    Offered offered = ToolCalls.offered(agent, prompt, call.call().name(), call.queued());
-    ToolCalls calling = new ToolCalls(recorder(prompt, call, effect.attempt()), frame, call);
+    Agent by = agents.of(state, frame);
+    Prompt prompt = ChangeRecorder.prompt(by, frame);
+    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+    ToolCalls calling = new ToolCalls(recorder(by, prompt, call, effect.attempt()), frame, call);
     if (offered == null) {
       return CompletableFuture.completedFuture(
           calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
@@ -371,14 +372,17 @@ final class EffectRunner {
   private ThreadInput.Result store(ThreadEffect effect) {
     StepFrame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
-    Prompt prompt = ChangeRecorder.prompt(agent, frame);
-    return new ToolCalls(recorder(prompt, call, effect.attempt()), frame, call)
+    Agent by = agents.of(state, frame);
+    Prompt prompt = ChangeRecorder.prompt(by, frame);
+    return new ToolCalls(recorder(by, prompt, call, effect.attempt()), frame, call)
         .ended(Objects.requireNonNull(call.result()));
   }
 
   /** The ids of the start and of the end of a call differ. */
-  private ChangeRecorder recorder(@Nullable Prompt prompt, CallState call, int attempt) {
-    ChangeRecorder recorder = recorder(prompt, call.key(), attempt);
+  private ChangeRecorder recorder(Agent by, @Nullable Prompt prompt, CallState call, int attempt) {
+    ChangeRecorder recorder =
+        new ChangeRecorder(
+            agents, by, state, HookRunner.of(agents, by, prompt), outside, call.key(), attempt);
     return call.begun() ? recorder.naming(call.key() + ".e") : recorder;
   }
 

@@ -79,6 +79,10 @@ public final class HistoryReader {
       unplaced.add(new Item(gone.call(), null));
     } else if (event instanceof ThreadEvent.Queued call) {
       queued.computeIfAbsent(frame(call), frame -> new ArrayList<>()).add(0, call.call());
+    } else if (event instanceof ThreadEvent.CallEnded ended && ended.late()) {
+      place(ended.message());
+    } else if (event instanceof ThreadEvent.CallDetached detached) {
+      unplaced.add(new Item(detached.call(), detached.message()));
     } else if (event instanceof ThreadEvent.CallEnded ended) {
       unplaced.add(new Item(ended.call(), ended.message()));
     } else if (event instanceof ThreadEvent.StepEnded ended) {

@@ -38,6 +38,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -315,8 +316,18 @@ public final class ThreadProgram
       return;
     }
     endCalls(loop, state, ToolResult.error("stopped", "Execution stopped by user"), at);
+    String withdrawn =
+        state.frames().values().stream()
+            .filter(StepFrame::detached)
+            .flatMap(frame -> frame.calls().stream())
+            .map(call -> call.call().name() + " (" + call.call().id() + ")")
+            .collect(Collectors.joining(", "));
     Message message =
-        Message.system("Execution stopped by user")
+        Message.system(
+                withdrawn.isEmpty()
+                    ? "Execution stopped by user"
+                    : "Execution stopped by user; nobody decides about these calls any more: "
+                        + withdrawn)
             .placed("m-stop" + state.history().count(), at * 1000, 0, null);
     loop.emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
     loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
@@ -331,7 +342,7 @@ public final class ThreadProgram
           loop.abandon(frame, call);
           Message message =
               ToolCalls.result(frame, call, result, List.of())
-                  .placed("m-" + call.key(), at * 1000, frame.depth(), frame.parentId());
+                  .placed(frame.resultId(call), at * 1000, frame.depth(), frame.parentId());
           loop.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), at));
         }
       }
@@ -446,6 +457,7 @@ public final class ThreadProgram
       loop.emit(
           new ThreadEvent.ChildStatusChanged(
               changed.child(), changed.report(), changed.status(), changed.at()));
+      loop.advance();
     }
     return null;
   }
@@ -647,10 +659,10 @@ public final class ThreadProgram
   }
 
   private void resume(TurnLoop loop, StepFrame frame, CallState call, long at) {
-    Policy policy = policy(loop.agent(), frame, call);
-    Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
-    boolean tool =
-        ToolCalls.offered(loop.agent(), prompt, call.call().name(), call.queued()) instanceof Tool;
+    Agent by = agents.of(loop.state(), frame);
+    Policy policy = policy(by, frame, call);
+    Prompt prompt = ChangeRecorder.prompt(by, frame);
+    boolean tool = ToolCalls.offered(by, prompt, call.call().name(), call.queued()) instanceof Tool;
     if (policy.once() || (tool && repeatedlyCutOff(policy, call.attempt()))) {
       loop.returned(frame, call, unknown());
     } else {
@@ -717,7 +729,7 @@ public final class ThreadProgram
       wanted.add(effect(ThreadEffect.Kind.RECEIVE, due.id(), 1, Policy.DEFAULT));
     }
     for (StepFrame frame : state.frames().values()) {
-      of(agent, frame, wanted);
+      of(agents.of(state, frame), frame, wanted);
     }
     for (ScheduledEffect effect : state.effects().values()) {
       of(effect, wanted);

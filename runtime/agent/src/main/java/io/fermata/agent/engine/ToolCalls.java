@@ -47,7 +47,7 @@ public final class ToolCalls {
     this.recorder = recorder;
     this.frame = frame;
     this.call = call;
-    this.flow = new RecordingFlowState(recorder, frame.path());
+    this.flow = new RecordingFlowState(recorder, frame.place());
   }
 
   static @Nullable Offered offered(
@@ -240,7 +240,7 @@ public final class ToolCalls {
     List<String> paths = attach(kept);
     Message placed =
         result(frame, call, kept, paths)
-            .placed("m-" + call.key(), recorder.now() * 1000, frame.depth(), frame.parentId());
+            .placed(frame.resultId(call), recorder.now() * 1000, frame.depth(), frame.parentId());
     Message message = recorder.beforeCreate(flow, placed);
     recorder.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), recorder.now()));
     recorder.afterCreate(flow, message);

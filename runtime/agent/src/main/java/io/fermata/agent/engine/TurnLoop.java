@@ -86,6 +86,9 @@ final class TurnLoop {
     } else if (event instanceof ThreadEvent.StepEnded ended && ended.message().depth() == 0) {
       Message message = history.timed(ended.message(), null);
       return new ThreadEvent.StepEnded(ended.frame(), message, ended.calls(), ended.log());
+    } else if (event instanceof ThreadEvent.CallDetached left && isNext(left.call())) {
+      Message message = history.timed(left.message(), null);
+      return new ThreadEvent.CallDetached(left.call(), left.agent(), message, left.at());
     } else if (event instanceof ThreadEvent.CallEnded ended && isNext(ended.call())) {
       Message message = history.timed(ended.message(), null);
       return new ThreadEvent.CallEnded(ended.call(), message, ended.code(), ended.at());
@@ -127,7 +130,7 @@ final class TurnLoop {
       }
     }
     if (state.top() != null) {
-      return false;
+      return !state.inbox().isEmpty() && admits() && detaches();
     }
     if (!state.inbox().isEmpty() && admits()) {
       return take();
@@ -237,6 +240,101 @@ final class TurnLoop {
     wake();
   }
 
+  // --- while people decide ---------------------------------------------------------------------
+
+  /**
+   * Lets the conversation go on where a step waits for nothing but people: the first call that they
+   * decide leaves the step with a preliminary result, and its outcome is a message of its own.
+   */
+  private boolean detaches() {
+    StepFrame asks = null;
+    for (StepFrame frame : state.frames().values()) {
+      if (frame.detached()) {
+        continue;
+      } else if (frame.stage() != StepFrame.Stage.CALLING) {
+        return false;
+      }
+      for (CallState call : frame.calls()) {
+        boolean subPrompt = call.phase() == CallState.Phase.DELEGATED && call.child() == null;
+        boolean waits = call.phase() == CallState.Phase.WAITING;
+        if (!call.over() && !asks(call) && !subPrompt && !waits) {
+          return false;
+        }
+      }
+      asks = asks(frame.calls().get(0)) ? frame : asks;
+    }
+    if (asks == null) {
+      return false;
+    }
+    detach(asks, asks.calls().get(0));
+    return true;
+  }
+
+  /** Whether people decide about a call, here or in the child that works for it. */
+  private boolean asks(CallState call) {
+    ChildThread child =
+        call.phase() == CallState.Phase.DELEGATED && call.child() != null
+            ? state.children().get(call.child())
+            : null;
+    return call.open() || (child != null && child.status() == ChildThread.Status.ASKING);
+  }
+
+  private void detach(StepFrame frame, CallState call) {
+    Prompt prompt = ChangeRecorder.prompt(agent(), frame);
+    String name = call.call().name();
+    boolean approval = call.phase() == CallState.Phase.APPROVING;
+    JsonNode question = call.question();
+    JsonNode asked = approval && question != null ? question.get("question") : question;
+    String words =
+        asked != null && asked.isTextual()
+            ? asked.textValue()
+            : asked != null ? Json.text(asked) : "in the thread " + call.child() + ".";
+    String text =
+        approval
+            ? "A person is asked to approve this call: %s The call has not been made yet; a later message reports its outcome. Do not repeat it, and do not say that it is done."
+            : "A person is asked: %s The call has not ended yet; a later message reports its outcome. Do not repeat it, and do not say that it is done.";
+    String code = approval ? "waiting_for_approval" : "waiting_for_answer";
+    ToolResult interim = new ToolResult(false, text.formatted(words), code, null, List.of());
+    Message message =
+        ToolCalls.result(frame, call, interim, List.of())
+            .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
+    List<CallState> behind = frame.calls().subList(1, frame.calls().size());
+    emit(new ThreadEvent.CallDetached(call.key(), agent().name(), message, now));
+    for (CallState next : behind) {
+      boolean follows = prompt == null || !prompt.parallel() || next.queued();
+      if (follows && next.phase() == CallState.Phase.WAITING) {
+        returned(
+            Objects.requireNonNull(state.frameOf(next.key())),
+            next,
+            ToolResult.error(
+                "not_made",
+                "It was not made, as a person still decides about the call of %s before it. Call it again if it is wanted now"
+                    .formatted(name)));
+      }
+    }
+  }
+
+  /** The outcome of a call that left its step is a message of the other side. */
+  private void endDetached(StepFrame frame) {
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (frame.made().isEmpty()) {
+      return;
+    }
+    StepFrame.Made first = frame.made().get(0);
+    StringBuilder text = new StringBuilder();
+    text.append(
+        "The call of %s that waited for a person (%s) has ended:\n%s"
+            .formatted(first.call().name(), first.call().id(), first.text()));
+    for (StepFrame.Made made : frame.made().subList(1, frame.made().size())) {
+      text.append("\n- ").append(made.call().name()).append(": ").append(made.text());
+    }
+    Message message =
+        Message.of(frame.side().other().role(), Bounds.shortened(text.toString()))
+            .asSilent()
+            .placed("m-u" + (state.received() + 1), now * 1000, 0, null);
+    emit(new ThreadEvent.Received(null, message, now));
+  }
+
   // --- turns -----------------------------------------------------------------------------------
 
   /** Lets the side act whose turn it is. */
@@ -305,7 +403,7 @@ final class TurnLoop {
 
   /** Starts the next call of a step, if it may start now. */
   private boolean startsCall(StepFrame frame) {
-    Prompt prompt = ChangeRecorder.prompt(agent(), frame);
+    Prompt prompt = ChangeRecorder.prompt(agents.of(state, frame), frame);
     boolean parallel = prompt != null && prompt.parallel();
     List<CallState> before = new ArrayList<>();
     for (CallState call : frame.calls()) {
@@ -349,7 +447,8 @@ final class TurnLoop {
           frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
       return;
     }
-    Offered offered = ToolCalls.offered(agent(), prompt, call.call().name(), call.queued());
+    Agent by = agents.of(state, frame);
+    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
     ToolResult refusal = refusal(frame, prompt, offered, call);
     if (refusal != null || offered == null) {
       returned(frame, call, Objects.requireNonNull(refusal));
@@ -358,7 +457,7 @@ final class TurnLoop {
     if (asksFirst(offered, frame, call)) {
       return;
     }
-    boolean watched = HookRunner.of(agents, agent(), prompt).has(Hook.ToolCallStarted.class);
+    boolean watched = HookRunner.of(agents, by, prompt).has(Hook.ToolCallStarted.class);
     if (offered instanceof SubPrompt sub && !watched) {
       open(frame, sub, call);
       return;
@@ -441,14 +540,15 @@ final class TurnLoop {
 
   /** A call returned; its hooks run first, if there are any. */
   void returned(StepFrame frame, CallState call, ToolResult result) {
-    HookRunner hooks = HookRunner.of(agents, agent(), ChangeRecorder.prompt(agent(), frame));
+    Agent by = agents.of(state, frame);
+    HookRunner hooks = HookRunner.of(agents, by, ChangeRecorder.prompt(by, frame));
     if (hooks.seesResults() || !result.attachments().isEmpty()) {
       emit(new ThreadEvent.CallReturned(call.key(), result));
       return;
     }
     Message message =
         ToolCalls.result(frame, call, result, List.of())
-            .placed("m-" + call.key(), now * 1000, frame.depth(), frame.parentId());
+            .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
     emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
   }
 
@@ -456,7 +556,9 @@ final class TurnLoop {
 
   /** Decides what follows when all calls of a step have ended. */
   private void endStep(StepFrame frame) {
-    if (!frame.top()) {
+    if (frame.detached()) {
+      endDetached(frame);
+    } else if (!frame.top()) {
       endSubPrompt(frame);
     } else if (frame.step() == 0) {
       emit(new ThreadEvent.FrameClosed(frame.path()));
@@ -567,14 +669,14 @@ final class TurnLoop {
   private static boolean called(StepFrame frame, @Nullable String tool, boolean well) {
     return tool != null
         && frame.made().stream()
-            .anyMatch(made -> made.call().name().equals(tool) && !(well && made.failed()));
+            .anyMatch(made -> made.call().name().equals(tool) && (!well || made.succeeded()));
   }
 
   /** The message of a tool that ends a session: its argument, or its result. */
   private static @Nullable String messageOf(StepFrame frame, Participant.Ending ending) {
     String text = null;
     for (StepFrame.Made made : frame.made()) {
-      if (made.call().name().equals(ending.tool()) && !made.failed()) {
+      if (made.call().name().equals(ending.tool()) && made.succeeded()) {
         String property = ending.messageProperty();
         JsonNode value =
             property == null
@@ -591,7 +693,7 @@ final class TurnLoop {
     Handoff last = null;
     for (StepFrame.Made made : frame.made()) {
       Offered offered = ToolCalls.offered(prompt, made.call().name());
-      if (offered instanceof Handoff handoff && !made.failed()) {
+      if (offered instanceof Handoff handoff && made.succeeded()) {
         last = handoff;
       }
     }
@@ -789,8 +891,9 @@ final class TurnLoop {
 
   /** Withdraws the work elsewhere for a call that was ended. */
   void abandon(StepFrame frame, CallState call) {
-    Prompt prompt = ChangeRecorder.prompt(agent(), frame);
-    Offered offered = ToolCalls.offered(agent(), prompt, call.call().name(), call.queued());
+    Agent by = agents.of(state, frame);
+    Prompt prompt = ChangeRecorder.prompt(by, frame);
+    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
     if (offered instanceof FlowCall && call.attempt() > 0) {
       emit(new ThreadEvent.CallAbandoned(call.key(), offered.name(), null, null));
     } else if (call.child() != null) {

@@ -61,6 +61,9 @@ public record CallState(
     /** It returned; the hooks for its result have not run yet. */
     @JsonProperty("returned")
     RETURNED,
+    /** Its step has ended; a person decides it while the conversation goes on. */
+    @JsonProperty("detached")
+    DETACHED,
     @JsonProperty("over")
     OVER
   }
@@ -100,7 +103,7 @@ public record CallState(
   }
 
   public boolean over() {
-    return phase == Phase.OVER;
+    return phase == Phase.OVER || phase == Phase.DETACHED;
   }
 
   /** Whether an attempt has started, as opposed to a call that was refused. */
@@ -159,6 +162,11 @@ public record CallState(
 
   CallState returned(ToolResult what) {
     return entering(Phase.RETURNED, draft -> draft.result = what);
+  }
+
+  /** What its step keeps of it: a preliminary result. */
+  CallState detached(Message interim) {
+    return entering(Phase.DETACHED, draft -> draft.message = interim);
   }
 
   CallState ended(@Nullable Message result) {

@@ -32,17 +32,27 @@ public record StepFrame(
 
   public static final String TOP = "";
 
+  /** Ends the id of the result of a call that went on without its step. */
+  static final String LATE = ".late";
+
   /**
    * Which side and prompt speak in a frame, and how deep it is nested.
    *
    * @param path empty at top level, else the key of the call that a sub-prompt answers
    * @param prompt the prompt that speaks; null where code acts, or calls were queued at rest
    * @param parentId the message of the call that a sub-prompt answers
+   * @param detached the agent whose call goes on without the step that asked for it; null for a
+   *     step of the agent that acts
    */
   public record Level(
-      String path, @Nullable String prompt, Side side, int depth, @Nullable String parentId) {
+      String path,
+      @Nullable String prompt,
+      Side side,
+      int depth,
+      @Nullable String parentId,
+      @Nullable String detached) {
     static Level top(@Nullable String prompt, Side side) {
-      return new Level(TOP, prompt, side, 0, null);
+      return new Level(TOP, prompt, side, 0, null, null);
     }
   }
 
@@ -62,8 +72,18 @@ public record StepFrame(
     CALLING
   }
 
-  /** A finished call of the step. */
-  public record Made(RequestedCall call, boolean failed, @Nullable String text, boolean queued) {}
+  /**
+   * A finished call of the step.
+   *
+   * @param pending whether it goes on without the step, so that its outcome is not known
+   */
+  public record Made(
+      RequestedCall call, boolean failed, @Nullable String text, boolean queued, boolean pending) {
+    /** Whether it has succeeded. */
+    public boolean succeeded() {
+      return !failed && !pending;
+    }
+  }
 
   static StepFrame of(Level level, Stage stage) {
     return new StepFrame(level, stage, 0, 0, null, List.of(), List.of(), List.of(), null);
@@ -87,6 +107,21 @@ public record StepFrame(
 
   public @Nullable String parentId() {
     return level.parentId();
+  }
+
+  /** Whether it is a call that a person decides while the conversation goes on. */
+  public boolean detached() {
+    return level.detached() != null;
+  }
+
+  /** Where author code that a call runs adds messages and calls. */
+  public String place() {
+    return detached() ? TOP : path();
+  }
+
+  /** The id of the message with the result of a call. */
+  public String resultId(CallState call) {
+    return "m-" + call.key() + (detached() ? LATE : "");
   }
 
   public boolean top() {

@@ -32,9 +32,11 @@ public record StepState(
     return new StepState(all, waiting, count, compacting);
   }
 
-  /** Ends everything in progress; queued calls stay. */
+  /** Ends everything in progress; queued calls stay, and those that people decide. */
   StepState stopped() {
-    return new StepState(Map.of(), waiting, count, 0);
+    Map<String, StepFrame> left = new LinkedHashMap<>(frames);
+    left.values().removeIf(frame -> !frame.detached() || frame.calls().isEmpty());
+    return new StepState(left, waiting, count, 0);
   }
 
   StepState counted(long step) {

@@ -46,6 +46,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.CallDelegated.class, name = "call_delegated"),
   @JsonSubTypes.Type(value = ThreadEvent.CallReturned.class, name = "call_returned"),
   @JsonSubTypes.Type(value = ThreadEvent.CallEnded.class, name = "call_ended"),
+  @JsonSubTypes.Type(value = ThreadEvent.CallDetached.class, name = "call_detached"),
   @JsonSubTypes.Type(value = ThreadEvent.CallRemoved.class, name = "call_removed"),
   @JsonSubTypes.Type(value = ThreadEvent.SideTurned.class, name = "side_turned"),
   @JsonSubTypes.Type(value = ThreadEvent.HandedOver.class, name = "handed_over"),
@@ -286,7 +287,20 @@ public sealed interface ThreadEvent {
 
   /** A call has ended; the message contains its result. */
   record CallEnded(String call, Message message, @Nullable String code, long at)
-      implements ThreadEvent {}
+      implements ThreadEvent {
+    /** Whether its step had ended before. */
+    public boolean late() {
+      return message.id().endsWith(StepFrame.LATE);
+    }
+  }
+
+  /**
+   * The conversation goes on while a person decides about a call.
+   *
+   * @param agent the agent that makes the call
+   * @param message its preliminary result
+   */
+  record CallDetached(String call, String agent, Message message, long at) implements ThreadEvent {}
 
   /** A hook removed a call. */
   record CallRemoved(String call, long at) implements ThreadEvent {}

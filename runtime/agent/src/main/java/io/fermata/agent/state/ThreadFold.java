@@ -101,6 +101,8 @@ public final class ThreadFold {
       return call(state, returned.call(), call -> call.returned(returned.result()));
     } else if (event instanceof ThreadEvent.CallEnded ended) {
       return callEnded(state, ended);
+    } else if (event instanceof ThreadEvent.CallDetached detached) {
+      return callDetached(state, detached);
     } else if (event instanceof ThreadEvent.CallRemoved struck) {
       return callRemoved(state, struck);
     }
@@ -289,7 +291,12 @@ public final class ThreadFold {
   private static ThreadState frameOpened(ThreadState state, ThreadEvent.FrameOpened opened) {
     StepFrame.Level level =
         new StepFrame.Level(
-            opened.frame(), opened.prompt(), opened.side(), opened.depth(), opened.parentId());
+            opened.frame(),
+            opened.prompt(),
+            opened.side(),
+            opened.depth(),
+            opened.parentId(),
+            null);
     StepFrame.Stage stage =
         opened.prompt() == null ? StepFrame.Stage.CALLING : StepFrame.Stage.OPENED;
     return state.with(
@@ -366,6 +373,25 @@ public final class ThreadFold {
     return flushed(after, ended.call());
   }
 
+  private static ThreadState callDetached(ThreadState state, ThreadEvent.CallDetached detached) {
+    StepFrame frame = state.frameOf(detached.call());
+    CallState call = frame == null ? null : frame.call(detached.call());
+    if (frame == null || call == null) {
+      return state;
+    }
+    StepFrame.Level level =
+        new StepFrame.Level(
+            call.key() + StepFrame.LATE,
+            frame.prompt(),
+            frame.side(),
+            frame.depth() + 1,
+            detached.message().id(),
+            detached.agent());
+    StepFrame alone = StepFrame.of(level, StepFrame.Stage.CALLING).withCalls(List.of(call));
+    ThreadState after = call(state, call.key(), each -> each.detached(detached.message()));
+    return flushed(after, call.key()).with(alone);
+  }
+
   /** The model sees nothing of it and may insist, as it may with a call that fails. */
   private static ThreadState callRemoved(ThreadState state, ThreadEvent.CallRemoved removed) {
     CallState call = state.call(removed.call());
@@ -400,7 +426,12 @@ public final class ThreadFold {
       } else {
         results.add(message);
         made.add(
-            new StepFrame.Made(call.call(), message.failed(), message.content(), call.queued()));
+            new StepFrame.Made(
+                call.call(),
+                message.failed(),
+                message.content(),
+                call.queued(),
+                call.phase() == CallState.Phase.DETACHED));
       }
     }
     StepFrame rest = frame.without(over, made);

@@ -9,6 +9,7 @@ import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.FlowCall;
+import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
@@ -489,6 +490,146 @@ class CallsTest {
 
     assertThat(ran).isEmpty();
     assertThat(talk.messages().get(2).content()).contains("must approve", "queueTool");
+  }
+
+  // --- the conversation goes on while a person is asked ----------------------------------------
+
+  @Test
+  void anOpenApprovalDoesNotBlockTheConversationAndItsOutcomeIsToldLater() {
+    model.call("one").say("A colleague decides. Anything else?").say("It is done.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go");
+
+    talk.say("And now?").crash().run();
+
+    assertThat(talk.lines())
+        .hasSize(5)
+        .startsWith("user: Go", "assistant: [one]")
+        .endsWith("user: And now?", "assistant: A colleague decides. Anything else?");
+    assertThat(talk.lines().get(2)).startsWith("one: ").contains("May I?", "not been made yet");
+    assertThat(talk.state().inbox()).isEmpty();
+    assertThat(talk.state().open()).extracting(CallState::key).containsExactly("s1.0");
+    assertThat(ran).isEmpty();
+
+    talk.crash().approve("s1.0").run().crash().approve("s1.0").run();
+
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.lines())
+        .hasSize(7)
+        .endsWith(
+            "user (silent): The call of one that waited for a person (c1) has ended:\none done",
+            "assistant: It is done.");
+    assertThat(talk.state().open()).isEmpty();
+    assertThat(talk.state().frames()).isEmpty();
+  }
+
+  @Test
+  void aCallThatIsDeniedLaterIsReportedWithItsReason() {
+    model.call("one").say("A colleague decides.").say("A pity.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go").say("And now?");
+
+    talk.deny("c1", "too dear").run();
+
+    assertThat(ran).isEmpty();
+    assertThat(talk.lines().get(5)).contains("did not approve the call: too dear");
+    assertThat(talk.last().content()).isEqualTo("A pity.");
+  }
+
+  @Test
+  void callsBehindAnOpenApprovalAreNotMadeOnceTheConversationGoesOn() {
+    model.calls("one", "two").say("A colleague decides.").say("Done.");
+    Conversation talk = talk(tool("one").approval("May I?"), tool("two")).say("Go");
+
+    talk.say("And now?").approve("s1.0").run();
+
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.lines().get(3)).startsWith("two failed").contains("not made", "one");
+  }
+
+  @Test
+  void callsSideBySideThatPeopleDecideAreToldInTheOrderOfTheirOutcomes() {
+    model.calls("one", "two").say("Colleagues decide.").say("Two.").say("One.");
+    Conversation talk =
+        parallel(tool("one").approval("May I?"), tool("two").approval("And this?")).say("Go");
+
+    talk.say("And now?");
+    assertThat(talk.state().open()).extracting(CallState::key).containsExactly("s1.0", "s1.1");
+    talk.accept(new ThreadInput.Answer("s1.1", "b", true, null, null, "bob", talk.now())).run();
+    talk.approve("s1.0").run();
+
+    assertThat(ran).containsExactly("two", "one");
+    assertThat(talk.last().content()).isEqualTo("One.");
+  }
+
+  @Test
+  void aFlowThatAsksDoesNotBlockTheConversationEither() {
+    model.call("quote").say("Which address?").say("Quoted.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+    talk.world().flowAnswer = answers -> World.result("30");
+
+    talk.say("Go").say("And now?").crash();
+    talk.answer("s1.0", "a1", Json.object().put("email", "a@b.c")).run();
+
+    assertThat(talk.world().flowCalls.get(1)).startsWith("quote s1.0 a1");
+    assertThat(talk.lines().get(5)).endsWith("has ended:\n30");
+    assertThat(talk.last().content()).isEqualTo("Quoted.");
+  }
+
+  @Test
+  void aChildThatAsksAPersonDoesNotBlockTheConversationOfItsParent() {
+    model.call("worker", Map.of("message", "dig")).say("Somebody decides.").say("It is dug.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+
+    talk.say("Patience?");
+    assertThat(talk.state().inbox()).hasSize(1);
+    stands(talk, 1, ChildThread.Status.ASKING).run().crash();
+
+    assertThat(talk.last().content()).isEqualTo("Somebody decides.");
+    assertThat(talk.state().askingIn()).hasSize(1);
+    talk.report("child-s1.0", 2, false, "a hole").run();
+    assertThat(talk.lines().get(5)).contains("has ended:", "a hole");
+    assertThat(talk.last().content()).isEqualTo("It is dug.");
+  }
+
+  @Test
+  void aDecidedCallThatWasCutOffIsMadeAgainAndReportedOnce() {
+    model.call("one").say("A colleague decides.").say("Done.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go").say("And now?");
+
+    talk.approve("s1.0").crashDuring(call("s1.0")).run();
+
+    assertThat(ran).containsExactly("one", "one");
+    assertThat(talk.lines()).filteredOn(line -> line.contains("has ended")).hasSize(1);
+  }
+
+  @Test
+  void aDecisionIsMadeByTheAgentThatAskedForItAfterTheThreadWasHandedOver() {
+    Scripted billing = Scripted.saying("Billing here.", "It is done.");
+    model.call("one").call("to_billing", Map.of("message", "please"));
+    Conversation talk =
+        Conversation.with(
+            Agent.aiHuman(
+                "desk",
+                prompt(
+                    tool("one").approval("May I?"),
+                    Handoff.to("billing", "Invoices").as("to_billing"))),
+            Agent.aiHuman("billing", Prompt.of("billing", billing.model())));
+
+    talk.say("Go").say("Billing, please").approve("s1.0").run();
+
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.last().content()).isEqualTo("It is done.");
+  }
+
+  @Test
+  void aThreadThatIsStoppedSaysWhichCallsNobodyDecides() {
+    model.call("one").say("A colleague decides.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go").say("And now?");
+
+    talk.stop().run().crash();
+
+    assertThat(talk.state().open()).isEmpty();
+    assertThat(talk.lines()).anyMatch(line -> line.startsWith("system:") && line.contains("one"));
   }
 
   // --- other agents ----------------------------------------------------------------------------

@@ -279,6 +279,12 @@ public final class ThreadJson {
           .put("failed", ended.message().failed())
           .put("code", ended.code())
           .put("at", ended.at());
+    } else if (event instanceof ThreadEvent.CallDetached detached) {
+      addMessage(all, detached.message());
+      add(all, "call.detached")
+          .put("call", detached.call())
+          .put("messageId", detached.message().id())
+          .put("at", detached.at());
     } else if (event instanceof ThreadEvent.CallRemoved struck) {
       add(all, "call.removed").put("call", struck.call()).put("at", struck.at());
     } else {
