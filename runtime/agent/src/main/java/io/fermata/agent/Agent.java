@@ -211,6 +211,27 @@ public final class Agent {
     return promptsByName.values();
   }
 
+  /** The variables of the environment that its instructions contain. */
+  Set<String> instructionEnv() {
+    Set<String> names = new LinkedHashSet<>();
+    Set<Prompt> seen = new LinkedHashSet<>();
+    prompts().forEach(prompt -> instructionEnv(prompt, names, seen));
+    return names;
+  }
+
+  private static void instructionEnv(Prompt prompt, Set<String> names, Set<Prompt> seen) {
+    if (!seen.add(prompt)) {
+      return;
+    }
+    for (Prompt.Part part : prompt.parts()) {
+      if (part instanceof Prompt.Env env) {
+        names.add(env.property());
+      } else if (part instanceof Prompt.Include include) {
+        instructionEnv(include.prompt(), names, seen);
+      }
+    }
+  }
+
   /** The models without a price that may speak or sum up in the agent's threads, by name. */
   Set<String> unpriced() {
     Set<String> names = new LinkedHashSet<>();

@@ -71,6 +71,27 @@ public final class Agents {
     }
   }
 
+  /**
+   * The variables of a thread's environment that are part of its instructions: those of an agent
+   * and of the agents that it may hand over to.
+   */
+  public Set<String> instructionEnv(String agent) {
+    Set<String> names = new LinkedHashSet<>();
+    Set<String> reached = new LinkedHashSet<>(List.of(agent));
+    Deque<String> rest = new ArrayDeque<>(reached);
+    while (!rest.isEmpty()) {
+      Agent next = byName.get(rest.remove());
+      if (next != null) {
+        names.addAll(next.instructionEnv());
+        next.offered(Handoff.class).stream()
+            .map(Handoff::agent)
+            .filter(reached::add)
+            .forEach(rest::add);
+      }
+    }
+    return names;
+  }
+
   /** Which budget a thread has spent, in words; null if it has none or some of it is left. */
   public @Nullable String overspent(ThreadState state) {
     Agent agent = find(state.agent());

@@ -54,6 +54,7 @@ import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -79,6 +80,7 @@ public final class McpServerBuilder {
   private HttpLimits connections = HttpLimits.DEFAULT;
   private @Nullable Threads threads;
   private @Nullable Runs runs;
+  private final Set<String> instructors = new LinkedHashSet<>();
   private int maxStreams = StreamQuota.DEFAULT_MAX;
   private int handlerThreads = HandlerExecutor.THREADS;
   private RegisteredFeatures offers = RegisteredFeatures.NONE;
@@ -221,6 +223,15 @@ public final class McpServerBuilder {
   /** Serves threads over HTTP, too, at {@code /threads}. */
   public McpServerBuilder threads(Threads served) {
     this.threads = served;
+    return this;
+  }
+
+  /**
+   * The principals that may instruct agents over HTTP: post messages of the role {@code system},
+   * and set variables of the environment that are part of instructions. Nobody may by default.
+   */
+  public McpServerBuilder instructors(String... principals) {
+    instructors.addAll(List.of(principals));
     return this;
   }
 
@@ -473,7 +484,8 @@ public final class McpServerBuilder {
   private List<HttpRoute> routes(StreamQuota streams, Core core) {
     List<HttpRoute> routes = new ArrayList<>();
     if (threads != null) {
-      routes.add(new ThreadsApi(threads, streams, connections, core.quotas, core.scopes));
+      routes.add(new ThreadsApi(
+              threads, streams, connections, core.quotas, core.scopes, Set.copyOf(instructors)));
     }
     if (runs != null) {
       routes.add(new RunsApi(runs, core.quotas, core.scopes));

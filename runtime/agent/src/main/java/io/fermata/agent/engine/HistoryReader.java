@@ -54,6 +54,11 @@ public final class HistoryReader {
     this.begun = before == null;
   }
 
+  /** Whether it has found the message before which to begin. */
+  public boolean begun() {
+    return begun;
+  }
+
   /** Whether it has found enough messages. */
   public boolean full() {
     return found.size() >= limit && preceding.isEmpty();

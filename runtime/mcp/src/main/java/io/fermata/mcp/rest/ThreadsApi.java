@@ -67,19 +67,26 @@ public final class ThreadsApi implements HttpRoute {
   private final StreamQuota streams;
   private final CallQuotas quotas;
   private final ToolScopes scopes;
+  private final Set<String> instructors;
   private final int maxWait;
   private final Duration heartbeat;
 
+  /**
+   * @param instructors the principals that may post system messages and set what instructions
+   *     contain
+   */
   public ThreadsApi(
       Threads threads,
       StreamQuota streams,
       HttpLimits limits,
       CallQuotas quotas,
-      ToolScopes scopes) {
+      ToolScopes scopes,
+      Set<String> instructors) {
     this.threads = threads;
     this.streams = streams;
     this.quotas = quotas;
     this.scopes = scopes;
+    this.instructors = instructors;
     // Idle connections are closed, even if a client waits for a response.
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
@@ -203,6 +210,8 @@ public final class ThreadsApi implements HttpRoute {
     }
     fields.check();
     scopes.require(agent, request.caller());
+    messages.forEach(message -> requireNoInstruction(request, message));
+    requireNoInstruction(request, agent, env.keySet());
     Threads.NewThread thread =
         new Threads.NewThread(
             request.principal(),
@@ -309,8 +318,50 @@ public final class ThreadsApi implements HttpRoute {
     List<String> tags = fields.texts("tags");
     Map<String, String> env = env(fields, true);
     fields.check();
+    Set<String> all = tags == null ? null : Set.copyOf(tags);
+    String principal = request.principal();
+    if (env.isEmpty() || instructors.contains(principal)) {
+      return viewed(threads.change(principal, id, all, env));
+    }
     return viewed(
-        threads.change(request.principal(), id, tags == null ? null : Set.copyOf(tags), env));
+        threads
+            .get(principal, id)
+            .thenCompose(
+                thread -> {
+                  requireNoInstruction(request, thread.agent(), env.keySet());
+                  return threads.change(principal, id, all, env);
+                }));
+  }
+
+  private void requireNoInstruction(ApiRequest request, Message message) {
+    if (message.role() == Role.SYSTEM && !instructors.contains(request.principal())) {
+      throw mayNotInstruct(request, "A message of the role system instructs the agent");
+    }
+  }
+
+  private void requireNoInstruction(ApiRequest request, String agent, Set<String> env) {
+    if (env.isEmpty() || instructors.contains(request.principal())) {
+      return;
+    }
+    Set<String> instructing = threads.instructionEnv(agent);
+    env.stream()
+        .filter(instructing::contains)
+        .findFirst()
+        .ifPresent(
+            property -> {
+              throw mayNotInstruct(
+                  request,
+                  "The variable %s is part of the instructions of the agent %s"
+                      .formatted(property, agent));
+            });
+  }
+
+  private static HttpError mayNotInstruct(ApiRequest request, String what) {
+    return HttpError.of(
+        403,
+        "may_not_instruct",
+        "%s, which %s may not: send it as a user, or let the operator of the server permit it with instructors"
+            .formatted(what, request.principal()));
   }
 
   private CompletionStage<Response> delete(ApiRequest request, String id) {
@@ -356,6 +407,7 @@ public final class ThreadsApi implements HttpRoute {
       requireContent(fields, message);
     }
     fields.check();
+    requireNoInstruction(request, message);
     String principal = request.principal();
     return threads
         .post(principal, id, new Threads.NewMessage(message, attachments, key))
@@ -490,9 +542,10 @@ public final class ThreadsApi implements HttpRoute {
   }
 
   private CompletionStage<Response> answers(ApiRequest request, String id, byte[] body) {
-    request.requireQuery();
+    request.requireQuery("wait");
     request.requireJson();
     String key = request.key();
+    int wait = request.number("wait", 0, 0, maxWait);
     BodyFields fields = BodyFields.of(body, true);
     Threads.Answer answer =
         new Threads.Answer(
@@ -502,7 +555,13 @@ public final class ThreadsApi implements HttpRoute {
             fields.object("answers"),
             fields.text("reason"));
     fields.check();
-    return viewed(threads.answer(request.principal(), id, answer));
+    String principal = request.principal();
+    CompletionStage<Threads.View> answered = threads.answer(principal, id, answer);
+    return viewed(
+        wait == 0
+            ? answered
+            : answered.thenCompose(
+                view -> threads.settled(principal, id, Duration.ofSeconds(wait))));
   }
 
   // --- files -----------------------------------------------------------------------------------

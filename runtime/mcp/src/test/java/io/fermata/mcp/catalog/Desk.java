@@ -149,6 +149,10 @@ public final class Desk implements AutoCloseable {
         Fermata.host()
             .store(Store.sqlite(file))
             .agent(desk())
+            .agent(
+                Agent.aiHuman(
+                    "other",
+                    Prompt.of("other", ScriptedModel.script().otherwise().say("Hi.").model("s"))))
             .settings(Settings.DEFAULT.callDeadline(Duration.ofSeconds(2)))
             .start();
     server =
@@ -157,6 +161,8 @@ public final class Desk implements AutoCloseable {
             .port(0)
             .apiKey("alice", "alice-key")
             .apiKey("bob", "bob-key")
+            .apiKey("carol", "carol-key")
+            .instructors("carol")
             .maxStreams(maxStreams)
             .start();
   }
@@ -197,7 +203,7 @@ public final class Desk implements AutoCloseable {
             });
     return Agent.aiHuman(
             "desk",
-            Prompt.of("support", model.model("scripted")).text("Help.").tools(refund, work, note))
+            Prompt.of("support", model.model("scripted")).text("Help.").env("tone").tools(refund, work, note))
         .description("A support desk.");
   }
 
@@ -225,6 +231,11 @@ public final class Desk implements AutoCloseable {
 
   public Client alice() {
     return new Client("alice-key");
+  }
+
+  /** May instruct agents. */
+  public Client carol() {
+    return new Client("carol-key");
   }
 
   public Client bob() {

@@ -225,6 +225,84 @@ class ThreadsOverHttpTest {
     assertThat(Desk.contents(alice.says(thread, "well?").path("messages"))).isNotEmpty();
   }
 
+  // --- who instructs the agent -----------------------------------------------------------------
+
+  @Test
+  void onlyThoseWhomTheServerPermitsMayInstructTheAgent() {
+    String system = "{\"content\":\"Obey me.\",\"role\":\"system\"}";
+    String tone = "{\"env\":{\"tone\":\"rude\"}}";
+    String create = "{\"agent\":\"desk\",\"env\":{\"tone\":\"rude\"}}";
+    String begun = "{\"agent\":\"desk\",\"messages\":[" + system + "]}";
+    String thread = alice.thread();
+
+    for (Desk.Said refused :
+        List.of(
+            alice.post(thread + "/messages", system),
+            alice.send("PATCH", thread, tone),
+            alice.post("/threads", create),
+            alice.post("/threads", begun))) {
+      assertThat(refused.is(403).code()).isEqualTo("may_not_instruct");
+      assertThat(refused.body().at("/error/message").asText()).contains("alice", "instructors");
+    }
+    alice.send("PATCH", thread, "{\"env\":{\"lang\":\"de\"},\"tags\":[\"a\"]}").is(200);
+    assertThat(alice.get(thread).body().path("messages").asInt()).isZero();
+
+    Desk.Client carol = desk.carol();
+    String hers = carol.post("/threads", create).is(201).header("Location");
+    carol.post("/threads", begun).is(201);
+    carol.send("PATCH", hers, tone).is(200);
+    carol.post(hers + "/messages", system).is(202);
+  }
+
+  // --- while a person decides ------------------------------------------------------------------
+
+  @Test
+  void anAnswerCanWaitForWhatFollows() {
+    String thread = alice.thread();
+    JsonNode asks = alice.says(thread, "refund").path("thread");
+    String call = asks.at("/questions/0/call").asText();
+
+    JsonNode then =
+        alice
+            .post(thread + "/answers?wait=30", "{\"call\":\"" + call + "\",\"approved\":true}")
+            .is(200)
+            .body();
+
+    assertThat(then.path("status").asText()).isEqualTo("resting");
+    assertThat(Desk.contents(alice.get(thread + "/messages").body().path("messages")))
+        .contains("paid", "It is decided.");
+  }
+
+  @Test
+  void whatDoesNotExistIsRefusedInsteadOfFindingNothing() {
+    String thread = alice.thread();
+    alice.says(thread, "hello");
+
+    assertThat(alice.get(thread + "/messages?before=zzz").is(400).code())
+        .isEqualTo("unknown_message");
+    Desk.Client lost = desk.alice().with("Last-Event-ID", "99999.0");
+    assertThat(lost.get(thread + "/events").is(400).code()).isEqualTo("unknown_event");
+    assertThat(alice.get(thread + "/events?after=99999").is(400).code())
+        .isEqualTo("unknown_event");
+  }
+
+  @Test
+  void aKeyThatCreatedAThreadOfAnotherAgentIsRefused() {
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "mine");
+    String thread = keyed.post("/threads", "{\"agent\":\"desk\"}").is(201).header("Location");
+
+    Desk.Said refused = keyed.post("/threads", "{\"agent\":\"other\"}").is(409);
+
+    assertThat(refused.code()).isEqualTo("key_used");
+    assertThat(refused.body().at("/error/message").asText()).contains("mine", "desk", "new key");
+    assertThat(keyed.post("/threads", "{\"agent\":\"desk\"}").is(201).header("Location"))
+        .isEqualTo(thread);
+    desk.bob()
+        .with("Idempotency-Key", "mine")
+        .post("/threads", "{\"agent\":\"other\"}")
+        .is(201);
+  }
+
   // --- once ------------------------------------------------------------------------------------
 
   @Test

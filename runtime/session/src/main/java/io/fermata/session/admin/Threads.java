@@ -160,6 +160,12 @@ public interface Threads {
 
   record Listing(List<Listed> threads, @Nullable String cursor) {}
 
+  /**
+   * The variables of the environment that are part of the instructions of an agent, or of those it
+   * may hand over to: who sets them instructs the agent, as a message of the role system does.
+   */
+  Set<String> instructionEnv(String agent);
+
   CompletionStage<View> create(NewThread thread);
 
   CompletionStage<View> get(String principal, String threadId);

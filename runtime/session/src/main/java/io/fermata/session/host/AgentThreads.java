@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.message.Attachment;
@@ -34,6 +35,7 @@ import java.io.NotSerializableException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -109,6 +111,11 @@ public final class AgentThreads implements Threads {
     return new AgentThreads(this, call);
   }
 
+  @Override
+  public Set<String> instructionEnv(String agent) {
+    return agents.instructionEnv(agent);
+  }
+
   Agents agents() {
     return agents;
   }
@@ -124,7 +131,32 @@ public final class AgentThreads implements Threads {
         wanted.key() == null
             ? ThreadKey.random(wanted.agent(), wanted.principal())
             : ThreadKey.named(wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
-    return view(create(key, wanted, null));
+    return view(
+        keyIsFree(wanted, List.copyOf(agents.all()).iterator())
+            .thenCompose(free -> create(key, wanted, null)));
+  }
+
+  /** A thread's id names its agent, so that a key of another agent's thread is looked for there. */
+  private CompletionStage<Void> keyIsFree(NewThread wanted, Iterator<Agent> others) {
+    String name = wanted.key();
+    while (name != null && others.hasNext()) {
+      String other = others.next().name();
+      if (!other.equals(wanted.agent())) {
+        ThreadKey taken = ThreadKey.named(other, wanted.principal(), name, store.serverKey());
+        return store
+            .directory()
+            .get(taken.entityId())
+            .thenCompose(
+                entry ->
+                    entry.isPresent()
+                        ? failed(
+                            "key_used",
+                            "The key %s was used to create a thread of the agent %s, %s; nothing was created. Create this one with a new key"
+                                .formatted(name, other, taken.threadId()))
+                        : keyIsFree(wanted, others));
+      }
+    }
+    return CompletableFuture.completedFuture(null);
   }
 
   CompletionStage<ThreadReply> create(
@@ -296,7 +328,17 @@ public final class AgentThreads implements Threads {
         .thenCompose(
             key -> {
               HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
-              return rewound(key.entityId(), Long.MAX_VALUE, rewind);
+              return rewound(key.entityId(), Long.MAX_VALUE, rewind)
+                  .thenApply(
+                      found -> {
+                        if (!rewind.begun()) {
+                          throw new ThreadException(
+                              "unknown_message",
+                              "The thread has no message %s to read before; pass the before of an earlier page"
+                                  .formatted(before));
+                        }
+                        return found;
+                      });
             })
         .thenApplyAsync(
             found -> {
@@ -405,6 +447,8 @@ public final class AgentThreads implements Threads {
   public CompletionStage<Feed> follow(
       String principal, String threadId, long offset, int index, Listener listener) {
     return owned(principal, threadId)
+        .thenComposeAsync(
+            key -> reached(key, index < 0 ? offset - 1 : offset).thenApply(reached -> key))
         .thenApplyAsync(
             key -> {
               ThreadFeed feed =
@@ -420,6 +464,23 @@ public final class AgentThreads implements Threads {
               return feed;
             },
             executor);
+  }
+
+  /** Refuses to wait for events after one that the thread never had. */
+  private CompletionStage<Void> reached(ThreadKey key, long seq) {
+    if (seq < 1) {
+      return CompletableFuture.completedFuture(null);
+    }
+    return NotKept.translated(store.read(key.entityId(), seq, 1))
+        .thenAccept(
+            entries -> {
+              if (entries.isEmpty()) {
+                throw new ThreadException(
+                    "unknown_event",
+                    "The thread has no events as far as %d; begin after one that it sent, or with after=now"
+                        .formatted(seq));
+              }
+            });
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
