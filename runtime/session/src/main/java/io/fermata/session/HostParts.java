@@ -98,7 +98,9 @@ final class HostParts {
     this.threads = HostThreads.start(settings);
     this.directory = new SessionDirectory(store, encryption, builder.clock);
     this.runs = new StoreRuns(store, directory, threads.replies());
-    this.gateway = new Gateway(settings, builder.clock, handles, threads.replies(), gauges);
+    this.gateway =
+        new Gateway(
+            settings, builder.clock, handles, threads.replies(), gauges, catalog::secretFields);
     this.agentThreads =
         new AgentThreads(
             gateway,

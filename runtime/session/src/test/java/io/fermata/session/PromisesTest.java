@@ -329,6 +329,43 @@ public class PromisesTest {
   }
 
   @Test
+  void theNameOfACallIsNotForAnotherRequest() {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
+      Client client = host.client();
+      client.start();
+      ToolReply first = client.callId("c1").proceed("word", "hello");
+      ToolReply other = client.callId("c1").proceed("word", "world");
+      assertThat(code(other)).isEqualTo("key_used");
+      assertThat(field(other)).isEqualTo("word");
+      assertThat(code(client.callId("c1").reset("word", "hello"))).isEqualTo("key_used");
+      host.crash();
+      assertThat(code(client.callId("c1").proceed("word", "world"))).isEqualTo("key_used");
+      assertThat(json(client.callId("c1").proceed("word", "hello"))).isEqualTo(json(first));
+      ToolReply last = client.callId("c2").proceed("word", "bye");
+      assertThat(last.structured().path("result")).isEqualTo(Json.tree(List.of("hello", "bye")));
+      host.crash();
+      assertThat(code(client.callId("c1").proceed("word", "world"))).isEqualTo("key_used");
+      assertThat(code(client.callId("c2").proceed("word", "ciao"))).isEqualTo("key_used");
+    }
+  }
+
+  @Test
+  void theNameOfACallInFlightIsNotForAnotherRequest() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Trip> flow = TestFlows.tripAsync(run -> gate, o -> {}).compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      client.start();
+      client.callId("same");
+      CompletableFuture<ToolReply> first = client.proceedLater("from", "Ulm");
+      CompletableFuture<ToolReply> second = client.proceedLater("from", "Bonn");
+      gate.complete(null);
+      assertThat(field(got(first))).isEqualTo("to");
+      assertThat(code(got(second))).isEqualTo("key_used");
+    }
+  }
+
+  @Test
   void aNamedCallCutOffByACrashIsAnsweredOnceEvenIfTheClientLookedFirst() throws Exception {
     CountDownLatch begun = new CountDownLatch(1);
     AtomicInteger ran = new AtomicInteger();

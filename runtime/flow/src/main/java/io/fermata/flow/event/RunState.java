@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -206,7 +207,7 @@ public record RunState(
     for (Branch branch : branches.values()) {
       branch.memory().answers().forEach((f, a) -> latest.merge(f, a, StateMemory.Answer::later));
     }
-    Map<String, JsonNode> answers = new LinkedHashMap<>();
+    Map<String, JsonNode> answers = new TreeMap<>();
     latest.forEach((field, answer) -> answers.put(field, answer.value()));
     return answers;
   }

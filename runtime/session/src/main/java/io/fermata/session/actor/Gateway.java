@@ -2,6 +2,7 @@ package io.fermata.session.actor;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.SecretFields;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import io.fermata.session.admin.Settings;
@@ -14,6 +15,7 @@ import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.CallIds;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunReply;
 import io.fermata.session.journal.SessionReply;
@@ -38,6 +40,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.jspecify.annotations.Nullable;
@@ -77,6 +80,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private final Handles handles;
   private final Executor replies;
   private final HostGauges gauges;
+  private final Function<String, SecretFields> secrets;
   private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
   private final Map<String, Integer> pendingInSession = new ConcurrentHashMap<>();
   private final AtomicInteger inFlight = new AtomicInteger();
@@ -90,7 +94,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
       InstantSource clock,
       Handles handles,
       Executor replies,
-      HostGauges gauges) {
+      HostGauges gauges,
+      Function<String, SecretFields> secrets) {
+    this.secrets = secrets;
     this.settings = settings;
     this.clock = clock;
     this.handles = handles;
@@ -140,7 +146,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
         new SessionCommand.Call(
             lastId.incrementAndGet(),
             new Entry.Origin(Entry.By.CALLER, key.principal(), key.session()),
-            arguments.callId(),
+            CallIds.of(arguments.callId(), arguments.request(), secrets.apply(call.tool())),
             conversation.fresh(),
             arguments.request(),
             mode,
@@ -177,7 +183,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
         new SessionCommand.Call(
             lastId.incrementAndGet(),
             origin,
-            callId,
+            CallIds.of(callId, request, secrets.apply(SessionKey.flowOf(entityId))),
             false,
             request,
             mode,

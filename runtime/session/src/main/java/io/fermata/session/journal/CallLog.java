@@ -47,6 +47,14 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
     return callId == null ? null : replies.get(callId);
   }
 
+  /** Whether the name of a call was used for another request. */
+  public boolean contradicts(@Nullable String callId) {
+    return callId != null
+        && ((open != null && CallIds.contradict(open, callId))
+            || replies.keySet().stream().anyMatch(other -> CallIds.contradict(other, callId))
+            || past.stream().anyMatch(other -> CallIds.contradict(other, callId)));
+  }
+
   /** Whether a call belonged to an ended run. */
   public boolean isPast(@Nullable String callId) {
     return callId != null && past.contains(callId);

@@ -18,6 +18,9 @@ public enum HostError {
   STALE_CALL(
       "The run has moved on since the state that the call refers to",
       "Read the open question and answer that"),
+  KEY_USED(
+      "The fermata/callId was used for another request; nothing was done",
+      "Send this request with a new one"),
   BUSY("Too many calls of this session are waiting", "Call again when one of them has returned"),
   STILL_WORKING(
       "The run is still working; the work goes on",

@@ -128,6 +128,9 @@ public final class RunPort
           ? replies.status(state, at.seq(), at.now())
           : replies.task(state, runId, at.seq(), at.now(), host.retentions().of(flow));
     }
+    if (state.calls().contradicts(call.callId())) {
+      return replies.withOpen(HostError.KEY_USED.failure(), state.program(), at.seq());
+    }
     RunReply recorded = state.calls().recorded(call.callId());
     if (recorded != null) {
       return recorded;

@@ -333,7 +333,7 @@ class SecretsTest {
       JsonNode again = reply(host, "2", "start", "yes", "over").structured();
       silent("the reply", again.toString());
       assertThat(again.path("context").asText())
-          .contains("card, vip, account, address.street, address.door, drivers");
+          .contains("account, address.door, address.street, card, drivers, vip");
     }
   }
 
