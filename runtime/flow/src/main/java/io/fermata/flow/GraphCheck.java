@@ -1,6 +1,10 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Policy;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
@@ -28,6 +32,18 @@ final class GraphCheck<S extends Record> {
   private static final Pattern FLOW_ID = Pattern.compile("[a-z0-9_-]{1,64}");
   private static final Pattern NODE_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
   private static final Set<String> RESERVED = Set.of(Flow.START, Flow.END, "end");
+
+  /** A value of the kind that the engine writes, and a type that can hold it. */
+  private record Sample(JsonNode value, String needed) {}
+
+  private static final Sample FAILURES =
+      new Sample(
+          Json.tree(
+              List.of(
+                  Map.of("branch", "b", "code", ErrorCode.STEP_FAILED.wireName(), "message", "m"))),
+          "a list of maps, or of a record with branch, code and message");
+
+  private static final Sample NO_RESULTS = new Sample(Json.tree(List.of()), "a list");
 
   private final Flow<S> flow;
   private final Map<String, List<String>> sources;
@@ -101,6 +117,7 @@ final class GraphCheck<S extends Record> {
     } else if (node instanceof Node.Each<S, ?> each) {
       if (each.into() != null) {
         ownField("Node " + node.id() + " puts its results into", each.into());
+        holds("Node " + node.id() + " puts its results into", each.into(), NO_RESULTS);
       }
       joining("the list of " + node.id(), each.joining(), each.atMost());
     }
@@ -117,6 +134,30 @@ final class GraphCheck<S extends Record> {
     }
   }
 
+  /** A field of the state must be able to hold what the engine puts there. */
+  private void holds(String what, String path, Sample sample) {
+    StateSchema.Field field = flow.schema().ownField(path);
+    if (field == null) {
+      return;
+    }
+    boolean held;
+    try {
+      held = Json.same(Json.tree(Json.read(sample.value(), field.type())), sample.value());
+    } catch (JsonProcessingException | IllegalArgumentException e) {
+      held = false;
+    }
+    if (!held) {
+      defects.add(
+          what
+              + " "
+              + path
+              + ", which is a "
+              + field.type().toCanonical().replaceAll("[a-z]+\\.", "")
+              + " and cannot hold it; make it "
+              + sample.needed());
+    }
+  }
+
   private void joining(String what, Joining joining, int branches) {
     if (joining.needed() < 0 || joining.needed() > branches) {
       defects.add(
@@ -130,6 +171,7 @@ final class GraphCheck<S extends Record> {
     }
     if (joining.into() != null) {
       ownField("The join of " + what + " lists failures in", joining.into());
+      holds("The join of " + what + " lists failures in", joining.into(), FAILURES);
     }
   }
 

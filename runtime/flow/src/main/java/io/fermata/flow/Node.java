@@ -2,6 +2,7 @@ package io.fermata.flow;
 
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.AsyncValidator;
+import io.fermata.flow.action.StateValidator;
 import io.fermata.flow.action.Validator;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.observe.Observation;
@@ -67,6 +68,8 @@ public sealed interface Node<S extends Record> {
   sealed interface Check {}
 
   record Quick(Validator<Object> validator) implements Check {}
+
+  record Cross(StateValidator<Record, Object> validator) implements Check {}
 
   record Async(AsyncValidator<Object> validator, Policy policy) implements Check {}
 

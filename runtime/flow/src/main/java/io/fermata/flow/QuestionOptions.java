@@ -2,6 +2,7 @@ package io.fermata.flow;
 
 import io.fermata.flow.action.AsyncValidator;
 import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.StateValidator;
 import io.fermata.flow.action.Validator;
 import java.util.List;
 import java.util.function.Consumer;
@@ -44,6 +45,16 @@ public final class QuestionOptions<S extends Record> {
    */
   public <V> QuestionOptions<S> validate(Validator<V> validator) {
     check = new Node.Quick(untyped(validator));
+    return this;
+  }
+
+  /**
+   * Checks each answer against the rest of the state, which has the answer already, and the other
+   * answers of the call; otherwise as {@link #validate(Validator)}.
+   */
+  @SuppressWarnings("unchecked") // the state is the one that the question belongs to
+  public <V> QuestionOptions<S> validate(StateValidator<S, V> validator) {
+    check = new Node.Cross((StateValidator<Record, Object>) (StateValidator<?, ?>) validator);
     return this;
   }
 

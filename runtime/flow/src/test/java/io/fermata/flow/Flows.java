@@ -23,7 +23,8 @@ public final class Flows {
       Address address,
       Map<String, String> notes,
       @Computed String computed,
-      @Computed List<String> log) {}
+      @Computed List<String> log,
+      @Computed List<Map<String, String>> failures) {}
 
   private Flows() {}
 

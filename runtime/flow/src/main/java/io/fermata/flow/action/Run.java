@@ -100,7 +100,7 @@ public final class Run<S extends Record> {
 
   /** One value of the state; null if there is none. The journal then says what the action read. */
   public <T> @Nullable T get(String path, Class<T> type) {
-    schema.requireWritable(path);
+    requireField("reads", path);
     if (!allowed.isEmpty() && allowed.stream().noneMatch(field -> Paths.related(field, path))) {
       throw new IllegalArgumentException(
           "Step " + effect.place() + " does not declare that it reads " + path);
@@ -156,17 +156,17 @@ public final class Run<S extends Record> {
 
   /** Replaces the value at a path. Null deletes it. */
   public Run<S> set(String path, @Nullable Object value) {
-    return value == null ? delete(path) : write(Write.Verb.SET, path, Json.tree(value));
+    return value == null ? delete(path) : write(Write.Verb.SET, path, tree(path, value));
   }
 
   /** Merges an object into the one at a path, recursively. */
   public Run<S> merge(String path, Object value) {
-    return write(Write.Verb.MERGE, path, Json.tree(value));
+    return write(Write.Verb.MERGE, path, tree(path, value));
   }
 
   /** Appends an element to the list at a path. */
   public Run<S> append(String path, Object element) {
-    return write(Write.Verb.APPEND, path, Json.tree(element));
+    return write(Write.Verb.APPEND, path, tree(path, element));
   }
 
   public Run<S> delete(String path) {
@@ -243,12 +243,30 @@ public final class Run<S extends Record> {
 
   private Run<S> write(Write.Verb verb, String path, @Nullable JsonNode value) {
     requireOpen("writes");
-    schema.requireWritable(path);
+    requireField("writes", path);
     Write write = new Write(verb, path, value);
     writes.add(write);
     data = write.applyTo(data);
     view = null;
     return this;
+  }
+
+  private JsonNode tree(String path, Object value) {
+    try {
+      return Json.tree(value);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "Step " + effect.place() + " writes " + path + ": " + e.getMessage(), e);
+    }
+  }
+
+  private void requireField(String does, String path) {
+    try {
+      schema.requireWritable(path);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "Step " + effect.place() + " " + does + " " + path + ": " + e.getMessage(), e);
+    }
   }
 
   private void requireOpen(String does) {

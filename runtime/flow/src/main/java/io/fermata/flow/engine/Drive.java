@@ -374,14 +374,21 @@ final class Drive {
   /** Judges an answer within the step; false if the place had to stop. */
   private <S extends Record> boolean check(TypedPlace<S> spot, Node.Question<S> question) {
     String path = spot.path(question.field());
-    if (!(question.check() instanceof Node.Quick quick)) {
+    Node.Check check = question.check();
+    if (check == null || check instanceof Node.Async) {
       emit(new Event.Accepted(spot.place(), path, null, Map.of()));
       return true;
     }
     try {
       JsonNode answer = Paths.get(state.memory(spot.place().branch()).data(), path);
       Object typed = spot.schema().value(question.field(), answer);
-      emit(judged(spot, path, quick.validator().check(Objects.requireNonNull(typed))));
+      Verdict verdict =
+          check instanceof Node.Quick quick
+              ? quick.validator().check(Objects.requireNonNull(typed))
+              : ((Node.Cross) check)
+                  .validator()
+                  .check(spot.now(state).view(), Objects.requireNonNull(typed));
+      emit(judged(spot, path, verdict));
       return true;
     } catch (Throwable e) {
       stop(spot.place(), path, Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);

@@ -40,7 +40,9 @@ public enum ErrorCode {
   NOTHING_TO_RESOLVE("No step of the run waits for a decision", "Ask for its status"),
   VISIT_LIMIT(
       "The call entered more nodes than one call may", "Continue without stateUpdates to go on"),
-  RUN_LIMIT("The run entered more nodes than a run may", "Cancel it, or start a new run"),
+  RUN_LIMIT(
+      "The run entered more nodes than it may between two pauses",
+      "Cancel it, or start a new run; tell the flow's author"),
   STATE_TOO_LARGE("The state would become larger than it may", "Send less"),
   BRANCH_CANCELLED("Another branch failed", "Continue without stateUpdates to try again"),
   JOIN_CONFLICT(

@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /** What each event means for the state. */
 public final class Fold {
+  private static final long REST_MILLIS = 1_000;
+
   private Fold() {}
 
   /** Puts into the draft what the event means. */
@@ -71,16 +73,19 @@ public final class Fold {
           e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.limits()));
     } else if (event instanceof Event.Signalled e) {
       uncalled(state);
+      state.visitsInRun = 0;
       state.changedAt = e.at();
       state.signals = RunState.plus(state.signals, new RunState.Signal(e.signal(), e.payload()));
     } else if (event instanceof Event.Received e) {
       received(state, e);
     } else if (event instanceof Event.Woken e) {
       state.changedAt = e.at();
+      rested(state, e.place(), e.at());
       uncalled(state);
       state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
     } else if (event instanceof Event.DeadlinePassed e) {
       state.changedAt = e.at();
+      rested(state, e.place(), e.at());
       uncalled(state);
       state.at(e.place(), at -> at.phase(new Phase.Leaving(e.target())));
     } else if (event instanceof Event.Reminding e) {
@@ -167,6 +172,9 @@ public final class Fold {
     places.replaceAll(
         (place, at) -> at.answered(e.values().keySet(), place.equals(e.acknowledged())));
     state.moved(true);
+    if (!e.values().isEmpty() || e.acknowledged() != null) {
+      state.visitsInRun = 0;
+    }
     state.changedAt = e.at();
     state.places = places;
     if (!e.values().isEmpty()) {
@@ -277,6 +285,14 @@ public final class Fold {
   }
 
   // --- time -----------------------------------------------------------------------------------
+
+  /** A wait begins a new count of visits, unless it is so short that a loop would spin. */
+  private static void rested(Draft state, Place place, long now) {
+    PlaceState at = state.places.get(place);
+    if (at != null && now - at.since() >= REST_MILLIS) {
+      state.visitsInRun = 0;
+    }
+  }
 
   /** The run moves on by itself. Nobody has seen what it shows from here on. */
   private static void uncalled(Draft state) {

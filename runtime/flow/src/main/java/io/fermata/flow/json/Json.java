@@ -4,12 +4,16 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamWriteFeature;
+import com.fasterxml.jackson.databind.BeanDescription;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.JsonSerializer;
 import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.ObjectWriter;
+import com.fasterxml.jackson.databind.SerializationConfig;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.cfg.CoercionAction;
 import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
@@ -17,10 +21,14 @@ import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
 import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.BooleanNode;
 import com.fasterxml.jackson.databind.node.IntNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import com.fasterxml.jackson.databind.ser.BeanSerializerModifier;
+import com.fasterxml.jackson.databind.ser.impl.UnknownSerializer;
+import com.fasterxml.jackson.databind.ser.std.BeanSerializerBase;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
@@ -55,7 +63,28 @@ public final class Json {
   private static final ObjectReader WHOLE =
       MAPPER.reader().with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
+  /** A value without properties, such as a lambda, is a mistake, and not an empty object. */
+  private static final ObjectWriter WRITER =
+      MAPPER
+          .copy()
+          .registerModule(new SimpleModule().setSerializerModifier(new NoEmptyBeans()))
+          .writer()
+          .with(SerializationFeature.FAIL_ON_EMPTY_BEANS);
+
   private Json() {}
+
+  /** Jackson writes a lambda as an empty object, even where it refuses other empty beans. */
+  private static final class NoEmptyBeans extends BeanSerializerModifier {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public JsonSerializer<?> modifySerializer(
+        SerializationConfig config, BeanDescription bean, JsonSerializer<?> serializer) {
+      return serializer instanceof BeanSerializerBase && !serializer.properties().hasNext()
+          ? new UnknownSerializer(bean.getBeanClass())
+          : serializer;
+    }
+  }
 
   private static void textIsText(MutableCoercionConfig config) {
     config
@@ -93,9 +122,14 @@ public final class Json {
 
   private static JsonNode read(@Nullable Object value) {
     try {
-      return MAPPER.readTree(MAPPER.writeValueAsString(value));
+      return MAPPER.readTree(WRITER.writeValueAsString(value));
     } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("A value could not be written as JSON", e);
+      String type = value == null ? "null" : value.getClass().getSimpleName();
+      throw new IllegalArgumentException(
+          "A value of type "
+              + type
+              + " cannot be written as JSON; give a record, a map, a list, a text, a number or a date",
+          e);
     }
   }
 

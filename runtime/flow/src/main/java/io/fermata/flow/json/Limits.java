@@ -5,7 +5,8 @@ package io.fermata.flow.json;
  * error that leaves the run where it was.
  *
  * @param stateBytes the state as JSON
- * @param visitsPerRun nodes entered in the life of a run
+ * @param visitsPerRun nodes entered since the run last got an answer or a signal, or slept for a
+ *     second at least
  * @param visitsPerCall nodes entered because of one call
  * @param depth nesting of what a client sends as {@code stateUpdates}
  */

@@ -14,6 +14,9 @@ import io.fermata.flow.json.Violation;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -127,6 +130,74 @@ public final class ArgumentSchema {
     ObjectNode json = Json.object().put("type", "object").put("additionalProperties", false);
     json.putObject("properties");
     return new ArgumentSchema(json, Schemas.check(json), null);
+  }
+
+  /**
+   * Why an argument is described as what the field that it goes to does not accept; null if it is
+   * not. Types, listed values, elements of lists and parts of objects are compared.
+   */
+  public static @Nullable String contradiction(JsonNode argument, JsonNode field) {
+    Set<String> given = types(argument);
+    Set<String> accepted = types(field);
+    if (accepted.contains("number")) {
+      accepted.add("integer");
+    }
+    if (!given.isEmpty() && !accepted.isEmpty() && !accepted.containsAll(given)) {
+      return "it may be of type "
+          + String.join(" or ", given)
+          + ", the field is of type "
+          + String.join(" or ", types(field));
+    }
+    String unlisted = unlisted(argument, field);
+    if (unlisted != null) {
+      return unlisted;
+    }
+    String items =
+        argument.has("items") && field.has("items")
+            ? contradiction(argument.path("items"), field.path("items"))
+            : null;
+    if (items != null) {
+      return "its elements: " + items;
+    }
+    for (Map.Entry<String, JsonNode> part : argument.path("properties").properties()) {
+      JsonNode other = field.path("properties").path(part.getKey());
+      String within = other.isMissingNode() ? null : contradiction(part.getValue(), other);
+      if (within != null) {
+        return part.getKey() + ": " + within;
+      }
+    }
+    return null;
+  }
+
+  private static @Nullable String unlisted(JsonNode argument, JsonNode field) {
+    List<JsonNode> accepted = listed(field);
+    for (JsonNode value : listed(argument)) {
+      if (!accepted.isEmpty() && accepted.stream().noneMatch(other -> Json.same(other, value))) {
+        return "it may be " + value + ", the field is one of " + accepted;
+      }
+    }
+    return null;
+  }
+
+  private static List<JsonNode> listed(JsonNode schema) {
+    List<JsonNode> values = new ArrayList<>();
+    schema.path("enum").forEach(values::add);
+    if (schema.has("const")) {
+      values.add(schema.path("const"));
+    }
+    values.removeIf(JsonNode::isNull);
+    return values;
+  }
+
+  private static Set<String> types(JsonNode schema) {
+    Set<String> types = new TreeSet<>();
+    JsonNode type = schema.path("type");
+    if (type.isTextual()) {
+      types.add(type.textValue());
+    }
+    type.forEach(each -> types.add(each.asText()));
+    types.remove("null");
+    return types;
   }
 
   /** The JSON Schema, 2020-12. */

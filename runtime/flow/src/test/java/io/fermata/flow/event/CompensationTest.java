@@ -327,7 +327,7 @@ class CompensationTest {
 
   @Test
   void unlessFailuresAreCollectedAndThenOnlyTheBranchIsUndone() {
-    Driver talk = forked(FlowBuilder::endOnFailure, f -> f.collect("log"));
+    Driver talk = forked(FlowBuilder::endOnFailure, f -> f.collect("failures"));
     broken.add("one");
     assertThat(asked(talk.start())).containsExactly("a");
     assertThat(talk.state.running()).isTrue();

@@ -8,6 +8,8 @@ import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.chain;
 import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.visits;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -17,6 +19,7 @@ import io.fermata.flow.Flows;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 /** The bounds of a run. */
@@ -44,6 +47,42 @@ class LimitsTest {
     assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
     assertThat(ran).isEqualTo(8);
   }
+
+  @Test
+  void aLoopThatPausesInEachRoundGoesOnForEver() {
+    Flow<Many> asking =
+        Flow.of("many", Many.class)
+            .description("Asks again and again.")
+            .ask("ask", q -> q.question("name", "Which?"))
+            .decide("ask", d -> d.when("last", eq("name", "last")).to(END).otherwise("ask"))
+            .edge(START, "ask")
+            .compile();
+    Driver talk = new Driver(asking, SMALL);
+    talk.start();
+    for (int i = 0; i < 3 * SMALL.visitsPerRun(); i++) {
+      assertThat(talk.proceed("name", "n" + i)).isInstanceOf(Outcome.Interrupt.class);
+    }
+    assertThat(talk.proceed("name", "last")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aLoopThatSleepsInEachRoundGoesOnForEver() {
+    Flow<Many> napping =
+        Flow.of("many", Many.class)
+            .description("Sleeps again and again.")
+            .sleep("nap", Duration.ofHours(1))
+            .decide("nap", d -> d.when(visits("nap").gte(60)).to(END).otherwise("nap"))
+            .edge(START, "nap")
+            .compile();
+    Driver talk = new Driver(napping, SMALL);
+    Outcome last = talk.start();
+    for (int i = 0; i < 70 && last instanceof Outcome.Waiting; i++) {
+      last = talk.pass();
+    }
+    assertThat(last).isInstanceOf(Outcome.Complete.class);
+  }
+
+  record Many(String name) {}
 
   @Test
   void oneRunEntersOnlySoManyNodes() {

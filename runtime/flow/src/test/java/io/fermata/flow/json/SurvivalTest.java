@@ -346,7 +346,7 @@ class SurvivalTest {
             ask(ask(talk(), "a"), "b")
                 .act("inner", r -> {})
                 .act("fails", r -> AskingTest.orThrow(new boolean[] {true}, ""))
-                .fork(START, f -> f.branch("inner").branch("ask_b").collect("log").join(END))
+                .fork(START, f -> f.branch("inner").branch("ask_b").collect("failures").join(END))
                 .fork("inner", f -> f.branch("ask_a").branch("fails").join("rest"))
                 .act("rest", r -> {})
                 .edge("ask_a", "fails_not")

@@ -99,15 +99,14 @@ public final class FlowTool {
               + " has no description; add one, so that a model knows when"
               + " to use it");
     }
-    ObjectNode nothing = Json.object().put("type", "object");
-    nothing.putObject("properties");
     return new FlowTool(
-        name, description, flow.named(name), ArgumentSchema.of(nothing), null, List.of());
+        name, description, flow.named(name), ArgumentSchema.nothing(), null, List.of());
   }
 
   /**
    * The JSON Schema of the arguments. They become the first answers of the run, so each must be a
-   * field that a client may write.
+   * field that a client may write, and no value that it allows may be one that the field refuses by
+   * its type or its list of values.
    */
   public FlowTool inputSchema(JsonNode schema) {
     if (!(schema instanceof ObjectNode object)
@@ -133,6 +132,18 @@ public final class FlowTool {
                         + Nearest.to(field, known)
                             .map(n -> "; did you mean " + n + "?")
                             .orElse(""));
+              }
+              String contradiction =
+                  ArgumentSchema.contradiction(
+                      schema.path("properties").path(field), fields.path(field));
+              if (contradiction != null) {
+                throw new IllegalArgumentException(
+                    "The argument "
+                        + field
+                        + " of "
+                        + name
+                        + " contradicts the field of the flow: "
+                        + contradiction);
               }
             });
     return new FlowTool(

@@ -65,6 +65,26 @@ class FlowToolTest {
     return FlowTool.of("rate", "Rates a case.", flow.compile()).inputSchema(schema());
   }
 
+  @Test
+  void aToolWithoutASchemaTakesNoArguments() {
+    FlowTool tool = FlowTool.of("rate", "Rates a case.", triage().compile());
+    assertThat(tool.inputSchema().path("additionalProperties").asBoolean(true)).isFalse();
+    assertThat(tool.wrong(Json.object().put("score", 1))).contains("score");
+  }
+
+  @Test
+  void aSchemaThatContradictsItsFieldIsRefused() {
+    FlowTool tool = FlowTool.of("rate", "Rates a case.", triage().compile());
+    ObjectNode text = schema();
+    text.withObjectProperty("properties").withObjectProperty("score").put("type", "string");
+    assertThatThrownBy(() -> tool.inputSchema(text))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("score of rate contradicts", "string", "integer");
+    ObjectNode either = schema();
+    either.withObjectProperty("properties").withObjectProperty("score").remove("type");
+    assertThat(tool.inputSchema(either).inputSchema()).isEqualTo(either);
+  }
+
   private Fermata host(FlowTool... tools) {
     HostBuilder host = Fermata.host().store(store());
     for (FlowTool tool : tools) {
