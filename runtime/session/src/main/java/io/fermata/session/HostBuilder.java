@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -52,6 +53,7 @@ public final class HostBuilder {
   Settings settings = Settings.DEFAULT;
   Retention retention = Retention.DEFAULT;
   InstantSource clock = InstantSource.system();
+  LongSupplier nanos = System::nanoTime;
   Config config = ConfigFactory.empty();
   EncryptedFields encrypted = EncryptedFields.SECRETS;
   @Nullable KeyProvider keys;
@@ -202,7 +204,16 @@ public final class HostBuilder {
     return this;
   }
 
-  /** The clock; for tests. */
+  /**
+   * What deadlines of calls and idling are measured by, in nanoseconds; it must never go back. For
+   * tests.
+   */
+  public HostBuilder monotonicClock(LongSupplier source) {
+    nanos = source;
+    return this;
+  }
+
+  /** The clock of moments, such as the end of a sleep; for tests. */
   public HostBuilder clock(InstantSource source) {
     clock = source;
     return this;

@@ -100,7 +100,7 @@ final class HostParts {
     this.runs = new StoreRuns(store, directory, threads.replies());
     this.gateway =
         new Gateway(
-            settings, builder.clock, handles, threads.replies(), gauges, catalog::secretFields);
+            settings, builder.nanos, handles, threads.replies(), gauges, catalog::secretFields);
     this.agentThreads =
         new AgentThreads(
             gateway,
@@ -207,7 +207,7 @@ final class HostParts {
               : SessionActor.create(entityId, sessions, region, ThreadPort::new);
         };
     return ActorSystem.create(
-        SessionRegion.create(factory, settings, config.clock, gauges, gateway),
+        SessionRegion.create(factory, settings, config.nanos, gauges, gateway),
         "fermata",
         ActorSystemSetup.create(
             BootstrapSetup.create(config.config.withFallback(configuration(store))),

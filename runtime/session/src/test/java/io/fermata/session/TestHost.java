@@ -92,7 +92,10 @@ public final class TestHost implements AutoCloseable {
   private Fermata start() {
     HostBuilder builder = Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT));
     if (manualTime) {
-      builder.clock(() -> now).config(MANUAL_TIME);
+      builder
+          .clock(() -> now)
+          .monotonicClock(() -> now.toEpochMilli() * 1_000_000)
+          .config(MANUAL_TIME);
     }
     for (Flow<?> flow : flows) {
       builder.flow(flow);

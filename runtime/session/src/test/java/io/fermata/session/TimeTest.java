@@ -11,9 +11,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -21,6 +24,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -109,6 +113,42 @@ public class TimeTest {
       host.crash();
       assertThat(status(client.proceed())).isEqualTo("waiting");
       assertThat(client.cancel().structured().path("cancelled").asBoolean()).isTrue();
+    }
+  }
+
+  @Test
+  void aClockThatIsSetBackLengthensNoDeadlineAndKeepsNoSessionAwake() throws Exception {
+    AtomicReference<Instant> clock = new AtomicReference<>(Instant.parse("2026-06-01T12:00:00Z"));
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    Flow<Parcel> flow =
+        parcel()
+            .actAsync("wait", run -> gate)
+            .ask("ask", q -> q.question("address", "Where to?"))
+            .edge(START, "wait")
+            .edge("wait", "ask")
+            .edge("ask", "note")
+            .compile();
+    try (Fermata host =
+        Fermata.host()
+            .store(store())
+            .flow(flow)
+            .clock(clock::get)
+            .settings(
+                Settings.DEFAULT.callDeadline(Duration.ofMillis(200)).idle(Duration.ofMillis(200)))
+            .start()) {
+      ToolCall call =
+          new ToolCall(
+              "parcel",
+              "ann",
+              Json.object().put("action", "start").put("intent", "to send"),
+              Json.object().put("fermata/sessionId", "s"),
+              null);
+      CompletableFuture<ToolReply> reply = host.call(call).toCompletableFuture();
+      clock.set(clock.get().minus(Duration.ofHours(1)));
+      assertThat(code(got(reply))).isEqualTo("still_working");
+      gate.complete(null);
+      clock.set(clock.get().minus(Duration.ofHours(1)));
+      eventually(() -> host.awake().toCompletableFuture().join() == 0);
     }
   }
 

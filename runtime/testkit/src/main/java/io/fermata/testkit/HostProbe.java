@@ -67,8 +67,15 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
       Flow<?> flow, Store store, boolean manualTime, UnaryOperator<HostBuilder> more) {
     this.flow = flow.id();
     this.manualTime = manualTime;
-    this.setup = builder -> more.apply(builder.store(store).flow(flow).clock(this::now));
+    this.setup =
+        builder ->
+            more.apply(
+                builder.store(store).flow(flow).clock(this::now).monotonicClock(this::nanos));
     this.host = open();
+  }
+
+  private long nanos() {
+    return (manualTime ? 0 : System.nanoTime()) + passed.toNanos();
   }
 
   private Instant now() {

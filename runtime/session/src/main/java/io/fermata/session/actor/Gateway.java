@@ -27,7 +27,6 @@ import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
-import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -41,6 +40,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.jspecify.annotations.Nullable;
@@ -60,7 +60,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** Calls of one session beyond its queue: repetitions, and calls for status. */
   private static final int MARGIN = 64;
 
-  /** A call in flight. */
+  /** A call in flight; its deadline is monotonic, whatever the clock does. */
   private static final class Pending {
     final String entityId;
     final CompletableFuture<SessionReply> reply = new CompletableFuture<>();
@@ -76,7 +76,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private final Settings settings;
-  private final InstantSource clock;
+  private final LongSupplier nanos;
   private final Handles handles;
   private final Executor replies;
   private final HostGauges gauges;
@@ -91,14 +91,14 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   public Gateway(
       Settings settings,
-      InstantSource clock,
+      LongSupplier nanos,
       Handles handles,
       Executor replies,
       HostGauges gauges,
       Function<String, SecretFields> secrets) {
     this.secrets = secrets;
     this.settings = settings;
-    this.clock = clock;
+    this.nanos = nanos;
     this.handles = handles;
     this.replies = replies;
     this.gauges = gauges;
@@ -257,7 +257,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private long deadline(Duration timeout) {
-    return clock.millis() + timeout.toMillis();
+    return nanos.getAsLong() + timeout.toNanos();
   }
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
@@ -310,17 +310,17 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private void tick() {
-    long now = clock.millis();
+    long now = nanos.getAsLong();
     stopWaiting(now);
     replyFor(
-        (id, call) -> call.deadline + GRACE.toMillis() < now,
+        (id, call) -> call.deadline + GRACE.toNanos() - now < 0,
         HostError.STORE_UNAVAILABLE.failure());
   }
 
   private void stopWaiting(long now) {
     pending.forEach(
         (id, call) -> {
-          if (call.deadline < now && !call.stopsWaiting) {
+          if (call.deadline - now < 0 && !call.stopsWaiting) {
             call.stopsWaiting = true;
             send(call.entityId, new SessionCommand.DeadlinePassed(id));
           }
@@ -331,7 +331,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   /** Replies to all waiting callers now: the work continues, and its outcome is fetched later. */
   public void handBack() {
-    long now = clock.millis();
+    long now = nanos.getAsLong();
     pending.values().forEach(call -> call.deadline = Math.min(call.deadline, now - 1));
     stopWaiting(now);
   }

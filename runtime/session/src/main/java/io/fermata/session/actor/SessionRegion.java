@@ -7,7 +7,6 @@ import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.HostError;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
-import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -17,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongSupplier;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
@@ -134,7 +134,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private final SessionFactory factory;
   private final int bound;
   private final Duration idle;
-  private final InstantSource clock;
+  private final LongSupplier nanos;
   private final HostGauges gauges;
   private final Losses losses;
   private @Nullable CompletableFuture<Void> sleepingAll;
@@ -150,14 +150,14 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       ActorContext<Message> context,
       SessionFactory factory,
       Settings settings,
-      InstantSource clock,
+      LongSupplier nanos,
       HostGauges gauges,
       Losses losses) {
     super(context);
     this.factory = factory;
     this.bound = settings.awake();
     this.idle = settings.idle();
-    this.clock = clock;
+    this.nanos = nanos;
     this.gauges = gauges;
     this.losses = losses;
   }
@@ -165,7 +165,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   public static Behavior<Message> create(
       SessionFactory factory,
       Settings settings,
-      InstantSource clock,
+      LongSupplier nanos,
       HostGauges gauges,
       Losses losses) {
     return Behaviors.setup(
@@ -175,7 +175,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
                   Duration look = settings.idle().dividedBy(4);
                   timers.startTimerWithFixedDelay(
                       new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
-                  return new SessionRegion(context, factory, settings, clock, gauges, losses);
+                  return new SessionRegion(context, factory, settings, nanos, gauges, losses);
                 }));
   }
 
@@ -294,7 +294,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     if (entry == null) {
       entry = wake(envelope.entityId(), isFresh(envelope.command()));
     }
-    entry.lastUsed = clock.millis();
+    entry.lastUsed = nanos.getAsLong();
     entry.asked = false;
     if (entry.held != null) {
       entry.held.add(envelope.command());
@@ -355,9 +355,9 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   }
 
   private Behavior<Message> letIdleOnesSleep() {
-    long before = clock.millis() - idle.toMillis();
+    long before = nanos.getAsLong() - idle.toNanos();
     for (Awake leastUsedFirst : awake.values()) {
-      if (leastUsedFirst.lastUsed > before) {
+      if (leastUsedFirst.lastUsed - before > 0) {
         break;
       }
       leastUsedFirst.session.tell(new SessionCommand.Idle());
