@@ -471,7 +471,7 @@ public final class AgentThreads implements Threads {
     if (seq < 1) {
       return CompletableFuture.completedFuture(null);
     }
-    return NotKept.translated(store.read(key.entityId(), seq, 1))
+    return StoreErrors.translated(store.read(key.entityId(), seq, 1))
         .thenAccept(
             entries -> {
               if (entries.isEmpty()) {

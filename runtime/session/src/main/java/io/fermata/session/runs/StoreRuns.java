@@ -32,7 +32,7 @@ public final class StoreRuns implements Runs {
 
   @Override
   public CompletionStage<Integer> count(RunQuery query, int most) {
-    return NotKept.translated(store.directory().count(RunRow.query(query), most));
+    return StoreErrors.translated(store.directory().count(RunRow.query(query), most));
   }
 
   @Override
