@@ -36,7 +36,6 @@ public final class StateSchema<S extends Record> {
 
   static final int LONGEST_NAME = 80;
   private static final String INDEX = "[0-9]{1,4}";
-  private static final String SYNTAX = "[\\\\^$.|?*+()\\[\\]{}]";
 
   /** More digits than any integer type of a state has; beyond them a number is not spelt out. */
   private static final int DIGITS = 100;
