@@ -161,17 +161,23 @@ class StoreCommandsTest {
     }
   }
 
+  private static JsonNode inSession(int session, ServerProcess server, ObjectNode arguments)
+      throws Exception {
+    ObjectNode params = Json.object().put("name", "quote");
+    params.set("arguments", arguments);
+    params.putObject("_meta").put("fermata/sessionId", "session " + session);
+    return server.result("tools/call", params).path("structuredContent");
+  }
+
   @Test
   void aDamagedRunSaysSoAndTheOthersGoOn() throws Exception {
-    List<String> sessions = new ArrayList<>();
     String store = store("fermata.db");
     try (ServerProcess server = server("fermata.db", 0)) {
       for (int i = 0; i < 6; i++) {
-        String session = server.call("quote", started()).path("sessionId").asText();
-        ObjectNode answer = quote("continue").put("sessionId", session);
+        ObjectNode answer = quote("continue");
         answer.putObject("stateUpdates").put("companySize", "51+");
-        assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
-        sessions.add(session);
+        assertThat(inSession(i, server, started()).path("status").asText()).isEqualTo("interrupt");
+        assertThat(inSession(i, server, answer).path("status").asText()).isEqualTo("widget");
       }
       assertThat(ended(0, "verify", "--store", store)).contains("nothing is damaged");
       server.kill();
@@ -190,8 +196,8 @@ class StoreCommandsTest {
         .contains("3 damages");
     try (ServerProcess server = server("fermata.db", 0)) {
       List<String> outcomes = new ArrayList<>();
-      for (String session : sessions) {
-        JsonNode reply = server.call("quote", quote("continue").put("sessionId", session));
+      for (int i = 0; i < 6; i++) {
+        JsonNode reply = inSession(i, server, quote("continue"));
         outcomes.add(reply.path("code").asText(reply.path("status").asText()));
       }
       assertThat(outcomes)

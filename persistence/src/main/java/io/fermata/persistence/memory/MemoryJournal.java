@@ -64,7 +64,7 @@ final class MemoryJournal {
     }
     records.headMap(to, true).clear();
     if (records.isEmpty()) {
-      tip = new JournalTip(tip.seq(), tip.checksum(), true);
+      tip = tip.withoutContent();
     } else {
       records.computeIfPresent(
           deleted.getKey() + 1,

@@ -1,5 +1,6 @@
 package io.fermata.persistence.pekko;
 
+import io.fermata.persistence.spi.DamagedException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -15,13 +16,14 @@ final class ChainTips {
 
   private final Map<String, JournalTip> tips = bounded();
   private final Map<String, JournalTip> snapshots = bounded();
+  private final Map<String, DamagedException> damages = bounded();
 
-  private static Map<String, JournalTip> bounded() {
+  private static <V> Map<String, V> bounded() {
     return new LinkedHashMap<>(64, 0.75f, true) {
       private static final long serialVersionUID = 1L;
 
       @Override
-      protected boolean removeEldestEntry(Map.Entry<String, JournalTip> leastUsed) {
+      protected boolean removeEldestEntry(Map.Entry<String, V> leastUsed) {
         return size() > MOST;
       }
     };
@@ -29,6 +31,7 @@ final class ChainTips {
 
   /** The journal ends with this entry, once what is being appended is written. */
   synchronized void put(String persistenceId, JournalTip tip) {
+    damages.remove(persistenceId);
     tips.put(persistenceId, tip);
   }
 
@@ -41,6 +44,16 @@ final class ChainTips {
   synchronized @Nullable JournalTip at(String persistenceId, long seq) {
     JournalTip tip = tips.get(persistenceId);
     return tip != null && tip.seq() == seq ? tip : null;
+  }
+
+  /** The end of the journal cannot be found. */
+  synchronized void damaged(String persistenceId, DamagedException damage) {
+    damages.put(persistenceId, damage);
+  }
+
+  /** Why the end of the journal could not be found, the last time that it was looked for. */
+  synchronized @Nullable DamagedException damage(String persistenceId) {
+    return damages.get(persistenceId);
   }
 
   /** A session recovers from a snapshot with this last entry. */

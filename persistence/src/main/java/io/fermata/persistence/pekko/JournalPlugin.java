@@ -109,6 +109,10 @@ final class JournalPlugin extends AsyncWriteJournal {
   @Override
   public Future<@Nullable Void> doAsyncReplayMessages(
       String persistenceId, long from, long to, long max, Consumer<PersistentRepr> replay) {
+    DamagedException damage = tips.damage(persistenceId);
+    if (damage != null) {
+      return FutureConverters.asScala(CompletableFuture.failedFuture(damage));
+    }
     JournalTip snapshot = tips.snapshotAt(persistenceId, from - 1);
     if (snapshot != null) {
       tips.recovered(persistenceId);
@@ -189,7 +193,8 @@ final class JournalPlugin extends AsyncWriteJournal {
     if (tip == null) {
       Throwable cause =
           failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
-      if (cause instanceof DamagedException) {
+      if (cause instanceof DamagedException damage) {
+        tips.damaged(persistenceId, damage);
         return from + 1;
       }
       throw new CompletionException(cause);

@@ -1,5 +1,7 @@
 package io.fermata.persistence.pekko;
 
+import io.fermata.persistence.spi.DamagedException;
+
 /**
  * The end of a journal, which the checksum of its next entry includes.
  *
@@ -7,13 +9,27 @@ package io.fermata.persistence.pekko;
  * @param checksum its checksum
  * @param deleted whether that entry is kept for its number alone, so that the next one begins the
  *     journal
+ * @param listed the highest sequence number that the directory has seen, 0 if it is not known
  */
-public record JournalTip(long seq, int checksum, boolean deleted) {
+public record JournalTip(long seq, int checksum, boolean deleted, long listed) {
 
   /** The end of a journal without entries. */
-  public static final JournalTip NONE = new JournalTip(0, 0, false);
+  public static final JournalTip NONE = new JournalTip(0, 0);
 
   public JournalTip(long seq, int checksum) {
-    this(seq, checksum, false);
+    this(seq, checksum, false, 0);
+  }
+
+  /** An entry that is kept for its number alone. */
+  public JournalTip withoutContent() {
+    return new JournalTip(seq, checksum, true, listed);
+  }
+
+  /** Refuses a journal that ends before the entry that the directory has seen. */
+  public JournalTip requireListed(String persistenceId) {
+    if (listed > seq) {
+      throw DamagedException.ofJournal(persistenceId, "entry " + (seq + 1) + " is missing");
+    }
+    return this;
   }
 }

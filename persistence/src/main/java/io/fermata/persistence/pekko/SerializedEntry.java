@@ -74,7 +74,8 @@ public record SerializedEntry(
     List<SerializedEntry> entries =
         added.stream().map(each -> imported(persistenceId, each)).toList();
     long first = entries.get(0).sequenceNr();
-    return chained(entries, new JournalTip(first - 1, 0, first > 1));
+    return chained(
+        entries, first == 1 ? JournalTip.NONE : new JournalTip(first - 1, 0).withoutContent());
   }
 
   private static SerializedEntry imported(String persistenceId, NewEntry added) {

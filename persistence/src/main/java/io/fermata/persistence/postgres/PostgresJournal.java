@@ -49,7 +49,11 @@ final class PostgresJournal implements SqlJournal {
 
   static final String TIPS =
       """
-      SELECT newest.*
+      SELECT newest.*, GREATEST(
+        (SELECT seq FROM directory WHERE directory.persistence_id = asked.persistence_id),
+        (SELECT max(seq) FROM directory
+          WHERE directory.persistence_id > asked.persistence_id || '.'
+            AND directory.persistence_id < asked.persistence_id || '/')) AS listed
       FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS asked (persistence_id, place)
         LEFT JOIN LATERAL (
           SELECT sequence_number, checksum, deleted FROM event_journal

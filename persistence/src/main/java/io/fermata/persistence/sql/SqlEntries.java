@@ -273,8 +273,8 @@ public final class SqlEntries {
     }
   }
 
-  /** The newest entry of a journal, from a row of its number, checksum and deletion. */
+  /** The newest entry of a journal, and what the directory has seen of it. */
   public static JournalTip tip(ResultSet row) throws SQLException {
-    return new JournalTip(row.getLong(1), row.getInt(2), row.getBoolean(3));
+    return new JournalTip(row.getLong(1), row.getInt(2), row.getBoolean(3), row.getLong(4));
   }
 }

@@ -109,7 +109,9 @@ final class SqlJournals implements StoreJournals {
   public CompletionStage<JournalTip> tip(String persistenceId) {
     return fresh.remove(persistenceId)
         ? CompletableFuture.completedFuture(JournalTip.NONE)
-        : written(List.of(persistenceId)).thenCompose(written -> tips.ask(persistenceId));
+        : written(List.of(persistenceId))
+            .thenCompose(written -> tips.ask(persistenceId))
+            .thenApply(tip -> tip.requireListed(persistenceId));
   }
 
   @Override

@@ -40,8 +40,6 @@ public final class SqlVerification {
       WHERE persistence_id > ? ORDER BY persistence_id LIMIT ?
       """;
 
-  private static final String LISTED_AT = "SELECT seq FROM directory WHERE persistence_id = ?";
-
   private final Connection connection;
   private final SqlJournal journal;
   private final Consumer<String> damage;
@@ -131,7 +129,7 @@ public final class SqlVerification {
   }
 
   private void chain(String persistenceId) throws SQLException {
-    JournalTip tip = tip(persistenceId);
+    JournalTip tip = tip(persistenceId).requireListed(persistenceId);
     ChainCheck check = ChainCheck.after(persistenceId, null);
     long reached = 0;
     long read = 0;
@@ -183,22 +181,12 @@ public final class SqlVerification {
     }
   }
 
+  /** What is listed of journals with entries is checked with those. */
   private void listed(String name) throws SQLException {
     String persistenceId = DirectoryEntry.journalOf(name);
-    long ends = tip(persistenceId).seq();
-    long listed = listedAt(name);
-    if (listed > ends) {
-      throw missing(persistenceId, ends + 1);
-    }
-  }
-
-  /** 0 if it is not listed any more. */
-  private long listedAt(String name) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(LISTED_AT)) {
-      select.setString(1, name);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getLong(1) : 0;
-      }
+    JournalTip tip = tip(persistenceId);
+    if (tip.seq() == 0) {
+      tip.requireListed(persistenceId);
     }
   }
 }

@@ -23,8 +23,15 @@ public final class SqliteJournal implements SqlJournal {
 
   static final String TIP =
       """
-      SELECT sequence_number, checksum, deleted FROM event_journal
-      WHERE persistence_id = ? ORDER BY sequence_number DESC LIMIT 1
+      SELECT newest.*, (
+        SELECT max(seq) FROM (
+          SELECT seq FROM directory WHERE persistence_id = ?1
+          UNION ALL
+          SELECT seq FROM directory
+          WHERE persistence_id > ?1 || '.' AND persistence_id < ?1 || '/')) AS listed
+      FROM (SELECT 1) LEFT JOIN (
+        SELECT sequence_number, checksum, deleted FROM event_journal
+        WHERE persistence_id = ?1 ORDER BY sequence_number DESC LIMIT 1) AS newest
       """;
 
   static final String SNAPSHOT =
@@ -52,7 +59,7 @@ public final class SqliteJournal implements SqlJournal {
       for (String persistenceId : persistenceIds) {
         select.setString(1, persistenceId);
         try (ResultSet row = select.executeQuery()) {
-          tips.add(row.next() ? SqlEntries.tip(row) : JournalTip.NONE);
+          tips.add(SqlEntries.tip(row));
         }
       }
       return tips;

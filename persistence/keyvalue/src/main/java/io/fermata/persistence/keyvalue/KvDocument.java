@@ -105,7 +105,7 @@ record KvDocument(
   KvDocument deleteTo(long to) {
     int deleted = (int) records.stream().filter(record -> record.sequenceNr() <= to).count();
     boolean all = deleted > 0 && deleted == records.size();
-    JournalTip last = all ? new JournalTip(tip.seq(), tip.checksum(), true) : tip;
+    JournalTip last = all ? tip.withoutContent() : tip;
     return new KvDocument(last, lostTo, snapshot, from(deleted));
   }
 

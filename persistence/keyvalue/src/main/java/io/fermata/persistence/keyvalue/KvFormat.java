@@ -93,7 +93,8 @@ final class KvFormat {
         bytes,
         "the journal " + persistenceId,
         in -> {
-          JournalTip tip = new JournalTip(in.readLong(), in.readInt(), in.readBoolean());
+          JournalTip last = new JournalTip(in.readLong(), in.readInt());
+          JournalTip tip = in.readBoolean() ? last.withoutContent() : last;
           long lostTo = in.readLong();
           SerializedSnapshot snapshot = in.readBoolean() ? snapshot(in, persistenceId) : null;
           int count = in.readInt();

@@ -139,6 +139,12 @@ class DamagedJournalTest {
         "delete from event_journal where sequence_number >= 2 and persistence_id like 'talk|%'");
   }
 
+  @Test
+  void aMissingLastEntryThatTheDirectoryHasSeenIsNoticed() throws Exception {
+    isDamaged(
+        3, "delete from event_journal where sequence_number = 3 and persistence_id like 'talk|%'");
+  }
+
   private Fermata desk() {
     Agent echo = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
     return Fermata.host().store(Store.sqlite(file())).agent(echo).start();
