@@ -11,6 +11,7 @@ import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -37,6 +38,65 @@ final class SqliteProcessTest {
                   + " is in use by process "
                   + holder.pid()
                   + "; stop that process or choose another file");
+    }
+  }
+
+  @Test
+  void aHardLinkToAFileOfAnotherProcessIsRefused() throws IOException {
+    Path file = directory.resolve("fermata.db");
+    try (ChildJvm holder = ChildJvm.start(file, FOREVER)) {
+      assertThat(holder.line()).isEqualTo(JournalProcess.OPENED);
+      Path link = Files.createLink(directory.resolve("link.db"), file);
+      for (int i = 0; i < 2; i++) {
+        assertThatThrownBy(() -> Store.sqlite(link).open())
+            .isInstanceOf(StoreException.class)
+            .hasMessageContainingAll("link.db is open in another process", "under another name");
+      }
+      assertThat(holder.acknowledged(3)).hasSize(3);
+    }
+  }
+
+  @Test
+  void aHardLinkToAFileOfThisProcessIsRefusedAndItsLocksStay() throws IOException {
+    Path file = directory.resolve("fermata.db");
+    try (Host host = Host.on(Store.sqlite(file))) {
+      host.open("a").write(new Note.Line("one"));
+      Path link = Files.createLink(directory.resolve("link.db"), file);
+      assertThatThrownBy(() -> Store.sqlite(link).open())
+          .hasMessageContainingAll("link.db is open in this process", "under another name");
+      Store.sqlite(file).verify(damage -> {});
+      Host.await(host.store().backup(directory.resolve("copy.db")));
+      assertThat(ChildJvm.refusal(link)).contains("is open in another process");
+      host.open("b").write(new Note.Line("two"));
+    }
+    Files.delete(directory.resolve("fermata.db"));
+    try (Host host = Host.on(Store.sqlite(directory.resolve("link.db")))) {
+      assertThat(host.open("b").lines()).containsExactly("two");
+    }
+  }
+
+  @Test
+  void nothingIsWrittenToAFileThatWasDeletedOrReplaced() throws IOException {
+    Path file = directory.resolve("fermata.db");
+    Path other = Files.write(directory.resolve("other.db"), new byte[0]);
+    for (boolean replaced : new boolean[] {false, true}) {
+      try (Host host = Host.on(Store.sqlite(file))) {
+        host.open("a").write(new Note.Line("one"));
+        if (replaced) {
+          Files.move(other, file, StandardCopyOption.REPLACE_EXISTING);
+        } else {
+          Files.delete(file);
+        }
+        assertThatThrownBy(() -> host.sweep(1))
+            .rootCause()
+            .hasMessageContainingAll("was deleted or replaced", "start again");
+        assertThatThrownBy(() -> Host.await(host.store().directory().mark(1)))
+            .rootCause()
+            .hasMessageContaining("was deleted or replaced");
+      }
+      for (String part : List.of("fermata.db", "fermata.db-wal", "fermata.db-shm")) {
+        Files.deleteIfExists(directory.resolve(part));
+      }
     }
   }
 

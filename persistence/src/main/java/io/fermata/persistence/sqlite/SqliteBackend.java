@@ -25,11 +25,13 @@ import org.jspecify.annotations.Nullable;
  */
 record SqliteBackend(
     SqliteFile file,
-    SqlPool writer,
+    SqlPool connection,
+    Transactions writer,
     SqlPool waking,
     SqlPool upkeep,
     SqlPool reader,
-    FileClaim claim)
+    FileClaim claim,
+    InodeClaim inode)
     implements SqlBackend {
 
   /** One long search must not block the others. */
@@ -43,18 +45,49 @@ record SqliteBackend(
         thread.start();
       };
 
-  static SqliteBackend connect(SqliteFile file, FileClaim claim) {
+  static SqliteBackend connect(SqliteFile file, FileClaim claim, InodeClaim inode) {
     List<SqlPool> pools = new ArrayList<>();
     try {
       pools.add(SqliteConnections.writing(file));
       pools.add(SqliteConnections.reading(file, "fermata-sqlite-wake", READERS));
       pools.add(SqliteConnections.reading(file, "fermata-sqlite-upkeep", 1));
       pools.add(SqliteConnections.reading(file, "fermata-sqlite-read", READERS));
+      inode.renew();
     } catch (RuntimeException refused) {
       pools.forEach(SqlPool::close);
       throw refused;
     }
-    return new SqliteBackend(file, pools.get(0), pools.get(1), pools.get(2), pools.get(3), claim);
+    SqlPool writer = pools.get(0);
+    return new SqliteBackend(
+        file,
+        writer,
+        new Reachable(writer, inode),
+        pools.get(1),
+        pools.get(2),
+        pools.get(3),
+        claim,
+        inode);
+  }
+
+  /** Writes, as long as the path of the file leads to it. */
+  private record Reachable(Transactions writer, InodeClaim inode) implements Transactions {
+
+    @Override
+    public <T> CompletableFuture<T> transact(Work<T> work) {
+      return writer.transact(checked(work));
+    }
+
+    @Override
+    public <T> CompletableFuture<T> query(Work<T> work) {
+      return writer.query(checked(work));
+    }
+
+    private <T> Work<T> checked(Work<T> work) {
+      return connection -> {
+        inode.requireReachable();
+        return work.on(connection);
+      };
+    }
   }
 
   @Override
@@ -118,9 +151,13 @@ record SqliteBackend(
       reader.close();
       upkeep.close();
       waking.close();
-      writer.close();
+      connection.close();
     } finally {
-      claim.release();
+      try {
+        inode.release();
+      } finally {
+        claim.release();
+      }
     }
   }
 }

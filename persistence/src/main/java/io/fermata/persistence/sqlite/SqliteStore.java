@@ -22,10 +22,19 @@ public final class SqliteStore implements StoreSource {
     FileClaim claim = FileClaim.take(located);
     try {
       located.createPrivately();
-      byte[] serverKey = SqliteSchema.prepare(located);
-      return new OpenSqlStore(toString(), serverKey, SqliteBackend.connect(located, claim));
+      return open(located, claim, InodeClaim.take(located));
     } catch (RuntimeException refused) {
       claim.release();
+      throw refused;
+    }
+  }
+
+  private OpenStore open(SqliteFile located, FileClaim claim, InodeClaim inode) {
+    try {
+      byte[] serverKey = SqliteSchema.prepare(located);
+      return new OpenSqlStore(toString(), serverKey, SqliteBackend.connect(located, claim, inode));
+    } catch (RuntimeException refused) {
+      inode.release();
       throw refused;
     }
   }

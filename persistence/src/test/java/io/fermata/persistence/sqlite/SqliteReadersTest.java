@@ -22,8 +22,10 @@ final class SqliteReadersTest {
   void timersAndRecoveryDoNotWaitForSearches() {
     SqliteFile file = SqliteFile.locate(directory.resolve("busy.db"));
     FileClaim claim = FileClaim.take(file);
+    file.createPrivately();
+    InodeClaim inode = InodeClaim.take(file);
     byte[] key = SqliteSchema.prepare(file);
-    SqlBackend backend = SqliteBackend.connect(file, claim);
+    SqlBackend backend = SqliteBackend.connect(file, claim, inode);
     CountDownLatch released = new CountDownLatch(1);
     try (OpenSqlStore store = new OpenSqlStore("busy", key, backend)) {
       List<CompletableFuture<String>> searches = new ArrayList<>();

@@ -1,0 +1,130 @@
+package io.fermata.persistence.sqlite;
+
+import io.fermata.persistence.spi.StoreException;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.file.Files;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The exclusive claim of one host on the file itself, whatever names lead to it: a lock on a byte
+ * that SQLite does not use. Two hosts on one file by two names, hard links or mounts, would keep
+ * two write-ahead logs and overwrite each other's pages.
+ *
+ * <p>A process loses its locks on a file when it closes any descriptor of it. SQLite closes none
+ * while one of its connections holds a lock, which those of an open store always do; before that
+ * the lock is taken again.
+ */
+final class InodeClaim {
+
+  /** The files claimed by this JVM, which must not even be opened a second time. */
+  private static final Set<Object> CLAIMED = ConcurrentHashMap.newKeySet();
+
+  /** Far beyond any content, and beyond the bytes that SQLite locks. */
+  private static final long LOCKED_BYTE = Long.MAX_VALUE - 1;
+
+  private final SqliteFile file;
+  private final @Nullable Object key;
+  private final FileChannel channel;
+  private FileLock lock;
+
+  private InodeClaim(SqliteFile file, @Nullable Object key, FileChannel channel, FileLock lock) {
+    this.file = file;
+    this.key = key;
+    this.channel = channel;
+    this.lock = lock;
+  }
+
+  /** Claims an existing file, before SQLite opens it. */
+  static InodeClaim take(SqliteFile file) {
+    Object key = key(file);
+    if (key != null && !CLAIMED.add(key)) {
+      throw heldElsewhere(file, "this process");
+    }
+    try {
+      FileChannel channel =
+          FileChannel.open(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
+      FileLock lock = channel.tryLock(LOCKED_BYTE, 1, false);
+      if (lock == null) {
+        channel.close();
+        throw heldElsewhere(file, "another process");
+      }
+      return new InodeClaim(file, key, channel, lock);
+    } catch (IOException failed) {
+      forget(key);
+      throw file.notWritable(failed);
+    } catch (RuntimeException refused) {
+      forget(key);
+      throw refused;
+    }
+  }
+
+  private static void forget(@Nullable Object key) {
+    if (key != null) {
+      CLAIMED.remove(key);
+    }
+  }
+
+  private static StoreException heldElsewhere(SqliteFile file, String holder) {
+    return new StoreException(
+        file.name()
+            + " is open in "
+            + holder
+            + " under another name (a hard link or a mount); use one name for it");
+  }
+
+  /** Device and inode; null if the path leads nowhere, or the file system has no such keys. */
+  private static @Nullable Object key(SqliteFile file) {
+    try {
+      return Files.readAttributes(file.path(), BasicFileAttributes.class).fileKey();
+    } catch (IOException gone) {
+      return null;
+    }
+  }
+
+  /** Locks again, after connections that held no lock were closed. */
+  void renew() {
+    try {
+      lock.release();
+      FileLock again = channel.tryLock(LOCKED_BYTE, 1, false);
+      if (again == null) {
+        throw heldElsewhere(file, "another process");
+      }
+      lock = again;
+    } catch (IOException failed) {
+      throw file.notWritable(failed);
+    }
+  }
+
+  /** Refuses to write to a file that no path leads to any more: it ends with this process. */
+  void requireReachable() {
+    if (key != null && !key.equals(key(file))) {
+      throw new StoreException(
+          file.name()
+              + " was deleted or replaced while it was open, so nothing is written to it any"
+              + " more; stop this process, put the right file there and start again");
+    }
+  }
+
+  /** After all connections are closed. */
+  void release() {
+    try {
+      channel.close();
+    } catch (IOException failed) {
+      throw new StoreException(
+          "The lock of "
+              + file.path()
+              + " could not be released: "
+              + SqliteFile.reason(failed)
+              + "; it is released when this process ends",
+          failed);
+    } finally {
+      forget(key);
+    }
+  }
+}
