@@ -1,7 +1,30 @@
 // Shared by the pages: the user chooses one of several cards, and the page answers the flow that asked.
-// A page calls widget({ flow, field, tool, example, heading(data), cards(data), done(result, card) }).
+// A page calls widget({ flow, field, tool, example, texts, heading(data, t), cards(data, t), done(result, card, t) });
+// `texts` has the page's texts by language, `t` is the one of the client's locale, or the English one.
 // It talks with its client as MCP Apps defines it (JSON-RPC by postMessage), or through ChatGPT's window.openai.
 'use strict';
+
+/** The texts of all pages, by language; a page adds its own. */
+const TEXTS = {
+  en: {
+    preview: 'Preview. ', alone: 'An MCP client shows this page in a conversation, with the data of the flow; here it is opened alone, with an example. What you choose is sent to nobody.',
+    choose: name => `Choose ${name}`, sending: name => `Sending ${name}`, retry: name => `Try ${name} again`,
+    wouldSend: name => `In a conversation, ${name} would now be sent to the flow:`,
+    lost: why => `That did not arrive: ${why}.`, noReason: 'the client gave no reason', refused: 'The server did not take that.',
+    type: name => `That did not arrive. Type "${name}" in the chat instead.`,
+    noted: name => `${name} is noted; the assistant continues.`, notified: name => `${name}: the assistant has been notified.`,
+    chosen: name => `${name} was chosen.`, nothing: 'There is nothing to show.', stopped: 'The assistant stopped before there was anything to show.',
+  },
+  de: {
+    preview: 'Vorschau. ', alone: 'Ein MCP-Client zeigt diese Seite in einem Gespräch, mit den Daten des Ablaufs; hier ist sie allein geöffnet, mit einem Beispiel. Ihre Wahl wird niemandem gesendet.',
+    choose: name => `${name} wählen`, sending: name => `${name} wird gesendet`, retry: name => `${name} erneut versuchen`,
+    wouldSend: name => `In einem Gespräch würde ${name} jetzt an den Ablauf gesendet:`,
+    lost: why => `Das ist nicht angekommen: ${why}.`, noReason: 'der Client nannte keinen Grund', refused: 'Der Server hat das nicht angenommen.',
+    type: name => `Das ist nicht angekommen. Schreiben Sie stattdessen „${name}“ in den Chat.`,
+    noted: name => `${name} ist notiert; der Assistent macht weiter.`, notified: name => `${name}: Der Assistent weiß Bescheid.`,
+    chosen: name => `${name} wurde gewählt.`, nothing: 'Es gibt nichts zu zeigen.', stopped: 'Der Assistent hat aufgehört, bevor es etwas zu zeigen gab.',
+  },
+};
 
 /** An element with attributes and children. */
 function el(tag, attributes, ...children) {
@@ -22,7 +45,7 @@ function clientOf(name, handlers) {
     post({ id: lastId, method, params });
   });
   const notifications = {
-    'ui/notifications/tool-input': params => handlers.data(params?.arguments),
+    'ui/notifications/tool-input': params => handlers.asked(params?.arguments),
     'ui/notifications/tool-result': params => handlers.result(params),
     'ui/notifications/tool-cancelled': () => handlers.cancelled(),
     'ui/notifications/host-context-changed': params => handlers.context(params),
@@ -87,35 +110,57 @@ function clientOf(name, handlers) {
 
 function widget(page) {
   const title = el('h1', { id: 'title' }, document.title), lead = el('p', { id: 'lead' });
-  const preview = el('p', { id: 'preview', hidden: '' }, el('span', {}, el('b', {}, 'Preview. '),
-    'An MCP client shows this page in a conversation, with the data of the flow; here it is opened alone, with an example. What you choose is sent to nobody.'));
+  const preview = el('p', { id: 'preview', hidden: '' });
   const choices = el('fieldset', { 'aria-labelledby': 'title', 'aria-describedby': 'lead', role: 'radiogroup' });
-  const note = el('p', { id: 'note', role: 'status', 'aria-live': 'polite' });
+  const note = el('p', { id: 'note', role: 'status', 'aria-live': 'polite', tabindex: '-1' });
   const send = el('button', { id: 'send', type: 'button', hidden: '' });
   const main = el('main', {}, preview, el('header', {}, title, lead), choices, el('footer', {}, note, send));
-  choices.append(...[1, 2, 3].map(() => el('div', { class: 'card empty', 'aria-hidden': 'true' })));
+  const empty = () => [1, 2, 3].map(() => el('div', { class: 'card empty', 'aria-hidden': 'true' }));
+  choices.append(...empty());
   document.body.append(main);
 
-  let data, cards = [], chosen, alone = false, pending;
+  let data, asked, cards = [], chosen, alone = false, pending, t;
+
+  /** Texts follow the locale as numbers do. */
+  function speak(locale) {
+    try {
+      widget.locale = Intl.getCanonicalLocales(locale)[0];
+    } catch {
+      return;
+    }
+    const language = (widget.locale ?? navigator.language).split('-')[0];
+    const spoken = TEXTS[language] && page.texts[language] ? language : 'en';
+    t = { ...TEXTS[spoken], ...page.texts[spoken] };
+    document.documentElement.lang = spoken;
+    document.title = t.title;
+    if (!data) title.textContent = t.title;
+    preview.replaceChildren(el('span', {}, el('b', {}, t.preview), t.alone));
+  }
+  speak();
 
   function phase(now, text = '') {
     main.dataset.phase = now;
     const waiting = now === 'choosing' || now === 'failed';
-    choices.disabled = !waiting;
-    send.disabled = !waiting;
+    // What is disabled or removed loses the focus to the body, and its user the place.
+    const held = main.contains(document.activeElement);
+    send.setAttribute('aria-disabled', !waiting);
     send.hidden = !(waiting || now === 'sending') || cards.length === 0;
-    note.setAttribute('role', now === 'failed' ? 'alert' : 'status');
+    note.setAttribute('role', now === 'failed' || now === 'refused' ? 'alert' : 'status');
     main.setAttribute('aria-busy', now === 'sending');
     note.replaceChildren(...[text].flat());
     const name = cards.find(card => card.id === chosen)?.name;
-    send.textContent = now === 'sending' ? `Sending ${name}` : now === 'failed' ? `Try ${name} again` : `Choose ${name}`;
+    send.textContent = now === 'sending' ? t.sending(name) : now === 'failed' ? t.retry(name) : t.choose(name);
+    if (held && now === 'sending') send.focus({ preventScroll: true });
+    if (held && send.hidden) note.focus({ preventScroll: true });
+    choices.disabled = !waiting;
   }
 
   function draw() {
-    const { title: said, lead: more } = page.heading(data);
+    const { title: said, lead: more } = page.heading(data, t);
     title.textContent = said;
     lead.textContent = more ?? '';
-    cards = page.cards(data);
+    cards = page.cards(data, t);
+    const held = choices.contains(document.activeElement);
     if (!cards.some(card => card.id === chosen)) chosen = (cards.find(card => card.badge) ?? cards[0])?.id;
     choices.replaceChildren(...cards.map(card => {
       const input = el('input', { type: 'radio', name: 'choice', value: card.id });
@@ -126,6 +171,7 @@ function widget(page) {
         card.badge && el('span', { class: 'badge' }, card.badge), el('span', { class: 'mark' }),
         el('span', { class: 'name' }, card.icon, card.name), ...card.lines);
     }));
+    if (held) choices.querySelector(':checked')?.focus({ preventScroll: true });
     // What was sent stays selected when the cards are drawn again.
     if (!['sending', 'done', 'noted'].includes(main.dataset.phase)) choosing();
   }
@@ -141,11 +187,11 @@ function widget(page) {
   }
 
   async function answer() {
-    if (send.disabled || send.hidden) return;
+    if (send.getAttribute('aria-disabled') === 'true' || send.hidden) return;
     const card = cards.find(each => each.id === chosen);
     const args = { action: 'continue', stateUpdates: { [page.field]: card.id } };
     if (data.sessionId) args.sessionId = data.sessionId;
-    if (alone) return phase('noted', [`In a conversation, ${card.name} would now be sent to the flow:`, el('code', {}, `${page.flow} ${JSON.stringify(args)}`)]);
+    if (alone) return phase('noted', [t.wouldSend(card.name), el('code', {}, `${page.flow} ${JSON.stringify(args)}`)]);
     phase('sending');
     // A repeated attempt keeps its call id, so that a lost reply is fetched and nothing happens twice.
     pending ??= `${page.tool} ${Date.now()} ${Math.random()}`;
@@ -154,17 +200,17 @@ function widget(page) {
       said = structured(await client.call(page.flow, args, pending));
       pending = undefined;
     } catch (e) {
-      return e.code === -32601 ? askModel(card) : failed(`That did not arrive: ${e.message || 'the client gave no reason'}.`);
+      return e.code === -32601 ? askModel(card) : failed(t.lost(e.message || t.noReason));
     }
-    if (said.status === 'error') return said.code === 'missing_session' ? askModel(card) : failed(said.error ?? 'The server did not take that.');
+    if (said.status === 'error') return said.code === 'missing_session' ? askModel(card) : failed(said.error ?? t.refused);
     if (said.status === 'widget' && said.tool === page.tool) {
       main.dataset.phase = '';
       data = { sessionId: data.sessionId };
       return show(said.data);
     }
     client.know(`The user chose ${page.field} = ${card.id} in the widget, which answered the flow ${page.flow}. Its reply: ${JSON.stringify(said)}`, card.id);
-    if (said.status === 'complete') return phase('done', page.done(said.result ?? {}, card));
-    phase('noted', said.question ?? `${card.name} is noted; the assistant continues.`);
+    if (said.status === 'complete') return phase('done', page.done(said.result ?? {}, card, t));
+    phase('noted', said.question ?? t.noted(card.name));
     client.say(`I chose ${card.name}.`).catch(() => {});
   }
 
@@ -187,8 +233,8 @@ function widget(page) {
   /** Without a session, the page asks the model to answer the flow. */
   function askModel(card) {
     client.say(`I choose ${card.name} (${page.field}: ${card.id}).`).then(
-      () => phase('noted', `${card.name}: the assistant has been notified.`),
-      () => failed(`That did not arrive. Type "${card.name}" in the chat instead.`));
+      () => phase('noted', t.notified(card.name)),
+      () => failed(t.type(card.name)));
   }
 
   function show(given) {
@@ -198,29 +244,54 @@ function widget(page) {
 
   /** Takes data of a client, which may come repeatedly, or after the preview is shown. */
   function live(given) {
+    wake();
+    if (JSON.stringify({ ...data, ...given }) !== JSON.stringify(data)) show(given);
+  }
+
+  /** A client is there after all. */
+  function wake() {
     if (alone) {
       alone = false;
       preview.hidden = true;
-      data = undefined;
+      blank();
     }
-    if (JSON.stringify({ ...data, ...given }) !== JSON.stringify(data)) show(given);
+  }
+
+  function blank() {
+    data = undefined;
+    cards = [];
+    title.textContent = t.title;
+    lead.textContent = '';
+    choices.replaceChildren(...empty());
+  }
+
+  /** What a call was refused for is not shown as if it were true. */
+  function refused(text) {
+    wake();
+    blank();
+    phase('refused', text || t.nothing);
   }
 
   const client = clientOf(page.tool, {
     ready: () => measure(),
+    /** The arguments of a call; only its result says whether they are accepted. */
+    asked(given) {
+      wake();
+      asked = given;
+    },
     data: given => given && live(given),
-    result: result => result?.isError ? phase('failed', result.content?.[0]?.text ?? 'There is nothing to show.') : live(result?.structuredContent),
+    result: result => result?.isError ? refused(result.content?.[0]?.text) : live({ ...asked, ...result?.structuredContent }),
     chosen(id) {
       if (main.dataset.phase === 'done') return;
       chosen = id;
       main.dataset.phase = 'done';
       if (data) draw();
-      phase('done', `${cards.find(card => card.id === id)?.name ?? id} was chosen.`);
+      phase('done', t.chosen(cards.find(card => card.id === id)?.name ?? id));
     },
-    cancelled: () => data || phase('gone', 'The assistant stopped before there was anything to show.'),
+    cancelled: () => data || phase('gone', t.stopped),
     teardown: () => observer.disconnect(),
     nobody() {
-      if (data) return;
+      if (data || asked) return;
       alone = true;
       preview.hidden = false;
       show(page.example);
@@ -233,7 +304,7 @@ function widget(page) {
       if (context?.styles?.css?.fonts) document.head.append(el('style', {}, context.styles.css.fonts));
       const { top = 0, right = 0, bottom = 0, left = 0 } = context?.safeAreaInsets ?? {};
       if (context?.safeAreaInsets) document.body.style.padding = `${top}px ${right}px ${bottom}px ${left}px`;
-      if (context?.locale) widget.locale = context.locale;
+      if (context?.locale) speak(context.locale);
       if (context?.locale && data) draw();
     },
   });

@@ -174,6 +174,43 @@ class WidgetsInABrowserTest {
   }
 
   @Test
+  void theFocusStaysWithThePersonWhoChose() {
+    shown(QUOTE);
+    tab.click(PAGE, "[data-id=platinum]");
+    tab.click(PAGE, "#send");
+    phase("done");
+    assertThat(page("document.activeElement.id")).isEqualTo("note");
+    kept();
+  }
+
+  @Test
+  void textsFollowTheLocaleAsNumbersDoAndFallBackToEnglish() {
+    shown(QUOTE);
+    tab.run(HOST, "host.changed({locale: 'de-DE'})");
+    tab.until(PAGE, "document.body.innerText.includes('Wählen Sie einen Tarif für Ihre Firma')");
+    assertThat(page("document.body.innerText"))
+        .contains("Sie sparen", "22,50", "Gold wählen")
+        .doesNotContain("You save", "Choose");
+    assertThat(page("document.documentElement.lang")).isEqualTo("de");
+
+    tab.run(HOST, "host.changed({locale: 'ja-JP'})");
+    tab.until(PAGE, "document.documentElement.lang === 'en'");
+    assertThat(page("document.body.innerText")).contains("You save", "Choose Gold");
+    kept();
+  }
+
+  @Test
+  void nothingIsDrawnOfACallThatWasRefused() {
+    tab.run(HOST, "host.show('show_plans', {price: 'much', segment: 'personal'})");
+    phase("refused");
+    assertThat(tab.run(PAGE, "document.querySelectorAll('.card input').length").asInt()).isZero();
+    assertThat(page("document.body.innerText")).doesNotContain("Silver", "$");
+    assertThat(page(NOTE)).contains("price");
+    assertThat(tab.run(PAGE, "document.getElementById('send').hidden").asBoolean()).isTrue();
+    kept();
+  }
+
+  @Test
   void itFitsANarrowClient() throws Exception {
     tab.resize(390, 800);
     shown(QUOTE);
@@ -287,7 +324,9 @@ class WidgetsInABrowserTest {
     tab.run(
         HOST,
         "late.contentWindow.postMessage({jsonrpc: '2.0', method: 'ui/notifications/tool-input',"
-            + " params: {arguments: {price: 7}}}, '*')");
+            + " params: {arguments: {price: 7}}}, '*');"
+            + "late.contentWindow.postMessage({jsonrpc: '2.0', method: 'ui/notifications/tool-result',"
+            + " params: {content: []}}, '*')");
     tab.until(1, "document.body.innerText.includes('$7')");
     assertThat(tab.run(1, preview).asBoolean()).isFalse();
     assertThat(tab.run(1, "document.body.innerText.includes('$30')").asBoolean()).isFalse();
