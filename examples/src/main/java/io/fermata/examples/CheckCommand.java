@@ -3,6 +3,7 @@ package io.fermata.examples;
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.examples.flows.Restaurant;
+import io.fermata.examples.flows.SupportDesk;
 import io.fermata.examples.flows.TravelAgency;
 import io.fermata.flow.Flow;
 import io.fermata.session.Rollout;
@@ -15,18 +16,18 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** Checks whether the runs of a store can continue with the flows of this release. */
+/** Checks whether the runs and threads of a store can continue with this release. */
 @Command(
     name = "check",
     description = {
       "Lists the runs of a store that this release would migrate to a newer version of their flow,",
-      "and those that it could not continue, with the reason. Changes nothing.",
+      "and the runs and threads that it could not continue, with the reason. Changes nothing.",
       "No server may have the store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
-    exitCodeList = {"0:every run can continue", "5:some run cannot"})
+    exitCodeList = {"0:everything can continue", "5:some run or thread cannot"})
 final class CheckCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 
@@ -36,9 +37,11 @@ final class CheckCommand implements Callable<Integer>, WhileServed {
   public Integer call() {
     try (Restaurant restaurant = Restaurant.open()) {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
-      flows.add(DeskOptions.scripted().flow());
+      SupportDesk desk = DeskOptions.scripted();
+      flows.add(desk.flow());
       Rollout rollout =
-          Rollout.check(store.present(), flows.toArray(length -> new Flow<?>[length]));
+          Rollout.check(
+              store.present(), desk.agents(), flows.toArray(length -> new Flow<?>[length]));
       if (command != null) {
         command.commandLine().getOut().print(rollout.text());
         command.commandLine().getOut().flush();

@@ -24,6 +24,7 @@ import io.fermata.flow.schema.Describe;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.call.FlowTool;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -88,7 +89,13 @@ public final class SupportDesk {
 
   /** A host that offers the desk. */
   public HostBuilder openedAt(HostBuilder host) {
-    return host.tool(refund()).agent(desk()).agent(billing());
+    agents().forEach(host::agent);
+    return host.tool(refund());
+  }
+
+  /** The agents of the desk. */
+  public List<Agent> agents() {
+    return List.of(desk(), billing());
   }
 
   /** The flow behind the refund tool. */

@@ -484,7 +484,8 @@ public final class McpServerBuilder {
   private List<HttpRoute> routes(StreamQuota streams, Core core) {
     List<HttpRoute> routes = new ArrayList<>();
     if (threads != null) {
-      routes.add(new ThreadsApi(
+      routes.add(
+          new ThreadsApi(
               threads, streams, connections, core.quotas, core.scopes, Set.copyOf(instructors)));
     }
     if (runs != null) {

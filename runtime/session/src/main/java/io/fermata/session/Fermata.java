@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Input;
@@ -48,6 +49,7 @@ import java.io.OutputStream;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -293,11 +295,17 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Checks what a release with other flows would do with the runs of this host.
+   * Checks what a release with other flows would do with the runs of this host, and its agents with
+   * the threads.
    *
    * @param flows all flows of the release, in all versions, including tools of agents
    */
   public CompletionStage<Rollout> check(Flow<?>... flows) {
+    return check(host.agents.all(), flows);
+  }
+
+  /** Like {@link #check(Flow...)}, with the agents of the release. */
+  public CompletionStage<Rollout> check(Collection<Agent> agents, Flow<?>... flows) {
     return CompletableFuture.supplyAsync(
         () ->
             Rollout.check(
@@ -305,6 +313,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 host.encryption,
                 host.settings.limits(),
                 host.config.clock.instant(),
+                agents,
                 flows),
         host.threads.handlers());
   }

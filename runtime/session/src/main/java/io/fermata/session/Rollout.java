@@ -1,5 +1,8 @@
 package io.fermata.session;
 
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Limits;
 import io.fermata.persistence.Store;
@@ -9,23 +12,25 @@ import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import java.time.Instant;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Checks what a release with other flows would do with the runs in a store, before it is deployed.
- * Nothing is changed.
+ * Checks what a release with other flows and agents would do with the runs and threads in a store,
+ * before it is deployed. Nothing is changed.
  *
  * <pre>{@code
- * Rollout rollout = Rollout.check(Store.sqlite(copy), quoteVersion2, trip);
+ * Rollout rollout = Rollout.check(Store.sqlite(copy), List.of(desk), quoteVersion2, trip);
  * if (!rollout.complete()) {
  *   System.out.println(rollout.text());
  * }
  * }</pre>
  *
  * @param runs the runs that have not ended, in the order of their journals
+ * @param threads the threads, in the order of their journals
  */
-public record Rollout(List<RunResult> runs) {
+public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
 
   /** The result for a run. */
   public enum Verdict {
@@ -45,8 +50,22 @@ public record Rollout(List<RunResult> runs) {
    */
   public record RunResult(String flow, String runId, int version, Verdict verdict, String why) {}
 
+  /**
+   * One thread.
+   *
+   * @param missing what it waits for that the release does not have: its agent, the handler of a
+   *     scheduled effect, the tool of a call that a person decides. It is held until a release has
+   *     it
+   */
+  public record ThreadResult(String agent, String threadId, List<String> missing) {
+    public ThreadResult {
+      missing = List.copyOf(missing);
+    }
+  }
+
   public Rollout {
     runs = List.copyOf(runs);
+    threads = List.copyOf(threads);
   }
 
   /**
@@ -57,29 +76,47 @@ public record Rollout(List<RunResult> runs) {
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public static Rollout check(Store store, Flow<?>... flows) {
-    return check(store, Encryption.ofEnvironment(), flows);
+    return check(store, List.of(), flows);
   }
 
-  /** Like {@link #check(Store, Flow...)}, with the given keys. */
-  public static Rollout check(Store store, KeyProvider keys, Flow<?>... flows) {
-    return check(store, Encryption.reading(keys), flows);
+  /** Like {@link #check(Store, Flow...)}, with the agents of the release. */
+  public static Rollout check(Store store, Collection<Agent> agents, Flow<?>... flows) {
+    return check(store, Encryption.ofEnvironment(), agents, flows);
   }
 
-  private static Rollout check(Store store, Encryption encryption, Flow<?>... flows) {
+  /** Like {@link #check(Store, Collection, Flow...)}, with the given keys. */
+  public static Rollout check(
+      Store store, KeyProvider keys, Collection<Agent> agents, Flow<?>... flows) {
+    return check(store, Encryption.reading(keys), agents, flows);
+  }
+
+  private static Rollout check(
+      Store store, Encryption encryption, Collection<Agent> agents, Flow<?>... flows) {
     try (OpenStore open = store.open()) {
-      return check(open, encryption, Limits.DEFAULT, Instant.now(), flows);
+      return check(open, encryption, Limits.DEFAULT, Instant.now(), agents, flows);
     }
   }
 
   static Rollout check(
-      OpenStore store, Encryption encryption, Limits limits, Instant now, Flow<?>... flows) {
+      OpenStore store,
+      Encryption encryption,
+      Limits limits,
+      Instant now,
+      Collection<Agent> agents,
+      Flow<?>... flows) {
     FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), List.of(), List.of(), limits);
-    return new Rollout(new RolloutCheck(store, encryption, catalog, now.toEpochMilli()).results());
+    ThreadProgram threads = new ThreadProgram(new Agents(agents));
+    return new RolloutCheck(store, encryption, catalog, threads, now.toEpochMilli()).result();
   }
 
-  /** Whether every run can continue. */
+  /** Whether every run and every thread can continue. */
   public boolean complete() {
-    return of(Verdict.STRANDED).isEmpty();
+    return of(Verdict.STRANDED).isEmpty() && held().isEmpty();
+  }
+
+  /** The threads that wait for what the release does not have. */
+  public List<ThreadResult> held() {
+    return threads.stream().filter(thread -> !thread.missing().isEmpty()).toList();
   }
 
   /** The runs with a verdict. */
@@ -87,7 +124,10 @@ public record Rollout(List<RunResult> runs) {
     return runs.stream().filter(run -> run.verdict() == verdict).toList();
   }
 
-  /** The number of runs per verdict, and a line for each that does not continue unchanged. */
+  /**
+   * The number of runs per verdict and of threads, and a line for each that does not continue
+   * unchanged.
+   */
   public String text() {
     String counts =
         "%d run(s): %d continue, %d are migrated, %d cannot continue%n"
@@ -96,11 +136,19 @@ public record Rollout(List<RunResult> runs) {
                 of(Verdict.CONTINUES).size(),
                 of(Verdict.MIGRATES).size(),
                 of(Verdict.STRANDED).size());
+    String held = "%d thread(s): %d are held%n".formatted(threads.size(), held().size());
     return counts
         + runs.stream()
             .filter(run -> run.verdict() != Verdict.CONTINUES)
             .map(Rollout::line)
-            .collect(Collectors.joining());
+            .collect(Collectors.joining())
+        + (threads.isEmpty() ? "" : held)
+        + held().stream().map(Rollout::line).collect(Collectors.joining());
+  }
+
+  private static String line(ThreadResult thread) {
+    return "%-15s  %s thread %s: %s%n"
+        .formatted("HELD", thread.agent(), thread.threadId(), String.join("; ", thread.missing()));
   }
 
   private static String line(RunResult run) {

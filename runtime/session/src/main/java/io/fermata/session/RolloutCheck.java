@@ -1,5 +1,8 @@
 package io.fermata.session;
 
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.Event;
@@ -15,6 +18,7 @@ import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.run.RunReplies;
 import java.io.NotSerializableException;
 import java.util.ArrayList;
@@ -29,17 +33,25 @@ final class RolloutCheck {
   private final OpenStore store;
   private final Encryption encryption;
   private final FlowCatalog catalog;
+  private final ThreadProgram threads;
   private final long now;
 
-  RolloutCheck(OpenStore store, Encryption encryption, FlowCatalog catalog, long now) {
+  RolloutCheck(
+      OpenStore store,
+      Encryption encryption,
+      FlowCatalog catalog,
+      ThreadProgram threads,
+      long now) {
     this.store = store;
     this.encryption = encryption.knowing(catalog.secretFields());
     this.catalog = catalog;
+    this.threads = threads;
     this.now = now;
   }
 
-  List<Rollout.RunResult> results() {
+  Rollout result() {
     List<Rollout.RunResult> results = new ArrayList<>();
+    List<Rollout.ThreadResult> talks = new ArrayList<>();
     List<String> journals = Stages.now(store.journals("", AT_ONCE));
     while (!journals.isEmpty()) {
       for (String journal : journals) {
@@ -47,10 +59,38 @@ final class RolloutCheck {
         if (result != null) {
           results.add(result);
         }
+        String agent = SessionKey.agentOf(journal);
+        Rollout.ThreadResult talk = agent == null ? null : thread(journal, agent);
+        if (talk != null) {
+          talks.add(talk);
+        }
       }
       journals = Stages.now(store.journals(journals.get(journals.size() - 1), AT_ONCE));
     }
-    return results;
+    return new Rollout(results, talks);
+  }
+
+  /** The result for the thread in a journal; null if it was deleted. */
+  @SuppressWarnings("unchecked") // the entries of a thread
+  private Rollout.@Nullable ThreadResult thread(String journal, String agent) {
+    String threadId = ThreadKey.ofEntity(journal).threadId();
+    try {
+      ThreadState state = ThreadState.NONE;
+      List<StoredEntry> records = Stages.now(store.read(journal, 1, AT_ONCE));
+      while (!records.isEmpty()) {
+        for (StoredEntry stored : records) {
+          Entry<ThreadEvent> entry = (Entry<ThreadEvent>) encryption.read(journal, stored);
+          state = state.apply(entry.events(), entry.seq());
+        }
+        long next = records.get(records.size() - 1).seq() + 1;
+        records = Stages.now(store.read(journal, next, AT_ONCE));
+      }
+      return state.exists()
+          ? new Rollout.ThreadResult(state.agent(), threadId, threads.missing(state))
+          : null;
+    } catch (NotSerializableException | EncryptionException e) {
+      return new Rollout.ThreadResult(agent, threadId, List.of(String.valueOf(e.getMessage())));
+    }
   }
 
   /** The result for the run in a journal; null if it has ended. */

@@ -374,7 +374,13 @@ public final class ThreadProgram
           "There is no open question about the call %s; %s".formatted(answer.call(), open(state)));
     }
     boolean approval = call.phase() == CallState.Phase.APPROVING;
-    if (approval && answer.approved() == null) {
+    StepFrame asking = state.frameOf(call.key());
+    if (asking != null && !Boolean.FALSE.equals(answer.approved()) && gone(state, asking, call)) {
+      return failure(
+          "tool_missing",
+          "The tool %s is not registered any more, so the question stays open; register it again, or deny the call"
+              .formatted(call.call().name()));
+    } else if (approval && answer.approved() == null) {
       return failure("missing_approval", "The answer needs approved: true or false");
     } else if (!approval && answer.answers() == null) {
       return failure("missing_answers", "The question needs answers, by field");
@@ -396,6 +402,15 @@ public final class ThreadProgram
     }
     loop.advance();
     return null;
+  }
+
+  /** Whether a call that people decide has no tool in this release; it waits for the next one. */
+  private boolean gone(ThreadState state, StepFrame frame, CallState call) {
+    Agent by = agents.of(state, frame);
+    return (call.open() || call.approved())
+        && ToolCalls.offered(
+                by, ChangeRecorder.prompt(by, frame), call.call().name(), call.queued())
+            == null;
   }
 
   private static String denied(@Nullable String reason) {
@@ -631,6 +646,7 @@ public final class ThreadProgram
       }
       for (CallState call : frame.calls()) {
         if (call.phase() == CallState.Phase.RUNNING
+            && !gone(state, frame, call)
             && !running.contains(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt()))) {
           resume(loop, frame, call, at);
         }
@@ -638,6 +654,7 @@ public final class ThreadProgram
     }
     for (ScheduledEffect effect : state.effects().values()) {
       if (effect.status() == ScheduledEffect.Status.RUNNING
+          && agents.find(effect) != null
           && !running.contains(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
         resume(loop, effect, at);
       }
@@ -729,7 +746,7 @@ public final class ThreadProgram
       wanted.add(effect(ThreadEffect.Kind.RECEIVE, due.id(), 1, Policy.DEFAULT));
     }
     for (StepFrame frame : state.frames().values()) {
-      of(agents.of(state, frame), frame, wanted);
+      of(state, frame, wanted);
     }
     for (ScheduledEffect effect : state.effects().values()) {
       of(effect, wanted);
@@ -760,12 +777,16 @@ public final class ThreadProgram
     return new Outcome.Complete(null, state.turn().code());
   }
 
-  private void of(Agent agent, StepFrame frame, List<ThreadEffect> wanted) {
+  private void of(ThreadState state, StepFrame frame, List<ThreadEffect> wanted) {
+    Agent agent = agents.of(state, frame);
     ThreadEffect turn = turn(frame);
     if (turn != null) {
       wanted.add(turn);
     }
     for (CallState call : frame.calls()) {
+      if (gone(state, frame, call)) {
+        continue;
+      }
       if (call.phase() == CallState.Phase.RUNNING) {
         wanted.add(
             effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), policy(agent, frame, call)));
@@ -783,9 +804,13 @@ public final class ThreadProgram
     }
   }
 
+  /** An effect without a handler waits for a release that has it. */
   private void of(ScheduledEffect effect, List<ThreadEffect> wanted) {
     ScheduledHandler deferred = agents.find(effect);
-    Policy policy = deferred == null ? Policy.DEFAULT : deferred.policy();
+    if (deferred == null) {
+      return;
+    }
+    Policy policy = deferred.policy();
     if (effect.status() == ScheduledEffect.Status.RUNNING) {
       wanted.add(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), policy));
     } else if (effect.status() == ScheduledEffect.Status.PENDING) {
@@ -819,6 +844,35 @@ public final class ThreadProgram
     return offered instanceof Tool tool
         ? tool.policy()
         : offered instanceof SubAgent ? DELEGATING : LONG;
+  }
+
+  // --- before a release ------------------------------------------------------------------------
+
+  /** What a thread waits for that these agents do not have, in words; empty if nothing. */
+  public List<String> missing(ThreadState state) {
+    if (!state.exists()) {
+      return List.of();
+    } else if (agents.find(state.agent()) == null) {
+      return List.of("no agent " + state.agent() + " is registered");
+    }
+    List<String> missing = new ArrayList<>();
+    for (ScheduledEffect effect : state.effects().values()) {
+      if (!effect.over() && agents.find(effect) == null) {
+        missing.add(
+            "the agent %s has no effect %s, which is scheduled (%s)"
+                .formatted(effect.agent(), effect.effect(), effect.id()));
+      }
+    }
+    for (StepFrame frame : state.frames().values()) {
+      for (CallState call : frame.calls()) {
+        if (!call.over() && gone(state, frame, call)) {
+          missing.add(
+              "the agent %s has no tool %s, whose call %s a person decides"
+                  .formatted(agents.of(state, frame).name(), call.call().name(), call.key()));
+        }
+      }
+    }
+    return missing;
   }
 
   // --- performing ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import io.fermata.agent.FlowCall;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
@@ -36,6 +37,8 @@ import org.junit.jupiter.api.Test;
 /** What becomes of a call that a model asks for. */
 class CallsTest {
   private record Order(String number, int copies) {}
+
+  private record Nothing() {}
 
   private final List<String> ran = new ArrayList<>();
   private final Scripted model = new Scripted();
@@ -630,6 +633,65 @@ class CallsTest {
 
     assertThat(talk.state().open()).isEmpty();
     assertThat(talk.lines()).anyMatch(line -> line.startsWith("system:") && line.contains("one"));
+  }
+
+  // --- a release without what a thread waits for -----------------------------------------------
+
+  @Test
+  void anApprovalWaitsForAReleaseThatHasItsToolAgain() {
+    model.call("one").say("Done.");
+    Agent full = Agent.aiHuman("desk", prompt(tool("one").approval("May I?")));
+    Conversation talk = Conversation.with(full).say("Go");
+
+    talk.replace(Agent.aiHuman("desk", prompt(tool("two")))).crash().approve("s1.0").run();
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("tool_missing");
+    assertThat(talk.program().missing(talk.state())).singleElement().asString().contains("one");
+    assertThat(talk.state().open()).hasSize(1);
+
+    talk.replace(full).crash().approve("s1.0").run();
+
+    assertThat(talk.program().missing(talk.state())).isEmpty();
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aCallThatWasApprovedAndCutOffWaitsForItsTool() {
+    model.call("one").say("Done.");
+    Agent full = Agent.aiHuman("desk", prompt(tool("one").approval("May I?")));
+    Conversation talk = Conversation.with(full).say("Go").approve("s1.0");
+
+    talk.replace(Agent.aiHuman("desk", prompt(tool("two")))).crash().run();
+    assertThat(talk.ready()).isEmpty();
+    talk.replace(full).crash().run();
+
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aScheduledEffectWaitsForAReleaseThatHasItsHandler() {
+    Tool plans =
+        Tool.of(
+            "plans",
+            "Plans",
+            (flow, args) -> flow.scheduleEffect("remind", Map.of(), Duration.ofDays(1)));
+    ScheduledHandler remind =
+        ScheduledHandler.of(
+            "remind", "Reminds.", Nothing.class, (flow, args) -> ran.add("reminded"));
+    model.call("plans").say("Done.");
+    Agent plain = Agent.aiHuman("desk", prompt(plans));
+    Conversation talk = Conversation.with(plain.effects(remind)).say("Go");
+
+    talk.replace(plain).crash().pass(Duration.ofDays(2));
+
+    assertThat(talk.program().missing(talk.state())).singleElement().asString().contains("remind");
+    assertThat(talk.wanted()).isEmpty();
+
+    talk.replace(plain.effects(remind)).crash().pass(Duration.ofSeconds(1));
+
+    assertThat(ran).containsExactly("reminded");
   }
 
   // --- other agents ----------------------------------------------------------------------------

@@ -99,7 +99,8 @@ public final class HttpError extends RuntimeException {
           case "not_kept" -> 410;
           case "busy" -> 429;
           case "message_too_long", "file_too_large" -> 413;
-          case "key_used", "no_open_question", "too_many_files", "unknown_agent" -> 409;
+          case "key_used", "no_open_question", "tool_missing", "too_many_files", "unknown_agent" ->
+              409;
           case "overloaded", "shutting_down", "store_unavailable" -> 503;
           case "journal_unreadable", "damaged", "key_missing", "decryption_failed" -> 500;
           default -> 400;

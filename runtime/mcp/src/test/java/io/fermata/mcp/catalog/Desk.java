@@ -203,7 +203,10 @@ public final class Desk implements AutoCloseable {
             });
     return Agent.aiHuman(
             "desk",
-            Prompt.of("support", model.model("scripted")).text("Help.").env("tone").tools(refund, work, note))
+            Prompt.of("support", model.model("scripted"))
+                .text("Help.")
+                .env("tone")
+                .tools(refund, work, note))
         .description("A support desk.");
   }
 

@@ -282,8 +282,7 @@ class ThreadsOverHttpTest {
         .isEqualTo("unknown_message");
     Desk.Client lost = desk.alice().with("Last-Event-ID", "99999.0");
     assertThat(lost.get(thread + "/events").is(400).code()).isEqualTo("unknown_event");
-    assertThat(alice.get(thread + "/events?after=99999").is(400).code())
-        .isEqualTo("unknown_event");
+    assertThat(alice.get(thread + "/events?after=99999").is(400).code()).isEqualTo("unknown_event");
   }
 
   @Test
@@ -297,10 +296,7 @@ class ThreadsOverHttpTest {
     assertThat(refused.body().at("/error/message").asText()).contains("mine", "desk", "new key");
     assertThat(keyed.post("/threads", "{\"agent\":\"desk\"}").is(201).header("Location"))
         .isEqualTo(thread);
-    desk.bob()
-        .with("Idempotency-Key", "mine")
-        .post("/threads", "{\"agent\":\"other\"}")
-        .is(201);
+    desk.bob().with("Idempotency-Key", "mine").post("/threads", "{\"agent\":\"other\"}").is(201);
   }
 
   // --- once ------------------------------------------------------------------------------------

@@ -586,7 +586,7 @@ class SecretsTest {
       runId = runId(reply(host, "1", "start", answers()));
     }
     assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
-    assertThat(Rollout.check(store(), DataKeys.parse(K1), pay()).runs())
+    assertThat(Rollout.check(store(), DataKeys.parse(K1), List.of(), pay()).runs())
         .extracting(Rollout.RunResult::runId, Rollout.RunResult::verdict)
         .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
     try (OpenStore open = store().open()) {
@@ -611,7 +611,7 @@ class SecretsTest {
           throw new StepException(
               state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
         };
-    String said = Rollout.check(store(), DataKeys.parse(K1), after(quotes)).text();
+    String said = Rollout.check(store(), DataKeys.parse(K1), List.of(), after(quotes)).text();
     assertThat(said).contains("CANNOT CONTINUE", "[redacted] and [redacted]");
     silent("the check", said);
   }
