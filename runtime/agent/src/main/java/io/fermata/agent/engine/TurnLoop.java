@@ -283,12 +283,7 @@ final class TurnLoop {
     Prompt prompt = ChangeRecorder.prompt(agent(), frame);
     String name = call.call().name();
     boolean approval = call.phase() == CallState.Phase.APPROVING;
-    JsonNode question = call.question();
-    JsonNode asked = approval && question != null ? question.get("question") : question;
-    String words =
-        asked != null && asked.isTextual()
-            ? asked.textValue()
-            : asked != null ? Json.text(asked) : "in the thread " + call.child() + ".";
+    String words = asked(call);
     String text =
         approval
             ? "A person is asked to approve this call: %s The call has not been made yet; a later message reports its outcome. Do not repeat it, and do not say that it is done."
@@ -312,6 +307,20 @@ final class TurnLoop {
                     .formatted(name)));
       }
     }
+  }
+
+  /** What people are asked, without what only clients of a flow can use. */
+  private static String asked(CallState call) {
+    JsonNode question = call.question();
+    if (question == null) {
+      return "in the thread " + call.child() + ".";
+    }
+    List<String> words = new ArrayList<>();
+    words.add(question.path("question").asText());
+    question.path("questions").forEach(each -> words.add(each.path("question").asText()));
+    words.add(question.path("description").asText());
+    words.removeIf(String::isBlank);
+    return String.join(" ", words);
   }
 
   /** The outcome of a call that left its step is a message of the other side. */

@@ -567,10 +567,16 @@ class CallsTest {
   void aFlowThatAsksDoesNotBlockTheConversationEither() {
     model.call("quote").say("Which address?").say("Quoted.");
     Conversation talk = talk(QUOTE);
-    talk.world().flow = args -> asking("email");
+    talk.world().flow =
+        args ->
+            new Outside.FlowOutcome.Asking(
+                name("email")
+                    .put("question", "Which address?")
+                    .put("error", "Wrong. Continue without stateUpdates."));
     talk.world().flowAnswer = answers -> World.result("30");
 
     talk.say("Go").say("And now?").crash();
+    assertThat(talk.lines().get(2)).contains("Which address?").doesNotContain("stateUpdates");
     talk.answer("s1.0", "a1", Json.object().put("email", "a@b.c")).run();
 
     assertThat(talk.world().flowCalls.get(1)).startsWith("quote s1.0 a1");

@@ -137,6 +137,17 @@ public final class ToolUses {
         });
   }
 
+  /** What went wrong, without what a client of the flow could do: a model cannot. */
+  private static String cause(String code, String message) {
+    for (ErrorCode known : ErrorCode.values()) {
+      String repair = known.repair() + ".";
+      if (known.wireName().equals(code) && message.endsWith(repair)) {
+        return message.substring(0, message.length() - repair.length()).strip();
+      }
+    }
+    return message;
+  }
+
   private static ToolOutcome outcome(ToolReply reply) {
     ObjectNode body = reply.structured();
     String code = body.path("code").asText();
@@ -153,7 +164,7 @@ public final class ToolUses {
                   StreamSupport.stream(body.path("result").path("changes").spliterator(), false)
                       .toList());
       default -> {
-        String message = body.path("error").asText();
+        String message = cause(code, body.path("error").asText());
         if (UNDECIDED.contains(code)) {
           yield new ToolOutcome.Undecided(code, message);
         }
