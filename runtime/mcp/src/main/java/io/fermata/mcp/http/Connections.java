@@ -42,7 +42,7 @@ public final class Connections {
   synchronized void opened(OpenConnection connection) {
     if (!makeRoom(connection)) {
       if (reserve.size() >= HttpLimits.RESERVE) {
-        close(leastUsed(reserve, any -> true), "the reserve for health and metrics is full");
+        closed(leastUsed(reserve, any -> true), "the reserve for health and metrics is full");
       }
       reserve.add(connection);
     }

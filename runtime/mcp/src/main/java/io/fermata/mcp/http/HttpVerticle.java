@@ -24,7 +24,6 @@ import io.vertx.core.net.SocketAddress;
 import java.time.Duration;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -49,7 +48,7 @@ public final class HttpVerticle extends VerticleBase {
   private final Access access;
   private final HttpLimits limits;
   private final Connections connections;
-  private final Map<HttpConnection, OpenConnection> open = new IdentityHashMap<>();
+  private final IdentityHashMap<HttpConnection, OpenConnection> open = new IdentityHashMap<>();
   private final SocketAddress address;
   private @Nullable HttpServer server;
 

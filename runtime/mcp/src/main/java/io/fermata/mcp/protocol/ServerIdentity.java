@@ -21,7 +21,7 @@ public record ServerIdentity(String name, String version, @Nullable String instr
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return properties.getProperty("version");
+    return Objects.requireNonNull(properties.getProperty("version"), "version");
   }
 
   public ObjectNode tree() {
