@@ -6,6 +6,7 @@ import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.observe.Telemetry;
 import java.io.PrintWriter;
 import java.net.URI;
@@ -64,6 +65,16 @@ final class ServeCommand implements Callable<Integer> {
         "Calls that take longer are answered with still_working."
       })
   int drain;
+
+  @Option(
+      names = "--unfinished-runs",
+      paramLabel = "NUMBER",
+      defaultValue = "10000",
+      description = {
+        "How many unfinished runs one principal may have; ${DEFAULT-VALUE} by default.",
+        "More are refused with too_many_runs."
+      })
+  int unfinishedRuns;
 
   @Option(
       names = "--metrics",
@@ -125,7 +136,10 @@ final class ServeCommand implements Callable<Integer> {
         host.acceptHandlesOf(old.serverKey());
       }
     }
-    return host;
+    if (unfinishedRuns < 1) {
+      throw new ParameterException(commandLine(), "--unfinished-runs must be at least 1");
+    }
+    return host.settings(Settings.DEFAULT.unfinishedRuns(unfinishedRuns));
   }
 
   private McpServer listen(Examples examples, @Nullable Prometheus prometheus) {

@@ -42,7 +42,7 @@ public final class FlowBuilder<S extends Record> {
   private String description = "";
   private int version = 1;
   private @Nullable Function<S, ?> result;
-  private @Nullable Duration expiry;
+  private @Nullable Duration expiry = Flow.IDLE;
   private boolean endsOnFailure;
   private TaskUse tasks = TaskUse.WHEN_LATE;
   private boolean forms;
@@ -79,11 +79,17 @@ public final class FlowBuilder<S extends Record> {
 
   /**
    * A run that nobody has touched for this long has expired: it ends at that time by itself, and
-   * what it did is undone. While it works, or sleeps, it does not expire. Without this it waits for
-   * ever.
+   * what it did is undone. While it works, or sleeps, it does not expire. Without this it is {@link
+   * Flow#IDLE}.
    */
   public FlowBuilder<S> expireAfter(Duration idle) {
     expiry = idle;
+    return this;
+  }
+
+  /** Lets its runs wait for ever. */
+  public FlowBuilder<S> neverExpire() {
+    expiry = null;
     return this;
   }
 

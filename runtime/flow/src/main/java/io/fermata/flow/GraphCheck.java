@@ -226,7 +226,7 @@ final class GraphCheck<S extends Record> {
 
   private void expiryHook(Node.Compensation<S> hook) {
     if (flow.expiry() == null) {
-      defects.add("There is a hook for the run's expiry, and no expiry; call expireAfter(…)");
+      defects.add("There is a hook for the run's expiry, and neverExpire(); remove one of them");
     }
     policy("The hook for the run's expiry", hook.policy());
   }

@@ -2,6 +2,8 @@ package io.fermata.flow;
 
 import static io.fermata.flow.Driver.asked;
 import static io.fermata.flow.Driver.code;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.chain;
 import static io.fermata.flow.Flows.drive;
@@ -11,15 +13,21 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** A run that nobody touches for too long ends by itself. */
@@ -60,6 +68,31 @@ class ExpiryTest {
     assertThat(talk.journal.get(talk.journal.size() - 1)).isEqualTo(new Event.Expired(talk.now));
     assertThat(code(talk.proceed("a", "x"))).isEqualTo("run_expired");
     assertThat(asked(talk.start())).containsExactly("a");
+  }
+
+  private static FlowProgram<?> noting(UnaryOperator<FlowBuilder<Note>> expiry) {
+    FlowBuilder<Note> flow =
+        Flow.of("note", Note.class)
+            .description("Notes.")
+            .ask("ask", q -> q.question("text", "What?"))
+            .edge(START, "ask")
+            .edge("ask", END);
+    return FlowProgram.of(expiry.apply(flow).compile(), Limits.DEFAULT);
+  }
+
+  record Note(String text) {}
+
+  private static @Nullable Long expiry(FlowProgram<?> program) {
+    Program.Acceptance<Event> started =
+        program.accept(RunState.NONE, new Input.Start("run", "to note", Json.object(), 0));
+    return program.expiresAt(RunState.NONE.apply(((Program.Accepted<Event>) started).events()));
+  }
+
+  @Test
+  void aRunExpiresAfterThirtyDaysUnlessItsFlowSaysElse() {
+    assertThat(expiry(noting(flow -> flow))).isEqualTo(Duration.ofDays(30).toMillis());
+    assertThat(expiry(noting(flow -> flow.expireAfter(DAY)))).isEqualTo(DAY.toMillis());
+    assertThat(expiry(noting(FlowBuilder::neverExpire))).isNull();
   }
 
   @Test
@@ -181,6 +214,6 @@ class ExpiryTest {
   @Test
   void aHookWithoutAnExpiryIsADefect() {
     assertThatThrownBy(() -> chain(ask(talk(), "a").onExpire(this::hook), "ask_a").compile())
-        .hasMessageContaining("call expireAfter");
+        .hasMessageContaining("neverExpire()");
   }
 }

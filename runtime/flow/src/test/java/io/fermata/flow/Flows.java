@@ -29,7 +29,7 @@ public final class Flows {
   private Flows() {}
 
   public static FlowBuilder<Talk> talk() {
-    return Flow.of("talk", Talk.class).description("Talks.").result(talk -> talk);
+    return Flow.of("talk", Talk.class).description("Talks.").neverExpire().result(talk -> talk);
   }
 
   /** A chain from START through the given nodes to END. */

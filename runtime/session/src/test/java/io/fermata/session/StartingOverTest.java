@@ -14,6 +14,8 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.BeforeEach;
@@ -72,6 +74,19 @@ class StartingOverTest {
           .isEqualTo(first.meta().at("/fermata~1run/runId"));
       assertThat(context(again)).endsWith("\nNot a car.");
       assertThat(context(client.proceed())).isEqualTo("Not a car.");
+    }
+  }
+
+  @Test
+  void theStatusSaysWhenTheRunExpiresAndACancelSaysThatItWasOne() {
+    try (TestHost host = host(asking())) {
+      TestHost.Client client = host.client();
+      client.start();
+      String expires = client.status().structured().at("/run/expiresAt").asText();
+      assertThat(Instant.parse(expires)).isAfter(Instant.now().plus(Duration.ofDays(29)));
+      ToolReply cancelled = client.cancel();
+      assertThat(cancelled.structured().path("cancelled").asBoolean()).isTrue();
+      assertThat(cancelled.structured().path("reason").asText()).contains("cancelled");
     }
   }
 

@@ -81,7 +81,13 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     RunState run = state.program();
     ObjectNode body = OutcomeJson.body(outcome(state, now));
     if (run.running()) {
-      body.set("run", OutcomeJson.run(run));
+      ObjectNode report = OutcomeJson.run(run);
+      Long expires =
+          catalog.of(flow, run).map(program -> program.expiresAt(run)).orElse(null);
+      if (expires != null) {
+        report.put("expiresAt", OutcomeJson.time(expires));
+      }
+      body.set("run", report);
     }
     return of(body, run, List.of(), seq);
   }
@@ -166,7 +172,8 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   }
 
   static ObjectNode cancelled() {
-    return OutcomeJson.body(new Outcome.Complete(null)).put("cancelled", true);
+    return OutcomeJson.body(new Outcome.Complete(null, "The run was cancelled."))
+        .put("cancelled", true);
   }
 
   /** A copy of the reply with the status of the task. */
