@@ -2,6 +2,7 @@ package io.fermata.examples;
 
 import io.fermata.persistence.spi.Verified;
 import java.io.PrintWriter;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -28,8 +29,7 @@ final class VerifyCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    PrintWriter out =
-        command == null ? new PrintWriter(System.out, true) : command.commandLine().getOut();
+    PrintWriter out = Objects.requireNonNull(command, "picocli runs it").commandLine().getOut();
     Verified verified = store.presentWithoutKeys().verify(out::println);
     out.println(
         "%s with %s: %s"

@@ -35,24 +35,34 @@ final class SnapshotPlugin extends SnapshotStore {
     return FutureConverters.asScala(
         journals
             .snapshot(persistenceId, criteria)
-            .handle((found, failure) -> intact(persistenceId, found, failure))
+            .handle(
+                (found, failure) ->
+                    failure == null
+                        ? intact(persistenceId, found)
+                        : unreadable(persistenceId, failure))
             .thenApplyAsync(
                 found -> found.map(snapshot -> snapshot.read(serialization)), executor));
   }
 
-  /** A damaged snapshot is left aside: the entries alone suffice, or say what is missing. */
-  private Optional<SerializedSnapshot> intact(
-      String persistenceId,
-      @Nullable Optional<SerializedSnapshot> found,
-      @Nullable Throwable failure) {
+  private Optional<SerializedSnapshot> unreadable(String persistenceId, Throwable failure) {
     Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
-    if (found == null && !(cause instanceof DamagedException)) {
-      throw new CompletionException(cause);
+    if (cause instanceof DamagedException) {
+      return withoutSnapshot(persistenceId);
     }
-    if (found == null || (found.isPresent() && !found.get().isIntact())) {
-      LOG.warn("The snapshot of {} is damaged; recovering from the entries alone", persistenceId);
-      tips.recovers(persistenceId, JournalTip.NONE);
-      return Optional.empty();
+    throw new CompletionException(cause);
+  }
+
+  /** A damaged snapshot is left aside: the entries alone suffice, or say what is missing. */
+  private Optional<SerializedSnapshot> withoutSnapshot(String persistenceId) {
+    LOG.warn("The snapshot of {} is damaged; recovering from the entries alone", persistenceId);
+    tips.recovers(persistenceId, JournalTip.NONE);
+    return Optional.empty();
+  }
+
+  private Optional<SerializedSnapshot> intact(
+      String persistenceId, Optional<SerializedSnapshot> found) {
+    if (found.isPresent() && !found.get().isIntact()) {
+      return withoutSnapshot(persistenceId);
     }
     found.ifPresentOrElse(
         snapshot -> tips.recovers(persistenceId, snapshot.tip()),

@@ -60,7 +60,9 @@ public final class Flow<S extends Record> {
   /** Where a run completes. */
   public static final String END = Place.END;
 
-  /** How long a run may wait untouched for somebody before it expires, unless its flow says else. */
+  /**
+   * How long a run may wait untouched for somebody before it expires, unless its flow says else.
+   */
   public static final Duration IDLE = Duration.ofDays(30);
 
   private final Header header;

@@ -16,6 +16,7 @@ import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.BeforeEach;
@@ -141,7 +142,9 @@ class StartingOverTest {
 
   private static Flow<Trip> pricing() {
     return trip()
-        .actAsync("price", run -> GATE.get().thenAccept(open -> run.set("price", "1")))
+        .actAsync(
+            "price",
+            run -> Objects.requireNonNull(GATE.get()).thenAccept(open -> run.set("price", "1")))
         .edge(START, "price")
         .edge("price", "ask_item")
         .edge("ask_place", END)

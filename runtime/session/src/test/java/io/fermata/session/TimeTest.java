@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
@@ -144,10 +145,10 @@ public class TimeTest {
               Json.object().put("fermata/sessionId", "s"),
               null);
       CompletableFuture<ToolReply> reply = host.call(call).toCompletableFuture();
-      clock.set(clock.get().minus(Duration.ofHours(1)));
+      clock.set(Objects.requireNonNull(clock.get()).minus(Duration.ofHours(1)));
       assertThat(code(got(reply))).isEqualTo("still_working");
       gate.complete(null);
-      clock.set(clock.get().minus(Duration.ofHours(1)));
+      clock.set(Objects.requireNonNull(clock.get()).minus(Duration.ofHours(1)));
       eventually(() -> host.awake().toCompletableFuture().join() == 0);
     }
   }

@@ -2,6 +2,7 @@ package io.fermata.flow.logging;
 
 import java.io.PrintStream;
 import java.time.LocalTime;
+import java.time.ZoneId;
 import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import java.util.ServiceLoader;
@@ -104,7 +105,7 @@ public final class StderrLogging implements SLF4JServiceProvider {
       PrintStream err = System.err;
       synchronized (err) {
         String text = MessageFormatter.basicArrayFormat(message, arguments);
-        LocalTime now = LocalTime.now().truncatedTo(ChronoUnit.MILLIS);
+        LocalTime now = LocalTime.now(ZoneId.systemDefault()).truncatedTo(ChronoUnit.MILLIS);
         err.println(now + " " + level + " " + name + " " + inOneLine(text));
         String caused = "";
         for (Throwable each = thrown; each != null; each = each.getCause()) {

@@ -33,7 +33,7 @@ final class OpenConnection {
     }
     String full = address.indexOf('%') < 0 ? address : address.substring(0, address.indexOf('%'));
     int gap = full.indexOf("::");
-    String[] groups = (gap < 0 ? full : full.substring(0, gap)).split(":");
+    String[] groups = (gap < 0 ? full : full.substring(0, gap)).split(":", -1);
     StringBuilder network = new StringBuilder();
     for (int i = 0; i < 4; i++) {
       network.append(i < groups.length ? groups[i] : "0").append(':');

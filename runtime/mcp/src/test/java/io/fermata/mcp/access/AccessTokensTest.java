@@ -9,6 +9,7 @@ import ch.qos.logback.core.read.ListAppender;
 import com.nimbusds.jose.JWSAlgorithm;
 import com.nimbusds.jose.JWSHeader;
 import com.nimbusds.jose.crypto.RSASSASigner;
+import com.nimbusds.jose.crypto.opts.AllowWeakRSAKey;
 import com.nimbusds.jose.jwk.JWKSet;
 import com.nimbusds.jose.jwk.RSAKey;
 import com.nimbusds.jose.jwk.gen.RSAKeyGenerator;
@@ -105,7 +106,7 @@ class AccessTokensTest {
       there.set(new JWKSet(List.of(RSA.toPublicJWK(), weak.toPublicJWK())));
       JWSHeader header = new JWSHeader.Builder(JWSAlgorithm.RS256).keyID("of-2003").build();
       SignedJWT jwt = new SignedJWT(header, issuer.claims(claims -> {}));
-      jwt.sign(new RSASSASigner(weak.toRSAPrivateKey(), true));
+      jwt.sign(new RSASSASigner(weak.toRSAPrivateKey(), Set.of(AllowWeakRSAKey.getInstance())));
       CompletionStage<AuthenticatedCaller> refused = tokens.caller(jwt.serialize());
       work();
 

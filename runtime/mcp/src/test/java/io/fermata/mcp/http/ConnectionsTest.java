@@ -16,7 +16,9 @@ import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -31,14 +33,18 @@ class ConnectionsTest {
 
   private final FakeHost host = new FakeHost();
   private final List<Socket> sockets = new ArrayList<>();
-  private McpServer server;
+  private @Nullable McpServer server;
 
   @AfterEach
   void stop() throws IOException {
     for (Socket socket : sockets) {
       socket.close();
     }
-    server.close();
+    server().close();
+  }
+
+  private McpServer server() {
+    return Objects.requireNonNull(server, "serve(…) comes first");
   }
 
   private void serve(UnaryOperator<McpServerBuilder> settings) {
@@ -199,7 +205,7 @@ class ConnectionsTest {
     sockets.add(socket);
     socket.setSoTimeout(30_000);
     socket.bind(new InetSocketAddress(InetAddress.getByName(from), 0));
-    socket.connect(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), server.port()));
+    socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), server().port()));
     return socket;
   }
 
@@ -219,10 +225,21 @@ class ConnectionsTest {
 
   /** A request whose body is sent in chunks. */
   private static String post(String body) {
-    return ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n"
-            + "Accept: application/json\r\nContent-Type: application/json\r\n"
-            + "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n")
-        .formatted(body.length(), body);
+    List<String> lines =
+        List.of(
+            "POST /mcp HTTP/1.1",
+            "Host: localhost",
+            "Authorization: Bearer secret",
+            "Accept: application/json",
+            "Content-Type: application/json",
+            "Transfer-Encoding: chunked",
+            "",
+            "%x".formatted(body.length()),
+            body,
+            "0",
+            "",
+            "");
+    return String.join("\r\n", lines);
   }
 
   private static void write(Socket socket, String text) throws IOException {

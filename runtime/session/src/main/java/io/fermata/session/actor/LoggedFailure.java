@@ -26,6 +26,7 @@ final class LoggedFailure extends Throwable {
 
   /** The text names the class that was thrown. */
   @Override
+  @SuppressWarnings("OverrideThrowableToString")
   public String toString() {
     return String.valueOf(getMessage());
   }

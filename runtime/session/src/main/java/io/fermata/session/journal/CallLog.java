@@ -50,9 +50,9 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
   /** Whether the name of a call was used for another request. */
   public boolean contradicts(@Nullable String callId) {
     return callId != null
-        && ((open != null && CallIds.contradict(open, callId))
-            || replies.keySet().stream().anyMatch(other -> CallIds.contradict(other, callId))
-            || past.stream().anyMatch(other -> CallIds.contradict(other, callId)));
+        && ((open != null && CallIds.contradict(callId, open))
+            || replies.keySet().stream().anyMatch(other -> CallIds.contradict(callId, other))
+            || past.stream().anyMatch(other -> CallIds.contradict(callId, other)));
   }
 
   /** Whether a call belonged to an ended run. */

@@ -82,8 +82,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     ObjectNode body = OutcomeJson.body(outcome(state, now));
     if (run.running()) {
       ObjectNode report = OutcomeJson.run(run);
-      Long expires =
-          catalog.of(flow, run).map(program -> program.expiresAt(run)).orElse(null);
+      Long expires = catalog.of(flow, run).map(program -> program.expiresAt(run)).orElse(null);
       if (expires != null) {
         report.put("expiresAt", OutcomeJson.time(expires));
       }

@@ -71,9 +71,9 @@ public final class Meters implements Telemetry {
 
   private record ModelCounters(Counter input, Counter cached, Counter output, Counter cost) {
     void add(Usage usage) {
-      input.increment(usage.inputTokens() - usage.cachedTokens());
-      cached.increment(usage.cachedTokens());
-      output.increment(usage.outputTokens());
+      input.increment((double) (usage.inputTokens() - usage.cachedTokens()));
+      cached.increment((double) usage.cachedTokens());
+      output.increment((double) usage.outputTokens());
       cost.increment(usage.cost().doubleValue());
     }
   }

@@ -13,6 +13,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -47,6 +48,8 @@ class ThreadJsonTest {
         .extracting(call -> call.path("call").textValue())
         .containsExactly("s1.0", "s1.1")
         .containsExactlyElementsOf(
-            state.frames().get(StepFrame.TOP).calls().stream().map(CallState::key).toList());
+            Objects.requireNonNull(state.frames().get(StepFrame.TOP)).calls().stream()
+                .map(CallState::key)
+                .toList());
   }
 }
