@@ -38,7 +38,7 @@ public final class Pictured {
       List<String> drivers,
       List<String> checked,
       String paid,
-      @Computed List<String> failures) {}
+      @Computed List<Map<String, String>> failures) {}
 
   private Pictured() {}
 

@@ -128,6 +128,7 @@ public final class RandomFlows {
   private FlowBuilder<Data> flow(int depth, String prefix, boolean collected) {
     FlowBuilder<Data> flow =
         Flow.of("random", Data.class)
+            .neverExpire()
             .description("Is random.")
             .reduce("log", Reducer.append())
             .reduce("failures", Reducer.append())
