@@ -630,8 +630,10 @@ public final class FlowProgram<S extends Record>
 
   /** Whether nobody has touched the run for longer than the flow allows. */
   public boolean expired(RunState state, long at) {
-    Long expires = expiresAt(state);
-    return expires != null && at >= expires;
+    Duration expiry = flow.expiry();
+    // Asked for every call: most runs were touched lately, whatever they wait for.
+    boolean idle = expiry != null && at >= state.changedAt() + expiry.toMillis();
+    return idle && expiresAt(state) != null;
   }
 
   private static Outcome ended(RunState state) {

@@ -156,17 +156,22 @@ public final class PauseReport {
 
   /** When the run goes on by itself; null if somebody has to do something first. */
   @Nullable Long until(RunState state) {
-    if (open(state) != null || halted(state) != null) {
-      return null;
-    }
     Long until = null;
     for (PlaceState at : state.places().values()) {
-      if (at.phase() instanceof Phase.Sleeping sleeping
+      if (needsSomebody(at)) {
+        return null;
+      } else if (at.phase() instanceof Phase.Sleeping sleeping
           && (until == null || sleeping.until() < until)) {
         until = sleeping.until();
       }
     }
     return until;
+  }
+
+  private static boolean needsSomebody(PlaceState at) {
+    return at.phase() instanceof Phase.Halted
+        || at.phase() instanceof Phase.Showing
+        || (at.phase() instanceof Phase.Asking && !at.open().isEmpty());
   }
 
   static @Nullable Place unknownOutcome(RunState state) {

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
@@ -602,13 +603,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
           Waiting held = call.letGo();
           openCall = null;
           start(state, program, fresh);
-          answered(written.reply(), state, ready);
-          if (held != null) {
-            calls.drive(held);
-            if (port.settles(ahead, wanted)) {
-              answered(written.reply(), state, ready);
-            }
-          }
+          answered(written, held, () -> port.settles(ahead, wanted), state, ready);
         });
   }
 
@@ -711,15 +706,28 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
           start(state, program, effects.retain(beside));
           Waiting current = calls.current();
           Waiting held = current != null && current.hasty ? current.letGo() : null;
-          answered(written.reply(), state, ready);
-          if (held != null) {
-            calls.drive(held);
-            if (!(next instanceof Program.Pause<F> pause)
-                || !port.waitsFor(situation(state), pause)) {
-              answered(written.reply(), state, ready);
-            }
-          }
+          answered(written, held, () -> !waits(state, next), state, ready);
         });
+  }
+
+  private boolean waits(SessionState<S> state, Program.Next<F> next) {
+    return next instanceof Program.Pause<F> pause && port.waitsFor(situation(state), pause);
+  }
+
+  /** Replies to the current call; one that it held continues, unless that is its reply, too. */
+  private void answered(
+      Written<E> written,
+      @Nullable Waiting held,
+      BooleanSupplier settled,
+      SessionState<S> state,
+      @Nullable CompletionStage<?> ready) {
+    answered(written.reply(), state, ready);
+    if (held != null) {
+      calls.drive(held);
+      if (settled.getAsBoolean()) {
+        answered(written.reply(), state, ready);
+      }
+    }
   }
 
   /** What continues once entries are persisted. */
