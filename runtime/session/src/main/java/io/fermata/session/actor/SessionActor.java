@@ -381,7 +381,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call))) {
       return begin(state, new Waiting(call));
     }
-    if (calls.current() == null && (call.request().asksAgain() || repeatsOpenCall(state, call))) {
+    // What asks for the outcome joins the work in flight; a run that stands still is driven by it.
+    boolean joins = (working && call.request().asksAgain()) || repeatsOpenCall(state, call);
+    if (calls.current() == null && joins) {
       calls.drive(new Waiting(call));
     } else if (!calls.enqueue(call)) {
       call.reply(port.refused(at, HostError.BUSY.failure()));

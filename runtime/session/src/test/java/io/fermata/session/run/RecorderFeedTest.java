@@ -5,6 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Fact;
@@ -272,8 +273,14 @@ class RecorderFeedTest {
   @Test
   void theRecorderOfAToolHearsTheRunsOfThatToolAndTellsThemApart() {
     Listener listener = new Listener();
-    FlowTool cook = FlowTool.of("cook", "Cooks.", order().compile()).recorders(listener);
-    FlowTool serve = FlowTool.of("serve", "Serves.", order().compile());
+    JsonNode meal =
+        Json.parse(
+            """
+            {"type": "object", "properties": {"dish": {"type": "string"}, "drink": {"type": "string"}}}
+            """);
+    FlowTool cook =
+        FlowTool.of("cook", "Cooks.", order().compile()).inputSchema(meal).recorders(listener);
+    FlowTool serve = FlowTool.of("serve", "Serves.", order().compile()).inputSchema(meal);
     try (Fermata host = Fermata.host().store(store()).tool(cook).tool(serve).start()) {
       for (String tool : List.of("cook", "serve", "cook")) {
         ToolUse use = new ToolUse(tool, "thread", tool + listener.told.size());
