@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.logging.StderrLogging;
+import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Flow<S extends Record> {
   static {
-    StderrLogging.installIfMissing();
+    PlatformLogging.installIfMissing();
   }
 
   /** Where every run begins. */

@@ -7,7 +7,7 @@ import io.fermata.agent.Agents;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.logging.StderrLogging;
+import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
@@ -78,7 +78,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Fermata implements ToolHost, AutoCloseable {
   static {
-    StderrLogging.installIfMissing();
+    PlatformLogging.installIfMissing();
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);

@@ -66,14 +66,10 @@ class WithoutProviderTest {
         new String(application.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
 
     assertThat(application.waitFor()).as(printed).isZero();
-    assertThat(printed.lines().findFirst().orElse(""))
-        .isEqualTo(
-            "Fermata: there is no SLF4J provider on the class path, so only warnings and errors"
-                + " are logged, here; add one, such as ch.qos.logback:logback-classic");
     assertThat(printed.lines()).noneMatch(line -> line.startsWith("forged line"));
     assertThat(printed)
-        .containsOnlyOnce("there is no SLF4J provider")
-        .contains("WARN", "no bureau forged line", "at io.fermata.session.WithoutProviderTest")
+        .containsOnlyOnce("There is no SLF4J provider on the class path, so only warnings and errors")
+        .contains("WARNING", "no bureau forged line", "at io.fermata.session.WithoutProviderTest")
         .doesNotContain("SLF4J(");
   }
 }

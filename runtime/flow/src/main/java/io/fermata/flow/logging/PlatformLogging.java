@@ -1,9 +1,5 @@
 package io.fermata.flow.logging;
 
-import java.io.PrintStream;
-import java.time.LocalTime;
-import java.time.ZoneId;
-import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
@@ -22,10 +18,10 @@ import org.slf4j.spi.MDCAdapter;
 import org.slf4j.spi.SLF4JServiceProvider;
 
 /**
- * Prints warnings and errors on standard error where an application has no SLF4J provider, so that
- * no failure is lost in silence. SLF4J creates it by name.
+ * Gives warnings and errors to the logger of the JDK, which prints them on standard error, where an
+ * application has no SLF4J provider, so that no failure is lost in silence. SLF4J creates it by name.
  */
-public final class StderrLogging implements SLF4JServiceProvider {
+public final class PlatformLogging implements SLF4JServiceProvider {
   private static final String CHOICE = LoggerFactory.PROVIDER_PROPERTY_KEY;
   private static final String VERBOSITY = "slf4j.internal.verbosity";
 
@@ -42,15 +38,17 @@ public final class StderrLogging implements SLF4JServiceProvider {
     if (chosen || ServiceLoader.load(SLF4JServiceProvider.class, loader).findFirst().isPresent()) {
       return;
     }
-    System.setProperty(CHOICE, StderrLogging.class.getName());
+    System.setProperty(CHOICE, PlatformLogging.class.getName());
     if (System.getProperty(VERBOSITY) == null) {
       System.setProperty(VERBOSITY, "WARN");
     }
     boolean active = LoggerFactory.getILoggerFactory() instanceof Loggers;
-    System.err.println(
-        "Fermata: there is no SLF4J provider on the class path, so "
-            + (active ? "only warnings and errors are logged, here" : "nothing is logged")
-            + "; add one, such as ch.qos.logback:logback-classic");
+    System.getLogger("io.fermata")
+        .log(
+            System.Logger.Level.WARNING,
+            "There is no SLF4J provider on the class path, so "
+                + (active ? "only warnings and errors are logged, here" : "nothing is logged")
+                + "; add one, such as ch.qos.logback:logback-classic");
   }
 
   private record Loggers(Map<String, Logger> all) implements ILoggerFactory {
@@ -102,20 +100,20 @@ public final class StderrLogging implements SLF4JServiceProvider {
         String message,
         Object @Nullable [] arguments,
         @Nullable Throwable thrown) {
-      PrintStream err = System.err;
-      synchronized (err) {
-        String text = MessageFormatter.basicArrayFormat(message, arguments);
-        LocalTime now = LocalTime.now(ZoneId.systemDefault()).truncatedTo(ChronoUnit.MILLIS);
-        err.println(now + " " + level + " " + name + " " + inOneLine(text));
-        String caused = "";
-        for (Throwable each = thrown; each != null; each = each.getCause()) {
-          err.println(caused + inOneLine(each.toString()));
-          for (StackTraceElement frame : each.getStackTrace()) {
-            err.println("\tat " + frame);
-          }
-          caused = "Caused by: ";
+      StringBuilder text = new StringBuilder();
+      text.append(inOneLine(MessageFormatter.basicArrayFormat(message, arguments)));
+      String caused = "\n";
+      for (Throwable each = thrown; each != null; each = each.getCause()) {
+        text.append(caused).append(inOneLine(each.toString()));
+        for (StackTraceElement frame : each.getStackTrace()) {
+          text.append("\n\tat ").append(frame);
         }
+        caused = "\nCaused by: ";
       }
+      System.getLogger(name)
+          .log(
+              level == Level.ERROR ? System.Logger.Level.ERROR : System.Logger.Level.WARNING,
+              text.toString());
     }
 
     /** What a client sent must not look like another line. */
