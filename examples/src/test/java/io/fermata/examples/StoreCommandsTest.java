@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
@@ -180,6 +181,7 @@ class StoreCommandsTest {
         assertThat(inSession(i, server, answer).path("status").asText()).isEqualTo("widget");
       }
       assertThat(ended(0, "verify", "--store", store)).contains("nothing is damaged");
+      awaitListed(6, store);
       server.kill();
     }
     try (Connection file = DriverManager.getConnection("jdbc:" + store);
@@ -203,6 +205,23 @@ class StoreCommandsTest {
       assertThat(outcomes)
           .containsExactlyInAnyOrder("damaged", "damaged", "damaged", "widget", "widget", "widget");
     }
+  }
+
+  /** That a last entry is missing is known only from a list that has seen it. */
+  private static void awaitListed(int runs, String store) throws Exception {
+    int listed = 0;
+    long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+    while (listed < runs && System.nanoTime() < deadline) {
+      try (Connection file = DriverManager.getConnection("jdbc:" + store);
+          Statement statement = file.createStatement();
+          ResultSet row =
+              statement.executeQuery(
+                  "select count(*) from directory where kind = 'run' and seq >= 2")) {
+        listed = row.next() ? row.getInt(1) : 0;
+      }
+      Thread.sleep(20);
+    }
+    assertThat(listed).isEqualTo(runs);
   }
 
   /** Starts runs and kills the server before all of them are listed. */

@@ -68,7 +68,8 @@ class WithoutProviderTest {
     assertThat(application.waitFor()).as(printed).isZero();
     assertThat(printed.lines()).noneMatch(line -> line.startsWith("forged line"));
     assertThat(printed)
-        .containsOnlyOnce("There is no SLF4J provider on the class path, so only warnings and errors")
+        .containsOnlyOnce(
+            "There is no SLF4J provider on the class path, so only warnings and errors")
         .contains("WARNING", "no bureau forged line", "at io.fermata.session.WithoutProviderTest")
         .doesNotContain("SLF4J(");
   }

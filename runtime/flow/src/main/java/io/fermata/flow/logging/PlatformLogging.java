@@ -19,7 +19,8 @@ import org.slf4j.spi.SLF4JServiceProvider;
 
 /**
  * Gives warnings and errors to the logger of the JDK, which prints them on standard error, where an
- * application has no SLF4J provider, so that no failure is lost in silence. SLF4J creates it by name.
+ * application has no SLF4J provider, so that no failure is lost in silence. SLF4J creates it by
+ * name.
  */
 public final class PlatformLogging implements SLF4JServiceProvider {
   private static final String CHOICE = LoggerFactory.PROVIDER_PROPERTY_KEY;
