@@ -32,6 +32,33 @@ public final class Browser implements AutoCloseable {
       List.of("chromium", "chromium-browser", "google-chrome");
   private static final int SECONDS = 30;
 
+  /**
+   * Lets only one element of a page see the next click. It yields that element; {@code aim()} ends
+   * it and says whether the click reached the element.
+   */
+  private static final String AIM =
+      """
+      (() => {
+        const element = document.querySelector('%s');
+        const events = ['mousedown', 'mouseup', 'click'];
+        let reached = false;
+        const guard = event => {
+          if (element.contains(event.target)) {
+            reached ||= event.type === 'click';
+          } else {
+            event.preventDefault();
+            event.stopImmediatePropagation();
+          }
+        };
+        events.forEach(each => addEventListener(each, guard, true));
+        window.aim = () => {
+          events.forEach(each => removeEventListener(each, guard, true));
+          return reached;
+        };
+        return element;
+      })()
+      """;
+
   private final Process process;
   private final Map<Integer, CompletableFuture<JsonNode>> open = new ConcurrentHashMap<>();
   private final Map<String, Tab> tabs = new ConcurrentHashMap<>();
@@ -311,11 +338,19 @@ public final class Browser implements AutoCloseable {
       }
     }
 
-    /** Clicks into the middle of an element. */
+    /**
+     * Clicks into the middle of an element. A page that changes its layout at that moment may move
+     * another element there: that one never sees the click, and it is tried again.
+     */
     public void click(int depth, String selector) {
-      String element = "document.querySelector('%s')".formatted(selector);
-      ObjectNode object =
-          Json.object().put("objectId", evaluate(depth, element, false).path("objectId").asText());
+      eventually(
+          () -> "A click never reached %s; %s".formatted(selector, look(depth)),
+          () -> reached(depth, selector));
+    }
+
+    private boolean reached(int depth, String selector) {
+      String id = evaluate(depth, AIM.formatted(selector), false).path("objectId").asText();
+      ObjectNode object = Json.object().put("objectId", id);
       send("DOM.scrollIntoViewIfNeeded", object);
       JsonNode quad = send("DOM.getContentQuads", object).at("/quads/0");
       double x = (quad.path(0).asDouble() + quad.path(4).asDouble()) / 2;
@@ -330,6 +365,7 @@ public final class Browser implements AutoCloseable {
                 .put("button", "left")
                 .put("clickCount", 1));
       }
+      return run(depth, "window.aim === undefined || window.aim()").asBoolean();
     }
 
     /** Presses a key that has the given number in Windows. */
