@@ -1,6 +1,5 @@
 package io.fermata.bench;
 
-import io.fermata.bench.crash.CrashHarness;
 import io.fermata.bench.load.LoadHarness;
 import io.fermata.bench.load.Sleepers;
 import io.fermata.bench.load.ThreadLoad;
@@ -12,8 +11,8 @@ import picocli.CommandLine.Command;
     name = "bench",
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
-    description = "Measures Fermata on this machine and checks that it survives being killed.",
-    subcommands = {LoadHarness.class, ThreadLoad.class, Sleepers.class, CrashHarness.class})
+    description = "Measures Fermata on this machine.",
+    subcommands = {LoadHarness.class, ThreadLoad.class, Sleepers.class})
 public final class Main {
   private Main() {}
 

@@ -2,33 +2,42 @@ package io.fermata.bench.crash;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A real server in a second JVM, killed with SIGKILL at random moments; the long run is a separate
- * program.
+ * A real server in a second JVM, killed with SIGKILL at random moments, with faults between it and
+ * its store; {@code -Dcrash.lives=500} makes a long run of it.
  */
 @Tag("slow")
 class CrashTest {
+  private static final int LIVES = Integer.getInteger("crash.lives", 6);
+
   @TempDir Path folder;
 
-  private void keepsItsPromises(String store) throws Exception {
-    CrashHarness.Report report = CrashHarness.run(folder, store, 6, 6, 2_500, System.nanoTime());
+  private void keepsItsPromises(String store, List<Fault> faults) throws Exception {
+    CrashHarness.Report report = CrashHarness.run(folder, store, faults, LIVES);
+    System.out.println(report);
     assertThat(report.acknowledged()).as(report.toString()).isPositive();
   }
 
   @Test
   void everyAcknowledgedAnswerOutlivesAKillAndNoJournaledEffectRunsTwice() throws Exception {
-    keepsItsPromises("sqlite");
+    Path file = folder.resolve("ledger.db");
+    keepsItsPromises("sqlite:" + file, Fault.ofFile(file));
   }
 
   @Test
   @Tag("long")
-  void soItIsOnPostgres() throws Exception {
-    keepsItsPromises(PostgresServer.shared().newDatabase());
+  void soItIsOnPostgresWhoseNetworkBreaksAndWhoseServerIsKilled() throws Exception {
+    try (PostgresServer server = PostgresServer.start();
+        Cable cable = Cable.to(server)) {
+      keepsItsPromises(cable.through(server.newDatabase()), Fault.of(server, cable));
+    }
   }
 }

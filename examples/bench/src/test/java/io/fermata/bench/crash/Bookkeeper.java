@@ -8,11 +8,15 @@ import io.fermata.session.call.ToolReply;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +25,12 @@ import org.jspecify.annotations.Nullable;
  * the run first.
  */
 final class Bookkeeper {
+  /** What a client is to answer by calling again. */
+  private static final Set<String> TRANSIENT =
+      Set.of("store_unavailable", "still_working", "overloaded", "busy");
+
+  private static final Duration PAUSE = Duration.ofMillis(50);
+
   private final boolean sendsCallIds;
   private final Path effects;
   private final List<Integer> acknowledged = new ArrayList<>();
@@ -38,32 +48,40 @@ final class Bookkeeper {
   /** Books until the connection breaks. */
   void work(int port) {
     try (HttpTarget server = new HttpTarget(port)) {
-      if (sessionId == null) {
-        begin(server);
-      } else {
-        catchUp(server);
-      }
+      boolean sure = false;
       while (true) {
-        book(server);
+        sure = sessionId == null ? begin(server) : sure ? book(server) : catchUp(server);
       }
     } catch (IOException e) {
       // The server was killed, as intended.
     }
   }
 
-  private void begin(HttpTarget server) throws IOException {
+  private boolean begin(HttpTarget server) throws IOException {
     ObjectNode start = Json.object().put("action", "start").put("intent", "to be killed");
     ToolReply reply = server.call("ledger", start, Json.object());
+    if (mayTryAgain(reply.structured())) {
+      return false;
+    }
     if (reply.error()) {
       throw new IllegalStateException("The start returned " + reply.structured());
     }
     sessionId = reply.structured().path("sessionId").textValue();
     runId = reply.meta().at("/fermata~1run/runId").asText();
+    return true;
   }
 
-  private void book(HttpTarget server) throws IOException {
-    ObjectNode updates = Json.object().put("amount", next);
-    acknowledge(send(server, updates));
+  /** Whether the amount was acknowledged. */
+  private boolean book(HttpTarget server) throws IOException {
+    JsonNode reply = send(server, Json.object().put("amount", next)).structured();
+    if (mayTryAgain(reply)) {
+      return false;
+    }
+    if (!reply.path("status").asText().equals("interrupt")) {
+      throw new IllegalStateException("Booking " + next + " returned " + reply);
+    }
+    acknowledgeNext();
+    return true;
   }
 
   private ToolReply send(HttpTarget server, ObjectNode updates) throws IOException {
@@ -76,11 +94,13 @@ final class Bookkeeper {
     return server.call("ledger", arguments, meta);
   }
 
-  private void acknowledge(ToolReply reply) throws IOException {
-    if (!reply.structured().path("status").asText().equals("interrupt")) {
-      throw new IllegalStateException("Booking " + next + " returned " + reply.structured());
+  /** Whether the store was away, or its work takes long for that reason. */
+  private static boolean mayTryAgain(JsonNode reply) {
+    if (!TRANSIENT.contains(reply.path("code").asText())) {
+      return false;
     }
-    acknowledgeNext();
+    LockSupport.parkNanos(PAUSE.toNanos());
+    return true;
   }
 
   private void acknowledgeNext() throws IOException {
@@ -90,27 +110,33 @@ final class Bookkeeper {
     answers.incrementAndGet();
   }
 
-  private void catchUp(HttpTarget server) throws IOException {
-    List<Integer> booked = booked(server);
+  /** Looks at the run; false if it cannot be seen now. */
+  private boolean catchUp(HttpTarget server) throws IOException {
+    JsonNode state = state(server);
+    if (state == null) {
+      return false;
+    }
+    List<Integer> booked = integers(state.path("booked"));
     check(booked);
     if (!sendsCallIds && booked.size() == next) {
       acknowledgeNext();
     }
+    return true;
   }
 
-  /** What the run has booked, once it is idle. */
-  private List<Integer> booked(HttpTarget server) throws IOException {
-    return integers(state(server).path("booked"));
-  }
-
-  private JsonNode state(HttpTarget server) throws IOException {
+  /** The state of the run, once it is idle. */
+  private @Nullable JsonNode state(HttpTarget server) throws IOException {
     ObjectNode again = Json.object().put("action", "continue").put("sessionId", sessionId);
     JsonNode rest = server.call("ledger", again, Json.object()).structured();
+    if (mayTryAgain(rest)) {
+      return null;
+    }
     if (!rest.path("status").asText().equals("interrupt")) {
       throw new IllegalStateException("A run did not continue after a crash: " + rest);
     }
     ObjectNode status = Json.object().put("action", "status").put("sessionId", sessionId);
-    return server.call("ledger", status, Json.object()).structured().at("/run/state");
+    JsonNode seen = server.call("ledger", status, Json.object()).structured();
+    return mayTryAgain(seen) ? null : seen.at("/run/state");
   }
 
   private static List<Integer> integers(JsonNode array) {
@@ -152,7 +178,7 @@ final class Bookkeeper {
   /** The attempts of its bookings whose results are in the journal, by their keys. */
   Map<String, Integer> checkAtRest(int port) throws IOException {
     try (HttpTarget server = new HttpTarget(port)) {
-      JsonNode state = state(server);
+      JsonNode state = Objects.requireNonNull(state(server), "the store is away");
       List<Integer> booked = integers(state.path("booked"));
       check(booked);
       Map<String, Integer> journaled = new HashMap<>();
