@@ -24,6 +24,7 @@ module io.fermata.flow {
   exports io.fermata.flow.observe;
   exports io.fermata.flow.picture;
   exports io.fermata.flow.record;
+  exports io.fermata.flow.replay;
   exports io.fermata.flow.route;
   exports io.fermata.flow.schema;
   exports io.fermata.flow.engine to

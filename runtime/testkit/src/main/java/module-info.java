@@ -2,6 +2,7 @@
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.fermata.testkit {
   requires jdk.httpserver;
+  requires static transitive org.junit.jupiter.api;
   requires pekko.actor.testkit.typed;
   requires transitive io.fermata.session;
   requires transitive langchain4j.core;

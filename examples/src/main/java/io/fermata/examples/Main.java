@@ -27,6 +27,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       GraphCommand.class,
       KeyCommand.class,
       CheckCommand.class,
+      ReplayCommand.class,
       VerifyCommand.class,
       ExportCommand.class,
       ImportCommand.class,
@@ -41,13 +42,15 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "3:a store, file or server cannot be used, or lacks what was asked for",
       "4:the address or port cannot be used",
       "5:a check found runs that this release cannot continue",
-      "6:a verification found damage"
+      "6:a verification found damage",
+      "8:a replay decided some run otherwise"
     })
 public final class Main {
   static final int UNUSABLE = 3;
   static final int CANNOT_LISTEN = 4;
   static final int RUNS_STRANDED = 5;
   static final int DAMAGED = 6;
+  static final int DECIDED_OTHERWISE = 8;
 
   private Main() {}
 

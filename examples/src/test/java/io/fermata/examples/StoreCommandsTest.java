@@ -207,6 +207,45 @@ class StoreCommandsTest {
     }
   }
 
+  @Test
+  void runsOfAKilledServerAreDecidedAgainAsTheyWere() throws Exception {
+    String store = store("fermata.db");
+    String run = "";
+    for (int life = 0; life < 2; life++) {
+      try (ServerProcess server = server("fermata.db", 0)) {
+        for (int i = 0; i < 3; i++) {
+          ObjectNode answer = quote("continue");
+          answer.putObject("stateUpdates").put("companySize", "51+");
+          run = runOf(life * 3 + i, server);
+          assertThat(inSession(life * 3 + i, server, answer).path("status").asText())
+              .isEqualTo("widget");
+        }
+        server.kill();
+      }
+    }
+    Path export = directory.resolve("run.jsonl");
+
+    assertThat(ended(0, "replay", "--store", store))
+        .contains("6 run(s): 6 are decided as they were, 0 otherwise");
+    command("export", export.toString(), "--run", "quote/" + run, "--store", store);
+    assertThat(ended(0, "replay", export.toString())).contains("entries are decided as recorded");
+
+    String asked = "How big is your company?";
+    String recorded = Files.readString(export);
+    assertThat(recorded).contains(asked);
+    Files.writeString(export, recorded.replace(asked, "How large is it?"));
+    assertThat(ended(Main.DECIDED_OTHERWISE, "replay", export.toString()))
+        .contains("otherwise than it was recorded", "Recorded:", "Now:");
+    assertThat(ended(Main.UNUSABLE, "replay", "missing.jsonl")).contains("write one with export");
+  }
+
+  private String runOf(int session, ServerProcess server) throws Exception {
+    ObjectNode params = Json.object().put("name", "quote");
+    params.set("arguments", started());
+    params.putObject("_meta").put("fermata/sessionId", "session " + session);
+    return server.result("tools/call", params).at("/_meta/fermata~1run/runId").asText();
+  }
+
   /** That a last entry is missing is known only from a list that has seen it. */
   private static void awaitListed(int runs, String store) throws Exception {
     int listed = 0;

@@ -82,20 +82,20 @@ public final class Driver {
     state = before.state;
     now = before.now;
     runs = before.runs;
-    return come(program.migrate(state, now++));
+    return come(program.migrate(state, now++), null);
   }
 
   /** As a host does: a call that changes nothing repeats what the run waits for. */
   public Outcome call(Input input) {
-    return come(program.accept(state, input));
+    return come(program.accept(state, input), input);
   }
 
-  private Outcome come(Program.Acceptance<Event> acceptance) {
+  private Outcome come(Program.Acceptance<Event> acceptance, @Nullable Input input) {
     if (acceptance instanceof Program.Refused<Event> refused) {
       return refused.failure();
     }
     List<Event> events = ((Program.Accepted<Event>) acceptance).events();
-    record(events);
+    record(events, input);
     boolean repeats = events.isEmpty() && program.open(state) != null;
     return repeats ? program.now(state) : settle();
   }
@@ -103,16 +103,20 @@ public final class Driver {
   /** Feeds an input without performing what follows from it. */
   public void feed(Input input) {
     if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
-      record(accepted.events());
+      record(accepted.events(), input);
     }
   }
 
-  /** A journal record. */
-  public record Entry(long seq, long at, List<Event> events) {}
+  /**
+   * A journal record.
+   *
+   * @param input what it came from; null for a migration
+   */
+  public record Entry(long seq, long at, List<Event> events, @Nullable Input input) {}
 
-  private void record(List<Event> events) {
+  private void record(List<Event> events, @Nullable Input input) {
     if (!events.isEmpty()) {
-      entries.add(new Entry(entries.size() + 1L, now, events));
+      entries.add(new Entry(entries.size() + 1L, now, events, input));
     }
     for (Event event : events) {
       journal.add(event);
@@ -123,6 +127,15 @@ public final class Driver {
   /** What a process that has just started knows: the first events of the journal, nothing else. */
   public void crash(int events) {
     journal.subList(events, journal.size()).clear();
+    int kept = 0;
+    for (int i = 0; i < entries.size(); i++) {
+      Entry entry = entries.get(i);
+      int size = Math.min(entry.events.size(), events - kept);
+      List<Event> left = List.copyOf(entry.events.subList(0, size));
+      entries.set(i, new Entry(entry.seq, entry.at, left, entry.input));
+      kept += size;
+    }
+    entries.removeIf(entry -> entry.events.isEmpty());
     state = fold(journal);
   }
 

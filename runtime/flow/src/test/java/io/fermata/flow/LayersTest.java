@@ -18,7 +18,8 @@ class LayersTest {
           "io.fermata.flow.action",
           "io.fermata.flow",
           "io.fermata.flow.engine",
-          "io.fermata.flow.record");
+          "io.fermata.flow.record",
+          "io.fermata.flow.replay");
 
   @Test
   void noTwoPackagesNeedEachOther() {

@@ -78,6 +78,8 @@ public final class RandomFlows {
   private boolean forbidden;
   private boolean endsOnFailure;
   private int nodes;
+  private int pieces;
+  private int mutated = -1;
 
   public RandomFlows(Random random, Taste taste) {
     this.random = random;
@@ -102,6 +104,21 @@ public final class RandomFlows {
   /** The fields that the flows made so far ask for, by their path in the run. */
   public List<String> fields() {
     return List.copyOf(fields);
+  }
+
+  /** Changes one piece of code of the flows that follow: a condition, a function or a validator. */
+  public RandomFlows mutating(int piece) {
+    mutated = piece;
+    return this;
+  }
+
+  /** How many pieces of code the flows so far could have mutated. */
+  public int pieces() {
+    return pieces;
+  }
+
+  private boolean mutates() {
+    return pieces++ == mutated;
   }
 
   /** The next flow. */
@@ -248,7 +265,9 @@ public final class RandomFlows {
 
     private void check(QuestionOptions<Data> options, int kind) {
       if (kind == 0) {
-        options.validate((Object answer) -> own(verdict(answer)));
+        boolean other = mutates();
+        options.validate(
+            (Object answer) -> own(other ? Verdict.accept(answer + "?") : verdict(answer)));
       } else if (kind == 1) {
         options.validateAsync(
             (Object answer) -> CompletableFuture.completedStage(own(verdict(answer))));
@@ -363,7 +382,8 @@ public final class RandomFlows {
       Condition condition = condition(know);
       int modulo = 2 + random.nextInt(2);
       boolean byAnswer = know.known().contains("a");
-      Predicate<StateReads> function = data -> own(hash(byAnswer, data)) % modulo == 0;
+      boolean other = mutates();
+      Predicate<StateReads> function = data -> own(hash(byAnswer, data)) % modulo == 0 != other;
       String left = sequence(know.copy(), onward);
       String right = random.nextBoolean() ? onward : sequence(know.copy(), onward);
       boolean byFunction = random.nextBoolean();
@@ -389,7 +409,8 @@ public final class RandomFlows {
       if (know.known().contains("part.c")) {
         possible.add(Condition.not(Condition.matches("part.c", "[a-p].*")));
       }
-      return possible.get(random.nextInt(possible.size()));
+      Condition condition = possible.get(random.nextInt(possible.size()));
+      return mutates() ? Condition.not(condition) : condition;
     }
 
     /** A loop whose bound is counted by the engine, or by itself. */

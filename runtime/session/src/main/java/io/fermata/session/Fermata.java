@@ -10,6 +10,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
@@ -44,8 +45,13 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.OpenedRuns;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -355,6 +361,41 @@ public final class Fermata implements ToolHost, AutoCloseable {
   public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
     requireOpen();
     return host.archives.write(Archive.Header.ofRun(flow, runId), true, to);
+  }
+
+  /**
+   * The journal of a run as a value, with its secrets: to look at it entry by entry, and to decide
+   * it again. The run is not affected.
+   *
+   * @return fails with an {@link IllegalArgumentException} if the run has no journal
+   */
+  public CompletionStage<RunJournal> journalWithSecrets(String flow, String runId) {
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    return exportWithSecrets(flow, runId, exported)
+        .thenApply(entries -> readJournal(exported.toByteArray(), host.encryption));
+  }
+
+  /**
+   * Reads the journal of a run that was exported. Encrypted data is read with the keys from the
+   * environment.
+   *
+   * @throws ArchiveException if the export is incomplete, inconsistent, or that of a thread
+   */
+  public static RunJournal readJournal(Path export) throws IOException {
+    return readJournal(Files.readAllBytes(export), Encryption.ofEnvironment());
+  }
+
+  /** Like {@link #readJournal(Path)}, with the given keys. */
+  public static RunJournal readJournal(Path export, KeyProvider keys) throws IOException {
+    return readJournal(Files.readAllBytes(export), Encryption.reading(keys));
+  }
+
+  private static RunJournal readJournal(byte[] export, Encryption encryption) {
+    try {
+      return Archive.journal(new ByteArrayInputStream(export), encryption);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** As {@link #export}, for a thread, without the runs and threads that it started. */

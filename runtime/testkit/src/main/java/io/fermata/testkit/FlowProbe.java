@@ -14,6 +14,9 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.replay.Divergence;
+import io.fermata.flow.replay.Replay;
+import io.fermata.flow.replay.RunJournal;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -84,6 +87,20 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   public static <S extends Record> FlowProbe<S> of(Flow<S> flow, Limits limits) {
     return new FlowProbe<>(flow, limits);
+  }
+
+  /**
+   * Continues a run that was recorded, as a host does that reads it from its store: steps that were
+   * running are attempted again.
+   */
+  public static <S extends Record> FlowProbe<S> from(Flow<S> flow, RunJournal recorded) {
+    FlowProbe<S> probe = of(flow);
+    for (RunJournal.Entry entry : recorded.entries()) {
+      probe.journal.addAll(entry.events());
+      Instant written = Instant.ofEpochMilli(entry.at());
+      probe.now = written.isAfter(probe.now) ? written : probe.now;
+    }
+    return probe.crash();
   }
 
   // --- planned failures ------------------------------------------------------------------------
@@ -263,9 +280,19 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return input instanceof Input.Cancel && !owes ? null : stranded;
   }
 
-  /** Checks that replaying the journal gives the state that the run has. */
+  /**
+   * Checks that replaying the journal gives the state that the run has, and that the flow decides
+   * the journal again as it was decided.
+   */
   public FlowProbe<S> replayed() {
-    return check(fold().equals(state), "the journal to replay to the state of the run");
+    check(fold().equals(state), "the journal to replay to the state of the run");
+    Divergence divergence = Replay.of(flow, limits, recorded()).divergence();
+    return check(divergence == null, "the journal to be decided again as it was. " + divergence);
+  }
+
+  /** The run as a journal that can be kept, looked at and decided again. */
+  public RunJournal recorded() {
+    return RunJournal.of(flow.id(), journal);
   }
 
   // --- more expectations ----------------------------------------------------------------------

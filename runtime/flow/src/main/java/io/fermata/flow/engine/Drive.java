@@ -48,6 +48,9 @@ import org.jspecify.annotations.Nullable;
  * waits for somebody or something. Lives for one call of {@link FlowProgram#accept}.
  */
 final class Drive {
+  private static final String CRASHED = "the process ended during attempt ";
+  private static final String DISCARDED = "ran, but its outcome could not be kept";
+
   private final Graph graph;
   private final Flow<?> flow;
   private final Limits limits;
@@ -628,7 +631,7 @@ final class Drive {
   /** An effect succeeded, but what came of it cannot be kept. */
   private void discarded(StepEffect effect, ErrorCode code, String message, String detail) {
     if (effect.policy().once()) {
-      emit(outcomeUnknown(effect.place(), "ran, but its outcome could not be kept", detail));
+      emit(outcomeUnknown(effect.place(), DISCARDED, detail));
     } else {
       halt(effect.place(), Event.Resume.WORKING, code, message, detail);
     }
@@ -661,10 +664,20 @@ final class Drive {
     if (effect.kind() == StepEffect.Kind.REMIND && reminder != null) {
       emit(new Event.Reminding(place, reminder.number(), reminder.attempt() + 1, at));
     } else if (effect.policy().once()) {
-      emit(interrupted(place, "the process ended during attempt " + effect.attempt()));
+      emit(interrupted(place, CRASHED + effect.attempt()));
     } else {
       emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, at));
     }
+  }
+
+  /** Whether a once step stopped because a crash interrupted it. */
+  static boolean ofCrash(Event.Stopped stopped) {
+    return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.detail().startsWith(CRASHED);
+  }
+
+  /** Whether a once step stopped because its outcome could not be kept. */
+  static boolean ofDiscarded(Event.Stopped stopped) {
+    return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.message().contains(DISCARDED);
   }
 
   private static Event.Stopped interrupted(Place place, String detail) {

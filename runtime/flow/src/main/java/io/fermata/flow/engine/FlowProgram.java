@@ -45,7 +45,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FlowProgram<S extends Record>
     implements Program<RunState, Input, Event, StepEffect, Input.Result, World> {
-  private static final Place BEGINNING = new Place(Flow.START, 1);
+  static final Place BEGINNING = new Place(Flow.START, 1);
 
   private final Flow<S> flow;
   private final Limits limits;
@@ -496,7 +496,7 @@ public final class FlowProgram<S extends Record>
   }
 
   /** The moment at which a run ends that stands still, and that only somebody can move. */
-  private @Nullable StepEffect expiry(RunState state) {
+  @Nullable StepEffect expiry(RunState state) {
     Long expires = expiresAt(state);
     return expires == null
         ? null
@@ -526,6 +526,13 @@ public final class FlowProgram<S extends Record>
   private String lateTarget(RunState state, Place place) {
     TypedPlace<?> spot = TypedPlace.of(state, place, graph);
     return spot.step().scope().node(Objects.requireNonNull(spot.waiting().target()));
+  }
+
+  /** What follows from an event, whatever it came from. */
+  Accepted<Event> following(RunState state, Event event, long at) {
+    Drive drive = new Drive(flow, limits, state, at);
+    drive.emit(event);
+    return drive.accepted();
   }
 
   /** Restarts what a crash interrupted, and continues where a journal ends within a step. */

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 @Tag("slow")
 public class PropertyTest {
   private static final int SEEDS = 300;
-  private static final Limits LIMITS = new Limits(8_000, 120, 40, 8);
+  static final Limits LIMITS = new Limits(8_000, 120, 40, 8);
 
   /** The seeds are the same in every build; to look further, begin with another, -Dseed=1000. */
   public static void forEverySeed(int seeds, LongConsumer property) {
@@ -69,7 +69,7 @@ public class PropertyTest {
               new RandomFlows(
                   random,
                   new RandomFlows.Taste(true, true, (run, forGood) -> random.nextInt(6) == 0));
-          Walk walk = new Walk(random, flows, new Driver(flows.nextThatMayExpire(), LIMITS));
+          Walk walk = new Walk(random, flows, new Driver(flows.nextThatMayExpire(), LIMITS), false);
           walk.take(50);
           walk.end();
           walk.run.journal.forEach(event -> seen.add(event.getClass()));
@@ -80,14 +80,19 @@ public class PropertyTest {
     assertThat(seen).as("what happened").containsAll(all);
   }
 
-  /** One client, one host and much bad luck. */
-  private record Walk(Random random, RandomFlows flows, Driver run) {
+  /**
+   * One client, one host and much bad luck.
+   *
+   * @param whole whether a crash leaves whole entries, as that of a host does
+   */
+  record Walk(Random random, RandomFlows flows, Driver run, boolean whole) {
     void take(int steps) {
       for (int i = 0; i < steps; i++) {
         int before = run.journal.size();
         step();
         if (run.journal.size() > before && random.nextInt(8) == 0) {
-          run.crash(before + random.nextInt(run.journal.size() - before + 1));
+          int lost = random.nextInt(run.journal.size() - before + 1);
+          run.crash(whole && lost > 0 ? before : run.journal.size() - lost);
           run.recover();
         }
         check(before);

@@ -7,6 +7,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
@@ -232,6 +233,24 @@ public record Archive(Header header, List<NewEntry> records) {
     }
     requireConsistent(header, entries);
     return new Archive(header, List.copyOf(records));
+  }
+
+  /**
+   * The run of an export, with its secrets.
+   *
+   * @throws ArchiveException if the export is incomplete, altered, or that of a thread
+   */
+  public static RunJournal journal(InputStream from, Encryption encryption) throws IOException {
+    Archive archive = read(from, flow -> true, encryption, 0);
+    Header header = archive.header();
+    if (!header.isRun()) {
+      throw new ArchiveException("The export is that of a " + header.title() + ", not of a run");
+    }
+    List<RunJournal.Entry> entries = new ArrayList<>();
+    for (NewEntry stored : archive.records()) {
+      entries.add(RunEvents.of(record(stored.entry(), header.journal(), encryption)));
+    }
+    return RunJournal.of(header.name(), header.id(), entries);
   }
 
   private static JsonNode parsed(@Nullable String line, int number) {

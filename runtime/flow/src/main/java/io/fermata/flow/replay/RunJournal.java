@@ -1,0 +1,131 @@
+package io.fermata.flow.replay;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.picture.Picture;
+import io.fermata.flow.record.Because;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.record.RunPicture;
+import io.fermata.flow.record.Trace;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The journal of one run: what happened, in which entries, and who caused them. A value, which
+ * calls no code of the flow.
+ *
+ * <pre>{@code
+ * RunJournal journal = host.journalWithSecrets("quote", runId).toCompletableFuture().join();
+ * journal.upTo(7).state();                       // the state after entry 7
+ * journal.upTo(7).picture(quote).svg();          // the way that the run had taken by then
+ * journal.why(quote, "price");                   // why the price is what it is
+ * Replay.of(quote, journal).requireSame();       // today's code decides the same
+ * }</pre>
+ */
+public record RunJournal(String flow, String runId, List<Entry> entries) {
+  public RunJournal {
+    entries = List.copyOf(entries);
+  }
+
+  /**
+   * What was persisted at once.
+   *
+   * @param seq its number in the journal of the session
+   * @param at when it was written, in milliseconds of the epoch
+   * @param by what caused it: {@code caller}, {@code signal}, {@code effect}, {@code timer} or
+   *     {@code host}
+   * @param principal the caller; null for other causes
+   */
+  public record Entry(
+      long seq, long at, String by, @Nullable String principal, List<Event> events) {
+    public Entry {
+      events = List.copyOf(events);
+    }
+
+    Entry of(List<Event> some) {
+      return new Entry(seq, at, by, principal, some);
+    }
+  }
+
+  /** The run in the journal of a session, which may have other runs before and after it. */
+  public static RunJournal of(String flow, String runId, List<Entry> session) {
+    List<Entry> own = new ArrayList<>();
+    String current = "";
+    for (Entry entry : session) {
+      List<Event> events = new ArrayList<>();
+      for (Event event : entry.events()) {
+        current = event instanceof Event.Started started ? started.runId() : current;
+        if (current.equals(runId)) {
+          events.add(event);
+        }
+      }
+      if (!events.isEmpty()) {
+        own.add(entry.of(events));
+      }
+    }
+    return new RunJournal(flow, runId, own);
+  }
+
+  /** A run of which only the events are known, as a probe has them. */
+  public static RunJournal of(String flow, List<Event> events) {
+    String runId = "";
+    List<Entry> entries = new ArrayList<>();
+    int from = 0;
+    for (int i = 0; i < events.size(); i++) {
+      runId = events.get(i) instanceof Event.Started started ? started.runId() : runId;
+      boolean carriedOver = events.get(i) instanceof Event.Migrated;
+      if (carriedOver && i > from && !(events.get(i - 1) instanceof Event.Migrated)) {
+        entries.add(probed(entries.size() + 1L, events.subList(from, i)));
+        from = i;
+      }
+    }
+    entries.add(probed(entries.size() + 1L, events.subList(from, events.size())));
+    return of(flow, runId, entries);
+  }
+
+  private static Entry probed(long seq, List<Event> events) {
+    return new Entry(seq, 0, "host", null, events);
+  }
+
+  /** The journal as it was when an entry had been written. */
+  public RunJournal upTo(long seq) {
+    return new RunJournal(
+        flow, runId, entries.stream().filter(entry -> entry.seq() <= seq).toList());
+  }
+
+  public List<Event> events() {
+    return entries.stream().flatMap(entry -> entry.events().stream()).toList();
+  }
+
+  /** The state of the run at its end. */
+  public RunState state() {
+    return RunState.NONE.apply(events());
+  }
+
+  /** The run as an account in English. */
+  public String narrative(Flow<?> by) {
+    Narrative narrative = new Narrative();
+    publish(by, narrative);
+    return narrative.text();
+  }
+
+  /** The way that the run took, on the picture of its flow. */
+  public Picture picture(Flow<?> by) {
+    return RunPicture.of(by, events());
+  }
+
+  /** Why a field has its value. */
+  public Because why(Flow<?> by, String field) {
+    return Trace.of(by, events()).why(field);
+  }
+
+  /** Publishes the run to recorders, as it was published while it happened. */
+  public void publish(Flow<?> by, Recorder... recorders) {
+    RunObserver observer = RunObserver.of(by, "", recorders);
+    entries.forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
+  }
+}

@@ -1,0 +1,127 @@
+package io.fermata.flow.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Driver;
+import io.fermata.flow.Flow;
+import io.fermata.flow.RandomFlows;
+import io.fermata.flow.engine.PropertyTest.Walk;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The present code decides a journal again: the same code the same, other code otherwise. */
+@Tag("slow")
+class RedecisionTest {
+  private static final int SEEDS = 300;
+  private static final int NONE = -1;
+
+  private static RandomFlows flows(Random random, int mutated) {
+    return new RandomFlows(
+            random, new RandomFlows.Taste(true, true, (run, forGood) -> random.nextInt(6) == 0))
+        .mutating(mutated);
+  }
+
+  /** A walk through a random flow, with crashes and all. */
+  private static Driver walked(long seed) {
+    Random random = new Random(seed);
+    RandomFlows flows = flows(random, NONE);
+    Driver run = new Driver(flows.nextThatMayExpire(), PropertyTest.LIMITS);
+    Walk walk = new Walk(random, flows, run, true);
+    walk.take(50);
+    walk.end();
+    return run;
+  }
+
+  @Test
+  void whateverHappenedIsDecidedAgainAsItWas() {
+    Set<Class<?>> seen = new HashSet<>();
+    PropertyTest.forEverySeed(
+        SEEDS,
+        seed -> {
+          Driver run = walked(seed);
+          run.journal.forEach(event -> seen.add(event.getClass()));
+          Redecision again = new Redecision(run.program.flow(), PropertyTest.LIMITS);
+          for (Driver.Entry entry : run.entries) {
+            assertThat(again.decide(entry.at(), entry.events())).as("%s", entry).isNull();
+          }
+          assertThat(again.state()).isEqualTo(run.state);
+        });
+    Set<Class<?>> all = new HashSet<>(List.of(Event.class.getPermittedSubclasses()));
+    all.remove(Event.Migrated.class);
+    assertThat(seen).as("what happened").containsAll(all);
+  }
+
+  @Test
+  void codeThatChangedDivergesWhereItsOutcomeFirstDiffersAndNowhereBefore() {
+    AtomicInteger diverged = new AtomicInteger();
+    PropertyTest.forEverySeed(
+        SEEDS,
+        seed -> {
+          Driver run = walked(seed);
+          RandomFlows same = flows(new Random(seed), NONE);
+          same.nextThatMayExpire();
+          if (same.pieces() == 0) {
+            return;
+          }
+          int mutated = new Random(seed).nextInt(same.pieces());
+          Flow<?> changed = flows(new Random(seed), mutated).nextThatMayExpire();
+
+          int expected = firstDifference(changed, run.entries);
+
+          assertThat(divergence(changed, run.entries)).as("diverges in entry").isEqualTo(expected);
+          diverged.addAndGet(expected < run.entries.size() ? 1 : 0);
+        });
+    assertThat(diverged.get()).as("mutations that made a difference").isGreaterThan(SEEDS / 6);
+  }
+
+  private static int divergence(Flow<?> flow, List<Driver.Entry> entries) {
+    Redecision again = new Redecision(flow, PropertyTest.LIMITS);
+    int i = 0;
+    while (i < entries.size()
+        && again.decide(entries.get(i).at(), entries.get(i).events()) == null) {
+      i++;
+    }
+    return i;
+  }
+
+  /** The first entry of which the flow makes something else when it gets the very same input. */
+  private static int firstDifference(Flow<?> flow, List<Driver.Entry> entries) {
+    FlowProgram<?> program = FlowProgram.of(flow, PropertyTest.LIMITS);
+    RunState state = RunState.NONE;
+    for (int i = 0; i < entries.size(); i++) {
+      Driver.Entry entry = entries.get(i);
+      Program.Acceptance<Event> now = program.accept(state, Objects.requireNonNull(entry.input()));
+      List<Event> events =
+          now instanceof Program.Accepted<Event> accepted ? accepted.events() : List.of();
+      if (!same(events, entry.events())) {
+        return i;
+      }
+      state = state.apply(entry.events());
+    }
+    return entries.size();
+  }
+
+  /** The same but for the fingerprint of the code and the rules that were tried. */
+  private static boolean same(List<Event> now, List<Event> recorded) {
+    return now.stream()
+        .map(RedecisionTest::outcome)
+        .toList()
+        .equals(recorded.stream().map(RedecisionTest::outcome).toList());
+  }
+
+  private static Object outcome(Event event) {
+    if (event instanceof Event.Decided decided) {
+      return decided.place() + " " + decided.targets();
+    }
+    return event instanceof Event.Started started ? started.runId() : event;
+  }
+}
