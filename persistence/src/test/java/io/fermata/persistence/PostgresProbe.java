@@ -31,6 +31,18 @@ public record PostgresProbe(PostgresServer server, String address) {
     server.execute(database(), statements);
   }
 
+  /** The only value that a statement returns. */
+  public String text(String sql) {
+    try (Connection connection = server.connect(database());
+        PreparedStatement select = connection.prepareStatement(sql);
+        ResultSet row = select.executeQuery()) {
+      row.next();
+      return String.valueOf(row.getString(1));
+    } catch (SQLException failed) {
+      throw new AssertionError(failed);
+    }
+  }
+
   public List<Long> numbers(String sql, Object... parameters) {
     try (Connection connection = server.connect(database());
         PreparedStatement select = connection.prepareStatement(sql)) {

@@ -6,10 +6,13 @@ import io.fermata.persistence.spi.Passwords;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Properties;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -23,15 +26,25 @@ import org.postgresql.PGProperty;
  * @param url for the driver, without user and password
  * @param user null for the driver's default
  * @param connections how many connections write journals
+ * @param unsafe the settings of the server that may lose acknowledged writes and are accepted
  * @param shown the store in one line, without a password
  */
 public record PostgresAddress(
-    String url, @Nullable String user, @Nullable String password, int connections, String shown) {
+    String url,
+    @Nullable String user,
+    @Nullable String password,
+    int connections,
+    Set<String> unsafe,
+    String shown) {
 
   /** More connections make smaller batches, each with its own round trip and sync. */
   static final int CONNECTIONS = 1;
 
   private static final int MOST_CONNECTIONS = 64;
+
+  /** Parameters that are not the driver's. */
+  private static final Set<String> OWN = Set.of("connections", "unsafe");
+
   private static final Pattern SCHEME = Pattern.compile("(jdbc:)?postgres(ql)?:");
 
   public static boolean matches(String text) {
@@ -52,6 +65,7 @@ public record PostgresAddress(
     String user = parts.taken("user", parts.user);
     String password = parts.taken("password", parts.password);
     int connections = connections(text, parts.taken("connections", null));
+    Set<String> unsafe = unsafe(text, parts.taken("unsafe", null));
     String url = "jdbc:postgresql:" + parts.place + parts.query();
     Properties read = Driver.parseURL(url, null);
     if (read == null) {
@@ -62,7 +76,26 @@ public record PostgresAddress(
         user == null ? environment.get("PGUSER") : user,
         password == null ? environment.get("PGPASSWORD") : password,
         connections,
+        unsafe,
         parts.shown(user));
+  }
+
+  private static Set<String> unsafe(String text, @Nullable String names) {
+    if (names == null) {
+      return Set.of();
+    }
+    Set<String> unsafe = new TreeSet<>(List.of(names.split(",", -1)));
+    for (String name : unsafe) {
+      if (!PostgresDurability.names().contains(name)) {
+        throw refused(
+            text,
+            "unsafe names "
+                + name
+                + ", which is none of "
+                + String.join(", ", PostgresDurability.names()));
+      }
+    }
+    return Collections.unmodifiableSet(unsafe);
   }
 
   private static int connections(String text, @Nullable String number) {
@@ -80,7 +113,8 @@ public record PostgresAddress(
   public PostgresAddress as(String otherUser, String otherPassword) {
     Matcher scheme = SCHEME.matcher(shown);
     Parts parts = Parts.of(shown.substring(scheme.lookingAt() ? scheme.end() : 0));
-    return new PostgresAddress(url, otherUser, otherPassword, connections, parts.shown(otherUser));
+    return new PostgresAddress(
+        url, otherUser, otherPassword, connections, unsafe, parts.shown(otherUser));
   }
 
   private static IllegalArgumentException refused(String text, String reason) {
@@ -166,7 +200,7 @@ public record PostgresAddress(
       for (String parameter : List.copyOf(parameters)) {
         if (parameter.startsWith(name + "=")) {
           value = decoded(parameter.substring(name.length() + 1));
-          if (!name.equals("connections")) {
+          if (!OWN.contains(name)) {
             parameters.remove(parameter);
           }
         }
@@ -176,7 +210,7 @@ public record PostgresAddress(
 
     String query() {
       List<String> forDriver =
-          parameters.stream().filter(parameter -> !parameter.startsWith("connections=")).toList();
+          parameters.stream().filter(each -> !OWN.contains(each.split("=", 2)[0])).toList();
       return forDriver.isEmpty() ? "" : "?" + String.join("&", forDriver);
     }
 

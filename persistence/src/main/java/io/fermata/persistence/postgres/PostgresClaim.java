@@ -132,13 +132,15 @@ final class PostgresClaim {
               + ", which cannot store every character; use a database created with the"
               + " encoding UTF8");
     }
+    requireSound(address, connection);
+    PostgresDurability.warn(address, connection);
+  }
+
+  /** Whether what is written now will be acknowledged and stay. */
+  private static void requireSound(PostgresAddress address, Connection connection)
+      throws SQLException {
     requireWritable(connection);
-    if (text(connection, "SHOW fsync").equals("off")) {
-      LOG.warn(
-          "{} runs with fsync=off: a crash of its machine loses acknowledged writes; set"
-              + " fsync=on",
-          address.shown());
-    }
+    PostgresDurability.require(address, connection);
   }
 
   private static void requireWritable(Connection connection) throws SQLException {
@@ -151,6 +153,7 @@ final class PostgresClaim {
     requireHostLock();
     PostgresSchema tables = new PostgresSchema(address, connection);
     if (tables.version() > 0) {
+      PostgresDurability.requireLogged(address, connection);
       String before = PostgresSchema.owner(connection);
       tables.putOwner(me);
       fence(before);
@@ -251,7 +254,7 @@ final class PostgresClaim {
 
   private void check() {
     try {
-      requireWritable(connection);
+      requireSound(address, connection);
     } catch (SQLException gone) {
       closeQuietly(connection);
       try {
@@ -278,7 +281,7 @@ final class PostgresClaim {
   private void takeAgain() throws SQLException {
     Connection fresh = PostgresSource.forClaim(address).within(schema).getConnection();
     try {
-      requireWritable(fresh);
+      requireSound(address, fresh);
       requireMine(fresh);
       if (!tryLock(fresh, HOST)) {
         // The server has not noticed yet that the previous connection is closed.
@@ -345,13 +348,6 @@ final class PostgresClaim {
           address.shown() + " is being taken over by another host", "08004");
     }
     requireMine(fresh);
-    // An acknowledged write is on disk, whatever the server's default.
-    text(
-        fresh,
-        """
-        SELECT CASE current_setting('synchronous_commit')
-          WHEN 'off' THEN set_config('synchronous_commit', 'on', false) ELSE '' END
-        """);
   }
 
   /** Sets what runs first when the server is back. */

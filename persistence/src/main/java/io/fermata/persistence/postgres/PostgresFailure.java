@@ -68,6 +68,7 @@ final class PostgresFailure {
               + reason
               + "); name the primary server, or end its"
               + " read-only mode";
+      case PostgresDurability.STATE -> reason;
       default ->
           unproven(failed)
               ? "has a certificate that does not verify for "

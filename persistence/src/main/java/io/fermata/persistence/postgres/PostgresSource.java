@@ -35,9 +35,11 @@ final class PostgresSource extends PGSimpleDataSource {
       SET enable_hashjoin = off; SET enable_mergejoin = off;
       """;
 
+  private final transient PostgresAddress address;
   private final transient @Nullable PostgresClaim claim;
 
   private PostgresSource(PostgresAddress address, @Nullable PostgresClaim claim) {
+    this.address = address;
     this.claim = claim;
     setUrl(address.url());
     if (address.user() != null) {
@@ -95,6 +97,7 @@ final class PostgresSource extends PGSimpleDataSource {
     try (Statement statement = fresh.createStatement()) {
       statement.execute(NOTICES_LOST_HOSTS + READS_BY_INDEX);
     }
+    PostgresDurability.sync(address, fresh);
     if (claim != null) {
       claim.admit(fresh);
     }

@@ -25,7 +25,7 @@ final class PostgresAddressTest {
         "postgresql://ann:pw@there/db jdbc:postgresql://there/db",
         "postgres://ann:pw@one:1,two:2/db jdbc:postgresql://one:1,two:2/db",
         "jdbc:postgresql://there/db?user=ann&password=pw jdbc:postgresql://there/db",
-        "postgres:db?user=ann&password=pw&connections=3 jdbc:postgresql:db"
+        "postgres:db?user=ann&password=pw&connections=3&unsafe=fsync jdbc:postgresql:db"
       })
   void everyFormBecomesThatOfTheDriverWithUserAndPasswordApart(String text, String url) {
     PostgresAddress address = address(text);
@@ -37,11 +37,13 @@ final class PostgresAddressTest {
   @Test
   void whatIsShownHoldsNoPasswordAndCanBeReadAgain() {
     PostgresAddress address =
-        address("postgres://a%40b:p%3Aw@there/db?currentSchema=s&sslpassword=key&connections=3");
+        address(
+            "postgres://a%40b:p%3Aw@there/db?currentSchema=s&sslpassword=key&connections=3&unsafe=fsync");
     assertThat(address.user()).isEqualTo("a@b");
     assertThat(address.password()).isEqualTo("p:w");
     assertThat(address.shown())
-        .isEqualTo("postgres://a%40b@there/db?currentSchema=s&connections=3");
+        .isEqualTo("postgres://a%40b@there/db?currentSchema=s&connections=3&unsafe=fsync");
+    assertThat(address(address.shown()).unsafe()).containsExactly("fsync");
     assertThat(address(address.shown()).url())
         .isEqualTo("jdbc:postgresql://there/db?currentSchema=s");
     assertThat(Store.postgres("postgres://there/db", "ann", "pw"))

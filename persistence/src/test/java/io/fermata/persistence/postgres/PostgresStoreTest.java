@@ -84,27 +84,6 @@ final class PostgresStoreTest extends SqlContract {
   }
 
   @Test
-  void whatIsAcknowledgedIsSyncedWhateverTheServersDefault() {
-    database()
-        .execute(
-            "ALTER DATABASE " + database().database() + " SET synchronous_commit = off",
-            "CREATE TABLE seen (setting text)",
-            "GRANT ALL ON seen TO fermata");
-    try (Host host = Host.on(store())) {
-      database()
-          .execute(
-              """
-              CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW;
-              END $$
-              """,
-              "CREATE TRIGGER see AFTER INSERT ON event_journal FOR EACH ROW EXECUTE FUNCTION see()");
-      host.open("a").write(new Plan("one"));
-    }
-    assertThat(database().numbers("SELECT 1 FROM seen WHERE setting = 'on'")).hasSize(1);
-  }
-
-  @Test
   void tablesOfVersionTwoAreBroughtUpToDateAndTheirTagsStillGoWithTheirRecords() {
     try (Host host = Host.on(store())) {
       host.open("a").write(new Plan("one")).write(new Conclusion("over", 0, 9));
