@@ -18,10 +18,14 @@ final class PostgresSource extends PGSimpleDataSource {
   private static final String CLAIM_SECONDS = "5";
   private static final String ANSWER_SECONDS = "20";
 
-  /** The server notices within half a minute that a host's machine is down. */
+  /**
+   * The server notices within half a minute that a host's machine is down, whether it waits for
+   * requests or for the receipt of what it sent. By a Unix socket these settings have no effect.
+   */
   private static final String NOTICES_LOST_HOSTS =
       """
       SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+      SET tcp_user_timeout = 25000;
       """;
 
   /**
