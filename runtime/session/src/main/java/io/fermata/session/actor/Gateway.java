@@ -37,10 +37,11 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.jspecify.annotations.Nullable;
@@ -82,7 +83,10 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private final HostGauges gauges;
   private final Function<String, SecretFields> secrets;
   private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
-  private final Map<String, Integer> pendingInSession = new ConcurrentHashMap<>();
+
+  /** The ids of the calls in flight of each session that has any, in their order. */
+  private final Map<String, List<Long>> pendingInSession = new ConcurrentHashMap<>();
+
   private final AtomicInteger inFlight = new AtomicInteger();
   private final AtomicLong lastId = new AtomicLong();
   private final AtomicBoolean asleep = new AtomicBoolean();
@@ -253,7 +257,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private boolean isCrowded(String entityId) {
-    return pendingInSession.getOrDefault(entityId, 0) >= settings.waitingCalls() + MARGIN;
+    return pendingIn(entityId).size() >= settings.waitingCalls() + MARGIN;
+  }
+
+  private List<Long> pendingIn(String entityId) {
+    return pendingInSession.getOrDefault(entityId, List.of());
   }
 
   private long deadline(Duration timeout) {
@@ -262,10 +270,18 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
     pending.put(command.id(), waiting);
-    pendingInSession.merge(waiting.entityId, 1, Integer::sum);
+    pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
     gauges.callsInFlight(inFlight.incrementAndGet());
     send(waiting.entityId, command);
     return waiting.reply;
+  }
+
+  private static List<Long> joined(List<Long> ids, List<Long> more) {
+    return Stream.concat(ids.stream(), more.stream()).toList();
+  }
+
+  private static @Nullable List<Long> without(List<Long> ids, long id) {
+    return ids.size() == 1 ? null : ids.stream().filter(each -> each != id).toList();
   }
 
   @Override
@@ -280,7 +296,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   public void reply(long id, SessionReply reply) {
     Pending call = pending.remove(id);
     if (call != null) {
-      pendingInSession.computeIfPresent(call.entityId, (entity, n) -> n == 1 ? null : n - 1);
+      pendingInSession.computeIfPresent(call.entityId, (entity, ids) -> without(ids, id));
       gauges.callsInFlight(inFlight.decrementAndGet());
       // The caller's callbacks must not block the session.
       replies.execute(() -> call.reply.complete(reply));
@@ -290,14 +306,18 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   @Override
   public void lost(String entityId, long lastCall, Outcome.Failure why) {
-    replyFor((id, call) -> id <= lastCall && call.entityId.equals(entityId), why);
+    for (Long id : pendingIn(entityId)) {
+      if (id <= lastCall) {
+        reply(id, SessionReply.failure(entityId, why));
+      }
+    }
   }
 
-  private void replyFor(BiPredicate<Long, Pending> which, Outcome.Failure why) {
+  private void replyFor(Predicate<Pending> which, Outcome.Failure why) {
     List<Long> silent = new ArrayList<>();
     pending.forEach(
         (id, call) -> {
-          if (which.test(id, call)) {
+          if (which.test(call)) {
             silent.add(id);
           }
         });
@@ -313,8 +333,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     long now = nanos.getAsLong();
     stopWaiting(now);
     replyFor(
-        (id, call) -> call.deadline + GRACE.toNanos() - now < 0,
-        HostError.STORE_UNAVAILABLE.failure());
+        call -> call.deadline + GRACE.toNanos() - now < 0, HostError.STORE_UNAVAILABLE.failure());
   }
 
   private void stopWaiting(long now) {
@@ -354,6 +373,6 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   /** Replies to the remaining calls, as the sessions have stopped. */
   public void stop() {
-    replyFor((id, call) -> true, HostError.SHUTTING_DOWN.failure());
+    replyFor(call -> true, HostError.SHUTTING_DOWN.failure());
   }
 }
