@@ -1,13 +1,67 @@
 package io.fermata.persistence;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.postgres.Cable;
+import io.fermata.postgres.PostgresServer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 
 @Tag("slow")
 final class PostgresDirectoryTest extends DirectoryContract {
 
+  private static final int CHANGES = 4_000;
+
   @Override
   public Store newStore() {
     return PostgresProbe.fresh().store();
+  }
+
+  private static DirectoryEntry entry(int number, long seq, String tag, String attribute) {
+    return new DirectoryEntry(
+        "run|" + number,
+        "run",
+        "ann",
+        "order",
+        seq,
+        1,
+        seq,
+        Set.of(tag),
+        Map.of("state", attribute));
+  }
+
+  @Test
+  void manyChangesShareTheirRoundTrips() {
+    PostgresServer server = PostgresServer.shared();
+    try (Cable cable = Cable.to(server);
+        OpenStore store = Store.postgres(cable.through(server.newDatabase())).open()) {
+      Map<String, Long> roundTrips =
+          Map.of(
+              "new", roundTrips(cable, i -> store.directory().put(entry(i, 1, "a", "x"))),
+              "active", roundTrips(cable, i -> store.directory().put(entry(i, 2, "a", "x"))),
+              "relabelled", roundTrips(cable, i -> store.directory().put(entry(i, 3, "b", "y"))),
+              "removed", roundTrips(cable, i -> store.directory().remove("run|" + i)),
+              "deleted", roundTrips(cable, i -> store.delete(List.of("run|" + i))));
+      assertThat(roundTrips.values()).allMatch(each -> each < CHANGES / 10, roundTrips.toString());
+    }
+  }
+
+  private static long roundTrips(Cable cable, IntFunction<CompletionStage<?>> change) {
+    long before = cable.roundTrips();
+    List<CompletionStage<?>> changes = new ArrayList<>();
+    IntStream.range(0, CHANGES).forEach(number -> changes.add(change.apply(number)));
+    changes.forEach(Host::await);
+    return cable.roundTrips() - before;
   }
 }

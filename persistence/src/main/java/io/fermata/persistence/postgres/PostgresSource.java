@@ -56,7 +56,6 @@ final class PostgresSource extends PGSimpleDataSource {
     unlessSet(address, PGProperty.APPLICATION_NAME, "fermata");
     unlessSet(address, PGProperty.TCP_KEEP_ALIVE, "true");
     unlessSet(address, PGProperty.SOCKET_TIMEOUT, claim == null ? CLAIM_SECONDS : ANSWER_SECONDS);
-    unlessSet(address, PGProperty.REWRITE_BATCHED_INSERTS, "true");
     // The details of an error contain users' data.
     unlessSet(address, PGProperty.LOG_SERVER_ERROR_DETAIL, "false");
   }

@@ -16,16 +16,12 @@ import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.SQLException;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
@@ -36,7 +32,7 @@ public final class OpenSqlStore implements OpenStore {
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
-  private final SqlBatches<Change, @Nullable Void> changes;
+  private final SqlBatches<SqlChanges.Change, Deleted> changes;
   private final SqlJournals journals;
   private final Directory directory = new OpenDirectory();
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -47,21 +43,8 @@ public final class OpenSqlStore implements OpenStore {
     this.backend = backend;
     this.changes =
         new SqlBatches<>(
-            SqlBatches.AT_ONCE, backend.writer()::transact, OpenSqlStore::make, failure -> false);
+            SqlBatches.AT_ONCE, backend.writer()::transact, SqlChanges::make, failure -> false);
     this.journals = new SqlJournals(backend);
-  }
-
-  /** A small change of the store's own tables. */
-  interface Change {
-    void on(Connection connection) throws SQLException;
-  }
-
-  private static List<@Nullable Void> make(Connection connection, List<Change> together)
-      throws SQLException {
-    for (Change change : together) {
-      change.on(connection);
-    }
-    return Arrays.asList(new @Nullable Void[together.size()]);
   }
 
   @Override
@@ -175,15 +158,9 @@ public final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<Deleted> delete(Collection<String> persistenceIds) {
     List<String> ids = List.copyOf(persistenceIds);
-    AtomicReference<Deleted> gone = new AtomicReference<>(Deleted.NOTHING);
     return whileOpen(
         () ->
-            journals
-                .written(ids)
-                .thenCompose(
-                    written ->
-                        changes.ask(connection -> gone.set(SqlEntries.forget(connection, ids))))
-                .thenApply(made -> gone.get()));
+            journals.written(ids).thenCompose(written -> changes.ask(new SqlChanges.Delete(ids))));
   }
 
   @Override
@@ -218,15 +195,18 @@ public final class OpenSqlStore implements OpenStore {
   /** The directory while the store is open. */
   private final class OpenDirectory implements Directory {
 
+    private CompletionStage<@Nullable Void> change(SqlChanges.Change change) {
+      return whileOpen(() -> changes.ask(change).thenAccept(deleted -> {}));
+    }
+
     @Override
     public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
-      return whileOpen(() -> changes.ask(connection -> SqlDirectory.put(connection, entry)));
+      return change(new SqlChanges.Put(entry));
     }
 
     @Override
     public CompletionStage<@Nullable Void> remove(String persistenceId) {
-      return whileOpen(
-          () -> changes.ask(connection -> SqlDirectory.remove(connection, persistenceId)));
+      return change(new SqlChanges.Remove(persistenceId));
     }
 
     @Override
@@ -258,7 +238,7 @@ public final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<@Nullable Void> mark(long number) {
-      return whileOpen(() -> changes.ask(connection -> SqlDirectory.mark(connection, number)));
+      return change(new SqlChanges.Mark(number));
     }
 
     @Override

@@ -12,6 +12,8 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Stream;
 
 /** The tables of the directory. */
 public final class SqlDirectory {
@@ -75,45 +77,47 @@ public final class SqlDirectory {
 
   private SqlDirectory() {}
 
-  static void put(Connection connection, DirectoryEntry entry) throws SQLException {
-    String labels = entry.labels().write();
-    if (!touch(connection, entry, labels)
-        && (relabel(connection, entry, labels) || enter(connection, entry, labels))) {
-      putTags(connection, entry);
-    }
-  }
-
-  private static boolean touch(Connection connection, DirectoryEntry entry, String labels)
-      throws SQLException {
-    return update(
+  /** Puts entries of different journals. */
+  static void put(Connection connection, List<DirectoryEntry> entries) throws SQLException {
+    Made touched = update(connection, TOUCH, entries, SqlDirectory::touch);
+    List<DirectoryEntry> tagged =
+        touched.rows().stream().filter(entry -> !entry.tags().isEmpty()).toList();
+    Made touchedTags =
+        update(
             connection,
-            TOUCH,
-            entry.seq(),
-            entry.activeAt(),
-            entry.statusName(),
-            entry.since(),
-            entry.persistenceId(),
-            entry.seq(),
-            entry.kind(),
-            entry.principal(),
-            entry.name(),
-            entry.session(),
-            entry.createdAt(),
-            labels)
-        && (entry.tags().isEmpty()
-            || update(connection, TOUCH_TAGS, entry.activeAt(), entry.persistenceId()));
+            TOUCH_TAGS,
+            tagged,
+            entry -> List.of(entry.activeAt(), entry.persistenceId()));
+    List<DirectoryEntry> changed = touched.missedAnd(touchedTags.missed());
+    Made relabelled = update(connection, RELABEL, changed, SqlDirectory::relabel);
+    Made entered = update(connection, PUT, relabelled.missed(), SqlDirectory::columns);
+    putTags(
+        connection, Stream.concat(relabelled.rows().stream(), entered.rows().stream()).toList());
   }
 
-  private static boolean relabel(Connection connection, DirectoryEntry entry, String labels)
-      throws SQLException {
-    return update(
-        connection,
-        RELABEL,
+  private static List<Object> touch(DirectoryEntry entry) {
+    return List.of(
         entry.seq(),
         entry.activeAt(),
         entry.statusName(),
         entry.since(),
-        labels,
+        entry.persistenceId(),
+        entry.seq(),
+        entry.kind(),
+        entry.principal(),
+        entry.name(),
+        entry.session(),
+        entry.createdAt(),
+        entry.labels().write());
+  }
+
+  private static List<Object> relabel(DirectoryEntry entry) {
+    return List.of(
+        entry.seq(),
+        entry.activeAt(),
+        entry.statusName(),
+        entry.since(),
+        entry.labels().write(),
         entry.searchable(),
         entry.persistenceId(),
         entry.seq(),
@@ -124,11 +128,8 @@ public final class SqlDirectory {
         entry.createdAt());
   }
 
-  private static boolean enter(Connection connection, DirectoryEntry entry, String labels)
-      throws SQLException {
-    return update(
-        connection,
-        PUT,
+  private static List<Object> columns(DirectoryEntry entry) {
+    return List.of(
         entry.persistenceId(),
         entry.kind(),
         entry.principal(),
@@ -139,39 +140,85 @@ public final class SqlDirectory {
         entry.activeAt(),
         entry.statusName(),
         entry.since(),
-        labels,
+        entry.labels().write(),
         entry.searchable());
   }
 
-  private static void putTags(Connection connection, DirectoryEntry entry) throws SQLException {
-    update(connection, DELETE_TAGS, entry.persistenceId());
-    for (String tag : entry.tags()) {
-      update(
-          connection,
-          PUT_TAG,
-          entry.persistenceId(),
-          tag,
-          entry.kind(),
-          entry.createdAt(),
-          entry.activeAt());
+  private static void putTags(Connection connection, List<DirectoryEntry> entries)
+      throws SQLException {
+    updateAll(
+        connection,
+        DELETE_TAGS,
+        entries.stream().map(entry -> List.<Object>of(entry.persistenceId())).toList());
+    updateAll(
+        connection,
+        PUT_TAG,
+        entries.stream()
+            .flatMap(
+                entry ->
+                    entry.tags().stream()
+                        .map(
+                            tag ->
+                                List.<Object>of(
+                                    entry.persistenceId(),
+                                    tag,
+                                    entry.kind(),
+                                    entry.createdAt(),
+                                    entry.activeAt())))
+            .toList());
+  }
+
+  /** The entries that a statement changed, and those that it did not find. */
+  private record Made(List<DirectoryEntry> rows, List<DirectoryEntry> missed) {
+    List<DirectoryEntry> missedAnd(List<DirectoryEntry> more) {
+      return Stream.concat(missed.stream(), more.stream()).toList();
+    }
+  }
+
+  private static Made update(
+      Connection connection,
+      String sql,
+      List<DirectoryEntry> entries,
+      Function<DirectoryEntry, List<Object>> parameters)
+      throws SQLException {
+    int[] counts = updateAll(connection, sql, entries.stream().map(parameters).toList());
+    Made made = new Made(new ArrayList<>(), new ArrayList<>());
+    for (int i = 0; i < counts.length; i++) {
+      (counts[i] == 0 ? made.missed() : made.rows()).add(entries.get(i));
+    }
+    return made;
+  }
+
+  /** Runs a statement with each of the parameters, in few round trips, and counts the rows. */
+  static int[] updateAll(Connection connection, String sql, List<List<Object>> parameters)
+      throws SQLException {
+    if (parameters.isEmpty()) {
+      return new int[0];
+    }
+    try (PreparedStatement update = connection.prepareStatement(sql)) {
+      for (List<Object> each : parameters) {
+        bind(update, each);
+        update.addBatch();
+      }
+      return update.executeBatch();
     }
   }
 
   /** The tags go with their entry. */
-  static void remove(Connection connection, String persistenceId) throws SQLException {
-    update(connection, DELETE, persistenceId);
+  static void remove(Connection connection, List<String> persistenceIds) throws SQLException {
+    updateAll(connection, DELETE, persistenceIds.stream().map(List::<Object>of).toList());
   }
 
   /**
-   * Deletes the entries of the parts of a journal up to a record; their names begin with its name.
-   * Returns how many there were.
+   * Deletes the entries of the parts of journals up to a record; their names begin with that of the
+   * journal. Returns how many there were of each.
    */
-  static int forgetParts(Connection connection, String persistenceId, long lastSeq)
+  static int[] forgetParts(Connection connection, List<String> persistenceIds, long lastSeq)
       throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(DELETE_PARTS)) {
-      bind(delete, List.of(persistenceId + ".", persistenceId + "/", lastSeq));
-      return delete.executeUpdate();
-    }
+    return updateAll(
+        connection,
+        DELETE_PARTS,
+        persistenceIds.stream().map(id -> List.<Object>of(id + ".", id + "/", lastSeq)).toList());
   }
 
   static void mark(Connection connection, long number) throws SQLException {

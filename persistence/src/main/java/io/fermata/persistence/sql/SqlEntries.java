@@ -15,7 +15,6 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 
@@ -145,40 +144,39 @@ public final class SqlEntries {
     }
   }
 
-  static Deleted forget(Connection connection, Collection<String> persistenceIds)
+  /** Deletes journals, and returns what was deleted of each. */
+  static List<Deleted> forget(Connection connection, List<String> persistenceIds)
       throws SQLException {
-    Deleted all = Deleted.NOTHING;
-    for (String persistenceId : persistenceIds) {
-      all = all.and(forget(connection, persistenceId, Long.MAX_VALUE));
-    }
-    return all;
+    return forget(connection, persistenceIds, Long.MAX_VALUE);
   }
 
-  /** Deletes a journal up to a record. The tags are deleted with their events. */
-  static Deleted forget(Connection connection, String persistenceId, long lastSeq)
+  /** Deletes journals up to a record. The tags are deleted with their events. */
+  static List<Deleted> forget(Connection connection, List<String> persistenceIds, long lastSeq)
       throws SQLException {
-    return Deleted.of(
-        delete(connection, DELETE_EVENTS, persistenceId, lastSeq),
-        delete(connection, DELETE_SNAPSHOTS, persistenceId, lastSeq),
-        delete(connection, DELETE_ENTRY, persistenceId, lastSeq)
-            + SqlDirectory.forgetParts(connection, persistenceId, lastSeq));
+    int[] events = delete(connection, DELETE_EVENTS, persistenceIds, lastSeq);
+    int[] snapshots = delete(connection, DELETE_SNAPSHOTS, persistenceIds, lastSeq);
+    int[] entries = delete(connection, DELETE_ENTRY, persistenceIds, lastSeq);
+    int[] parts = SqlDirectory.forgetParts(connection, persistenceIds, lastSeq);
+    List<Deleted> deleted = new ArrayList<>();
+    for (int i = 0; i < persistenceIds.size(); i++) {
+      deleted.add(Deleted.of(events[i], snapshots[i], entries[i] + parts[i]));
+    }
+    return deleted;
   }
 
   /** Deletes everything before a record, and the entries of the parts that it ends. */
   public static void forgetBefore(Connection connection, String persistenceId, long seq)
       throws SQLException {
-    delete(connection, DELETE_EVENTS, persistenceId, seq - 1);
-    delete(connection, DELETE_SNAPSHOTS, persistenceId, seq - 1);
-    SqlDirectory.forgetParts(connection, persistenceId, seq);
+    delete(connection, DELETE_EVENTS, List.of(persistenceId), seq - 1);
+    delete(connection, DELETE_SNAPSHOTS, List.of(persistenceId), seq - 1);
+    SqlDirectory.forgetParts(connection, List.of(persistenceId), seq);
   }
 
-  private static int delete(Connection connection, String sql, String persistenceId, long lastSeq)
+  private static int[] delete(
+      Connection connection, String sql, List<String> persistenceIds, long lastSeq)
       throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(sql)) {
-      delete.setString(1, persistenceId);
-      delete.setLong(2, lastSeq);
-      return delete.executeUpdate();
-    }
+    return SqlDirectory.updateAll(
+        connection, sql, persistenceIds.stream().map(id -> List.<Object>of(id, lastSeq)).toList());
   }
 
   static int insert(Connection connection, String persistenceId, List<NewEntry> records)

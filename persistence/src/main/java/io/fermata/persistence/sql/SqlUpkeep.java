@@ -263,7 +263,7 @@ public final class SqlUpkeep {
     for (Over journal : over) {
       String until = promised(connection, journal.persistenceId(), now);
       if (until == null) {
-        SqlEntries.forget(connection, journal.persistenceId(), journal.lastSeq());
+        SqlEntries.forget(connection, List.of(journal.persistenceId()), journal.lastSeq());
         forgotten++;
       } else {
         String later = JournalTags.forget(JournalTags.upkeepAt(until).orElseThrow());

@@ -269,8 +269,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
-    pending.put(command.id(), waiting);
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
+    pending.put(command.id(), waiting);
     gauges.callsInFlight(inFlight.incrementAndGet());
     send(waiting.entityId, command);
     return waiting.reply;
