@@ -2,23 +2,53 @@ package io.fermata.session;
 
 import io.fermata.persistence.keyvalue.KvStore;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A key-value store in memory, which several hosts can share and which can be out of order. */
 final class LocalKvStore implements KvStore {
   private final Map<String, Versioned> values = new HashMap<>();
   private boolean down;
+  private Iterator<Optional<Fault>> faults = Collections.emptyIterator();
+
+  /** How a write fails. */
+  enum Fault {
+    /** Nothing is written. */
+    REFUSED,
+    /** It is written, but its reply is lost. */
+    REPLY_LOST
+  }
 
   synchronized void down(boolean now) {
     down = now;
+  }
+
+  /** Lets the next write of a journal fail. */
+  synchronized void failNext(Fault fault) {
+    faults = List.of(Optional.of(fault)).iterator();
+  }
+
+  /** Lets a share of the writes of journals fail from now on. */
+  synchronized void failAtRandom(Random random, double share) {
+    faults =
+        Stream.generate(
+                () ->
+                    random.nextDouble() < share
+                        ? Optional.of(Fault.values()[random.nextInt(Fault.values().length)])
+                        : Optional.<Fault>empty())
+            .iterator();
   }
 
   synchronized boolean knows(String part) {
@@ -33,7 +63,8 @@ final class LocalKvStore implements KvStore {
   @Override
   public CompletionStage<Optional<String>> set(
       String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
-    return answer(
+    return write(
+        key,
         () -> {
           Versioned there = values.get(key);
           if (!Objects.equals(there == null ? null : there.version(), expectedVersion)) {
@@ -52,6 +83,18 @@ final class LocalKvStore implements KvStore {
           values.remove(key);
           return null;
         });
+  }
+
+  private synchronized <T> CompletionStage<T> write(String key, Supplier<T> work) {
+    boolean journal = key.contains("journal:");
+    Optional<Fault> fault = journal && faults.hasNext() ? faults.next() : Optional.empty();
+    if (fault.isEmpty()) {
+      return answer(work);
+    }
+    if (fault.get() == Fault.REPLY_LOST) {
+      work.get();
+    }
+    return CompletableFuture.failedFuture(new IllegalStateException(fault.get().name()));
   }
 
   private synchronized <T extends @Nullable Object> CompletionStage<T> answer(Supplier<T> work) {

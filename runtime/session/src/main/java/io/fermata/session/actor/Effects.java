@@ -20,8 +20,8 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The effects of one session that are running or whose results are not journaled yet. Handlers run
- * on the host's handler threads; their results arrive as messages.
+ * The effects of one session that are about to start, are running, or whose results are not
+ * journaled yet. Handlers run on the host's handler threads; their results arrive as messages.
  *
  * <p>It outlives its actor if the store fails: a result is kept until the journal has it, and
  * delivered once more to the next actor of the session, see {@link LostEffects}.
@@ -92,6 +92,10 @@ public final class Effects<F extends Effect, R> {
   private final ExecutorService threads;
   private final Telemetry telemetry;
   private final Map<String, Running<F, R>> running = new HashMap<>();
+
+  /** The effects that start once an entry is persisted, which may be even if its write fails. */
+  private final Set<String> planned = new HashSet<>();
+
   private TimerScheduler<SessionCommand> timers;
   private volatile ActorRef<SessionCommand> session;
 
@@ -118,6 +122,7 @@ public final class Effects<F extends Effect, R> {
 
   /** Delivers the results that were not journaled, and keeps the timeouts of what still runs. */
   void deliverAgain() {
+    planned.clear();
     running.forEach(
         (key, each) -> {
           if (each.result != null) {
@@ -128,13 +133,15 @@ public final class Effects<F extends Effect, R> {
         });
   }
 
-  /** The keys of the effects whose result is still to be journaled. */
+  /** The keys of the effects that this process can still complete: none of them is lost. */
   Set<String> keys() {
-    return Set.copyOf(running.keySet());
+    Set<String> keys = new HashSet<>(running.keySet());
+    keys.addAll(planned);
+    return keys;
   }
 
   boolean isEmpty() {
-    return running.isEmpty();
+    return running.isEmpty() && planned.isEmpty();
   }
 
   // --- what is running -------------------------------------------------------------------------
@@ -180,6 +187,11 @@ public final class Effects<F extends Effect, R> {
     return fresh;
   }
 
+  /** These effects start once the entry before them is persisted. */
+  void plan(List<F> effects) {
+    effects.forEach(effect -> planned.add(effect.key()));
+  }
+
   /**
    * Performs an effect now, or sets its timer.
    *
@@ -187,6 +199,7 @@ public final class Effects<F extends Effect, R> {
    */
   void start(F effect, Performer<F, R> performer, boolean onlyWaits, long now) {
     String key = effect.key();
+    planned.remove(key);
     Long due = effect.due();
     Running<F, R> started = new Running<>(effect, onlyWaits ? due : null);
     running.put(key, started);
@@ -314,11 +327,13 @@ public final class Effects<F extends Effect, R> {
           each.cancel();
         });
     running.clear();
+    planned.clear();
   }
 
   /** As {@link #cancelAll}, for effects whose actor has stopped. */
   void abandonAll() {
     running.values().forEach(Running::cancel);
     running.clear();
+    planned.clear();
   }
 }

@@ -73,7 +73,9 @@ import org.slf4j.Logger;
  *
  * <p><b>An outage of the store</b> stops the actor: Pekko cannot continue after a failed append.
  * The region replies to its callers. Effects keep running, {@link LostEffects} keeps them and their
- * results, and the next actor of the session takes them over, so that none is attempted again.
+ * results, and the next actor of the session takes them over, so that none is attempted again. An
+ * effect that was to start with the failed append starts then, if the journal has its entry after
+ * all.
  *
  * @param <S> the state of the program
  * @param <I> its inputs
@@ -564,6 +566,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private Effect<Entry<E>, SessionState<S>> perform(
       SessionState<S> state, Program<S, I, E, F, R, W> program, List<F> wanted) {
     List<F> fresh = effects.retain(wanted);
+    effects.plan(fresh);
     Waiting current = calls.current();
     if (current != null && (current.hasty || port.settles(ahead, wanted))) {
       return acknowledge(state, program, current, wanted, fresh);
