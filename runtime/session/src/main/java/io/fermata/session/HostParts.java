@@ -207,7 +207,7 @@ final class HostParts {
               : SessionActor.create(entityId, sessions, region, ThreadPort::new);
         };
     return ActorSystem.create(
-        SessionRegion.create(factory, settings, config.nanos, gauges, gateway),
+        SessionRegion.create(factory, settings, config.nanos, gauges, gateway, store::ping),
         "fermata",
         ActorSystemSetup.create(
             BootstrapSetup.create(config.config.withFallback(configuration(store))),

@@ -8,7 +8,6 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -16,13 +15,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.Receive;
+import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,10 +44,14 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
-  /** How long a lost session is left alone before it is woken; doubled each time it is lost. */
+  /** How long a lost session is left alone, and how often a failing store is probed. */
   static final Duration RECOVERS = Duration.ofSeconds(1);
 
-  private static final Duration LONGEST_RECOVERS = Duration.ofHours(1);
+  /** The longest wait of a session that is lost again and again although the store works. */
+  private static final Duration LONGEST_RECOVERS = Duration.ofMinutes(1);
+
+  /** The timeout of a probe of the store. */
+  private static final Duration SILENCE = Duration.ofSeconds(10);
 
   /** The messages of the region. */
   public sealed interface Message {}
@@ -67,11 +74,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   private record Terminated(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
-  /** A lost session is to resume. */
-  private record WakeAgain(String entityId) implements Message {}
+  /** Look whether the store works and lost sessions can resume. */
+  private record Probe() implements Message {}
 
-  /** The store is available again, so lost sessions can resume. */
-  public record StoreBack() implements Message {}
+  private record Probed(boolean works) implements Message {}
 
   /** Let every session finish its work and stop. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
@@ -137,14 +143,27 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private final LongSupplier nanos;
   private final HostGauges gauges;
   private final Losses losses;
+  private final Supplier<CompletionStage<?>> ping;
+  private final TimerScheduler<Message> timers;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
   /** With the sessions that were stopped, or due to be woken, meanwhile. */
   private final Map<Bar, Set<String>> bars = new LinkedHashMap<>();
 
-  /** The current delay of each lost session, until it sleeps regularly. */
-  private final Map<String, Duration> lost = new HashMap<>();
+  /**
+   * A session whose actor stopped unexpectedly.
+   *
+   * @param until when it may be woken, in monotonic nanoseconds
+   */
+  private record Lost(Duration pause, long until) {}
+
+  /** The lost sessions, until they sleep regularly. */
+  private final Map<String, Lost> lost = new LinkedHashMap<>();
+
+  private boolean storeFails;
+  private boolean probing;
+  private long nextProbe;
 
   private SessionRegion(
       ActorContext<Message> context,
@@ -152,7 +171,9 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       Settings settings,
       LongSupplier nanos,
       HostGauges gauges,
-      Losses losses) {
+      Losses losses,
+      Supplier<CompletionStage<?>> ping,
+      TimerScheduler<Message> timers) {
     super(context);
     this.factory = factory;
     this.bound = settings.awake();
@@ -160,14 +181,22 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     this.nanos = nanos;
     this.gauges = gauges;
     this.losses = losses;
+    this.ping = ping;
+    this.timers = timers;
   }
 
+  /**
+   * A region.
+   *
+   * @param ping probes the store for all lost sessions; it fails as long as the store does
+   */
   public static Behavior<Message> create(
       SessionFactory factory,
       Settings settings,
       LongSupplier nanos,
       HostGauges gauges,
-      Losses losses) {
+      Losses losses,
+      Supplier<CompletionStage<?>> ping) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -175,7 +204,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
                   Duration look = settings.idle().dividedBy(4);
                   timers.startTimerWithFixedDelay(
                       new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
-                  return new SessionRegion(context, factory, settings, nanos, gauges, losses);
+                  return new SessionRegion(
+                      context, factory, settings, nanos, gauges, losses, ping, timers);
                 }));
   }
 
@@ -188,7 +218,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .onMessage(StayAwake.class, this::stayAwake)
         .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
-        .onMessage(WakeAgain.class, this::wakeAgain)
+        .onMessage(Probe.class, probe -> probe())
+        .onMessage(Probed.class, probed -> probed(probed.works()))
         .onMessage(WakeUp.class, this::wakeUp)
         .onMessage(
             Spawn.class,
@@ -198,7 +229,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
             })
         .onMessage(Bar.class, this::bar)
         .onMessage(Unbar.class, this::unbar)
-        .onMessage(StoreBack.class, back -> wakeLost())
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(
             CountAwake.class,
@@ -307,22 +337,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return this;
   }
 
-  private Behavior<Message> wakeAgain(WakeAgain again) {
-    if (sleepingAll == null && !awake.containsKey(again.entityId())) {
-      deliver(new Envelope(again.entityId(), new SessionCommand.Wake()));
-    }
-    return this;
-  }
-
-  private Behavior<Message> wakeLost() {
-    if (sleepingAll == null && !lost.isEmpty()) {
-      List<String> all = List.copyOf(lost.keySet());
-      lost.clear();
-      wakeUp(new WakeUp(all));
-    }
-    return this;
-  }
-
   private static boolean isFresh(SessionCommand first) {
     return first instanceof SessionCommand.Call call && call.fresh();
   }
@@ -411,13 +425,76 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return this;
   }
 
-  /** It stopped unexpectedly: its work waits until it is woken. */
+  // --- lost sessions ---------------------------------------------------------------------------
+
+  /** It stopped unexpectedly: its work waits until the store works. */
   private void resumeLater(String entityId) {
-    Duration before = lost.get(entityId);
-    Duration twice = before == null ? RECOVERS : before.multipliedBy(2);
-    Duration wait = twice.compareTo(LONGEST_RECOVERS) < 0 ? twice : LONGEST_RECOVERS;
-    lost.put(entityId, wait);
-    getContext().scheduleOnce(wait, getContext().getSelf(), new WakeAgain(entityId));
+    long now = nanos.getAsLong();
+    Lost before = lost.remove(entityId);
+    // The store's failures are not counted against the session.
+    boolean again =
+        before != null && !storeFails && now - before.until() < LONGEST_RECOVERS.toNanos();
+    Duration twice = again ? before.pause().multipliedBy(2) : RECOVERS;
+    Duration pause = twice.compareTo(LONGEST_RECOVERS) < 0 ? twice : LONGEST_RECOVERS;
+    lost.put(entityId, new Lost(pause, now + pause.toNanos()));
+    boolean set = probing || timers.isTimerActive(Probe.class);
+    if (!set || nextProbe - now > pause.toNanos()) {
+      probeIn(pause);
+    }
+  }
+
+  private void probeIn(Duration time) {
+    nextProbe = nanos.getAsLong() + time.toNanos();
+    timers.startSingleTimer(Probe.class, new Probe(), time);
+  }
+
+  /** Probes the store once for all lost sessions, which do not try it themselves. */
+  private Behavior<Message> probe() {
+    if (sleepingAll == null && lost.keySet().stream().anyMatch(id -> !awake.containsKey(id))) {
+      probing = true;
+      getContext().pipeToSelf(pinged(), (done, thrown) -> new Probed(thrown == null));
+    }
+    return this;
+  }
+
+  private CompletionStage<?> pinged() {
+    try {
+      return ping.get()
+          .toCompletableFuture()
+          .copy()
+          .orTimeout(SILENCE.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (RuntimeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private Behavior<Message> probed(boolean works) {
+    probing = false;
+    storeFails = !works;
+    if (!works) {
+      probeIn(RECOVERS);
+      return this;
+    }
+    long now = nanos.getAsLong();
+    List<String> due = new ArrayList<>();
+    long next = Long.MAX_VALUE;
+    for (Map.Entry<String, Lost> each : lost.entrySet()) {
+      long wait = each.getValue().until() - now;
+      if (awake.containsKey(each.getKey())) {
+        continue;
+      } else if (wait <= 0) {
+        due.add(each.getKey());
+      } else {
+        next = Math.min(next, wait);
+      }
+    }
+    if (!due.isEmpty()) {
+      wakeUp(new WakeUp(due));
+    }
+    if (next < Long.MAX_VALUE) {
+      probeIn(Duration.ofNanos(next));
+    }
+    return this;
   }
 
   private void finishSleepingAll() {

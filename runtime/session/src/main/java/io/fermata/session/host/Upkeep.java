@@ -121,13 +121,12 @@ public final class Upkeep {
                     }));
   }
 
-  /** Logs a failure of the store once, and wakes lost sessions when it is available again. */
+  /** Logs a failure of the store once. */
   private void noticeStore(@Nullable Throwable failure) {
     if (failure != null && !storeFails) {
       LOG.warn("The store is unavailable; retrying", failure);
     } else if (failure == null && storeFails) {
       LOG.info("The store is available again");
-      system.tell(new SessionRegion.StoreBack());
     }
     storeFails = failure != null;
   }

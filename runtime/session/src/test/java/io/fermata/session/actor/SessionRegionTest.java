@@ -1,0 +1,157 @@
+package io.fermata.session.actor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.observe.HostGauges;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.DispatcherSelector;
+import org.apache.pekko.actor.typed.javadsl.Adapter;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** When lost sessions are woken; time passes as the test says. */
+@Tag("slow")
+final class SessionRegionTest {
+  private static final int SESSIONS = 1_000;
+  private static final DispatcherSelector HERE =
+      DispatcherSelector.fromConfig("pekko.test.calling-thread-dispatcher");
+
+  /** The sessions run on the thread of the test, too. */
+  private static final Config ONE_THREAD =
+      ManualTime.config()
+          .withValue(
+              "pekko.actor.default-dispatcher",
+              ConfigFactory.load().getValue("pekko.test.calling-thread-dispatcher"));
+
+  private final ActorTestKit kit = ActorTestKit.create(ONE_THREAD);
+  private final ExplicitlyTriggeredScheduler scheduler =
+      (ExplicitlyTriggeredScheduler) Adapter.toClassic(kit.system()).scheduler();
+  private final List<String> woken = new ArrayList<>();
+  private final Set<String> works = new HashSet<>();
+  private final Set<String> broken = new HashSet<>();
+  private boolean storeFails;
+  private int pings;
+  private ActorRef<SessionRegion.Message> region = kit.system().deadLetters().unsafeUpcast();
+
+  @AfterEach
+  void stop() {
+    kit.shutdownTestKit();
+  }
+
+  private void start() {
+    region =
+        kit.spawn(
+            SessionRegion.create(
+                (entityId, fresh, itself) -> session(entityId),
+                Settings.DEFAULT,
+                () -> scheduler.currentTimeMs() * 1_000_000,
+                new HostGauges(),
+                (entityId, lastCall, why) -> {},
+                this::ping),
+            HERE);
+  }
+
+  private CompletionStage<?> ping() {
+    pings++;
+    return storeFails
+        ? CompletableFuture.failedFuture(new IllegalStateException("No store today"))
+        : CompletableFuture.completedFuture("pong");
+  }
+
+  /** It is lost as soon as it is to work while the store fails. */
+  private Behavior<SessionCommand> session(String entityId) {
+    return Behaviors.receiveMessage(
+        command -> {
+          if (!(command instanceof SessionCommand.Wake)) {
+            return Behaviors.same();
+          }
+          woken.add(entityId);
+          if (storeFails || broken.contains(entityId)) {
+            return Behaviors.stopped();
+          }
+          works.add(entityId);
+          return Behaviors.same();
+        });
+  }
+
+  private void pass(Duration time) {
+    ManualTime.get(kit.system()).timePasses(time);
+  }
+
+  private void loses(int sessions) {
+    storeFails = true;
+    region.tell(
+        new SessionRegion.WakeUp(IntStream.range(0, sessions).mapToObj(i -> "trip|" + i).toList()));
+    pass(Duration.ofSeconds(10));
+    assertThat(woken).hasSize(sessions);
+    woken.clear();
+  }
+
+  @Test
+  void lostSessionsResumeWithinSecondsAfterAnOutageOfAnHour() {
+    start();
+    loses(SESSIONS);
+    pass(Duration.ofHours(1));
+    assertThat(works).isEmpty();
+    storeFails = false;
+    pass(Duration.ofSeconds(10));
+    assertThat(works).hasSize(SESSIONS);
+  }
+
+  @Test
+  void oneProbeASecondTriesTheStoreForAllLostSessions() {
+    start();
+    loses(SESSIONS);
+    pings = 0;
+    pass(Duration.ofSeconds(100));
+    assertThat(pings).isEqualTo(100);
+    assertThat(woken).as("the sessions themselves do not try").isEmpty();
+  }
+
+  @Test
+  void lostSessionsAreNotWokenAllAtOnce() {
+    start();
+    loses(SESSIONS);
+    storeFails = false;
+    pass(Duration.ofSeconds(1));
+    assertThat(works).isNotEmpty().hasSizeLessThan(SESSIONS);
+    pass(Duration.ofSeconds(5));
+    assertThat(works).hasSize(SESSIONS);
+  }
+
+  @Test
+  void aSessionThatIsLostAlthoughTheStoreWorksIsWokenLessAndLessOften() {
+    broken.add("trip|0");
+    start();
+    region.tell(new SessionRegion.WakeUp(List.of("trip|0")));
+    pass(Duration.ofMinutes(10));
+    assertThat(woken.size()).isBetween(10, 20);
+    assertThat(pings).as("nor is the store probed for nothing").isLessThan(20);
+  }
+
+  @Test
+  void nothingIsProbedWhileNoSessionIsLost() {
+    start();
+    region.tell(new SessionRegion.WakeUp(List.of("trip|0")));
+    pass(Duration.ofMinutes(10));
+    assertThat(works).containsExactly("trip|0");
+    assertThat(pings).isZero();
+  }
+}
