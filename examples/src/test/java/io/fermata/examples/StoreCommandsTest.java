@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Unfinished;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.http.HttpClient;
@@ -99,7 +100,7 @@ class StoreCommandsTest {
 
   private Work work(String file) {
     try (OpenStore store = open(file)) {
-      return new Work(Set.copyOf(now(store.unfinished())), now(store.newest()));
+      return new Work(Set.copyOf(now(store.unfinished("", OpenStore.MAX_ENTRIES)).stream().map(Unfinished::persistenceId).toList()), now(store.newest()));
     }
   }
 

@@ -90,7 +90,7 @@ final class PostgresDurabilityTest {
       set("fsync", "off");
       PostgresClaimTest.await(
           () ->
-              failure(host.store().unfinished())
+              failure(host.store().unfinished("", 1))
                   .contains("runs with fsync=off, which loses acknowledged writes"));
       set("fsync", "on");
       PostgresClaimTest.untilWritten(host, "b");

@@ -148,7 +148,8 @@ final class PostgresOutageTest {
         running.awaitMore(1_000);
         server.kill();
         PostgresClaimTest.await(
-            () -> failure(host.store().unfinished()).contains("cannot be reached at 127.0.0.1"));
+            () ->
+                failure(host.store().unfinished("", 1)).contains("cannot be reached at 127.0.0.1"));
         server.restart();
       }
       running.awaitMore(1_000);
@@ -170,7 +171,8 @@ final class PostgresOutageTest {
         running.awaitMore(500);
         cable.cut();
         PostgresClaimTest.await(
-            () -> failure(host.store().unfinished()).contains("cannot be reached at 127.0.0.1"));
+            () ->
+                failure(host.store().unfinished("", 1)).contains("cannot be reached at 127.0.0.1"));
         cable.mend();
       }
       running.awaitMore(500);
@@ -186,7 +188,7 @@ final class PostgresOutageTest {
       host.open("a").write(new Line("before"));
       cable.cut();
       PostgresClaimTest.await(
-          () -> failure(host.store().unfinished()).contains("cannot be reached"));
+          () -> failure(host.store().unfinished("", 1)).contains("cannot be reached"));
       List<CompletableFuture<String>> calls =
           IntStream.range(0, 500)
               .mapToObj(

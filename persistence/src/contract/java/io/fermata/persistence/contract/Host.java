@@ -9,10 +9,13 @@ import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Unfinished;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -99,8 +102,19 @@ public final class Host implements AutoCloseable {
             system.scheduler()));
   }
 
+  /** The journals with unfinished work, read in pages of two. */
   public List<String> working() {
-    return await(store.unfinished());
+    Set<String> working = new TreeSet<>();
+    String cursor = "";
+    List<Unfinished> page;
+    do {
+      page = await(store.unfinished(cursor, 2));
+      for (Unfinished each : page) {
+        working.add(each.persistenceId());
+        cursor = each.cursor();
+      }
+    } while (page.size() == 2);
+    return List.copyOf(working);
   }
 
   public List<Due> due(long until, int max) {

@@ -17,6 +17,7 @@ import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Unfinished;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -76,6 +77,28 @@ public abstract class JournalContract {
           .hasSize(7)
           .startsWith("line 1")
           .endsWith("line 7");
+    }
+  }
+
+  @Test
+  void unfinishedJournalsAreListedPageByPage() {
+    try (Host host = Host.on(store)) {
+      List<String> all = IntStream.rangeClosed(1, 7).mapToObj(number -> "plan " + number).toList();
+      all.forEach(id -> host.open(id).write(new Plan("it")));
+      host.open("plan 4").write(new Line("did it"));
+      List<String> read = new ArrayList<>();
+      String cursor = "";
+      for (int expected : List.of(2, 2, 2, 0)) {
+        List<Unfinished> page = Host.await(host.store().unfinished(cursor, 2));
+        assertThat(page).hasSize(expected);
+        for (Unfinished each : page) {
+          read.add(each.persistenceId());
+          cursor = each.cursor();
+        }
+      }
+      assertThat(read)
+          .containsExactlyInAnyOrderElementsOf(
+              all.stream().filter(id -> !id.equals("plan 4")).toList());
     }
   }
 

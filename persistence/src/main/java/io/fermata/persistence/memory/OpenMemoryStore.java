@@ -11,6 +11,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -52,8 +53,15 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<String>> unfinished() {
-    return CompletableFuture.completedFuture(journals.working());
+  public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
+    Slice.requireMax(max);
+    return CompletableFuture.completedFuture(
+        journals.working().stream()
+            .sorted()
+            .filter(id -> id.compareTo(after) > 0)
+            .limit(max)
+            .map(id -> new Unfinished(id, id))
+            .toList());
   }
 
   @Override

@@ -7,7 +7,7 @@ public final class JournalTags {
 
   /**
    * The record leaves effects unfinished. A journal whose last record carries this tag is listed by
-   * {@link OpenStore#unfinished()}, so a host that restarts wakes just these sessions.
+   * {@link OpenStore#unfinished}, so a host that restarts wakes just these sessions.
    */
   public static final String UNFINISHED = "working";
 

@@ -63,9 +63,13 @@ public interface OpenStore extends AutoCloseable {
   default void expectNew(String persistenceId) {}
 
   /**
-   * The persistence ids of the journals whose last record is tagged {@link JournalTags#UNFINISHED}.
+   * The journals whose last record is tagged {@link JournalTags#UNFINISHED}, in a stable order. One
+   * that writes while they are read may occur again on a later page, and none is left out.
+   *
+   * @param after the cursor after which to start; empty for the first page
+   * @param max the maximum number of results, 1 to {@link #MAX_ENTRIES}
    */
-  CompletionStage<List<String>> unfinished();
+  CompletionStage<List<Unfinished>> unfinished(String after, int max);
 
   /**
    * The journals whose last record carries a tag of {@link JournalTags#due} with that time or an
@@ -92,7 +96,7 @@ public interface OpenStore extends AutoCloseable {
    * time.
    *
    * <p>{@link JournalTags#UNFINISHED} tags that a later record made obsolete are deleted as well,
-   * so {@link #unfinished()} stays fast however long the journals are.
+   * so {@link #unfinished} stays fast however long the journals are.
    *
    * @param nowEpochMillis the time, in milliseconds since 1970
    * @return how many journals were swept or deleted; a large backlog takes several calls

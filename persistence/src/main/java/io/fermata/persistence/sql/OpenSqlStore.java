@@ -14,6 +14,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -73,8 +74,10 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<String>> unfinished() {
-    return whileOpen(() -> backend.upkeep().transact(SqlUpkeep::working));
+  public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
+    Slice.requireMax(max);
+    return whileOpen(
+        () -> backend.upkeep().transact(connection -> SqlUpkeep.working(connection, after, max)));
   }
 
   @Override

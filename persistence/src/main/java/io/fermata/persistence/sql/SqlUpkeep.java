@@ -2,6 +2,7 @@ package io.fermata.persistence.sql;
 
 import io.fermata.persistence.spi.JournalEnd;
 import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.Unfinished;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -26,15 +27,16 @@ public final class SqlUpkeep {
 
   public static final String WORKING =
       """
-      SELECT last.persistence_id
+      SELECT tag.event_id, last.persistence_id
       FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE tag.tag = ?
+      WHERE tag.tag = ? AND tag.event_id > ?
         AND last.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
           WHERE later.persistence_id = last.persistence_id
             AND later.sequence_number > last.sequence_number)
-      ORDER BY last.persistence_id
+      ORDER BY tag.event_id
+      LIMIT ?
       """;
 
   public static final String FORGET_LEFT_BEHIND =
@@ -125,15 +127,19 @@ public final class SqlUpkeep {
 
   private SqlUpkeep() {}
 
-  static List<String> working(Connection connection) throws SQLException {
+  /** The numbers of records are the cursors. */
+  static List<Unfinished> working(Connection connection, String after, int max)
+      throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(WORKING)) {
       select.setString(1, JournalTags.UNFINISHED);
+      select.setLong(2, after.isEmpty() ? Long.MIN_VALUE : Long.parseLong(after));
+      select.setInt(3, max);
       try (ResultSet rows = select.executeQuery()) {
-        List<String> persistenceIds = new ArrayList<>();
+        List<Unfinished> working = new ArrayList<>();
         while (rows.next()) {
-          persistenceIds.add(rows.getString(1));
+          working.add(new Unfinished(rows.getString(1), rows.getString(2)));
         }
-        return persistenceIds;
+        return working;
       }
     }
   }

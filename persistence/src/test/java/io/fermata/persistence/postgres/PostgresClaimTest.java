@@ -106,7 +106,7 @@ public final class PostgresClaimTest {
 
         assertThatThrownBy(() -> Host.await(running)).isInstanceOf(AssertionError.class);
         await(() -> failure(old.store().sweep(1)).contains("this host no longer writes; stop it"));
-        assertThat(failure(old.store().unfinished())).contains("was taken over by process ");
+        assertThat(failure(old.store().unfinished("", 1))).contains("was taken over by process ");
         assertThatThrownBy(
                 () -> Host.await(old.open("b").begin(Duration.ofSeconds(2), new Line("late"))))
             .isInstanceOf(AssertionError.class);

@@ -64,7 +64,7 @@ final class PostgresStoreTest extends SqlContract {
     open.close();
     open.close();
     for (CompletionStage<?> late :
-        List.of(open.sweep(1), open.unfinished(), open.read("a", 1, 1))) {
+        List.of(open.sweep(1), open.unfinished("", 1), open.read("a", 1, 1))) {
       assertThatThrownBy(() -> Host.await(late))
           .hasRootCauseInstanceOf(StoreException.class)
           .rootCause()

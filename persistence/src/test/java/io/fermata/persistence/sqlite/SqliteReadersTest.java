@@ -34,7 +34,7 @@ final class SqliteReadersTest {
       }
 
       assertThat(Host.await(store.due(0, 1))).isEmpty();
-      assertThat(Host.await(store.unfinished())).isEmpty();
+      assertThat(Host.await(store.unfinished("", 1))).isEmpty();
       assertThat(Host.await(store.newest())).isZero();
       CompletableFuture<Integer> list =
           store.directory().count(DirectoryQuery.of("run"), 1).toCompletableFuture();

@@ -199,7 +199,7 @@ final class SqliteStoreTest extends SqlContract {
     for (CompletionStage<?> late :
         List.of(
             open.sweep(0),
-            open.unfinished(),
+            open.unfinished("", 1),
             open.due(1, 1),
             open.read("a", 1, 1),
             open.readBack("a", 1, 1),

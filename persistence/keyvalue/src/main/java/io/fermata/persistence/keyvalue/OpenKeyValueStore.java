@@ -17,6 +17,7 @@ import io.fermata.persistence.spi.ServerKey;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
 import java.time.InstantSource;
@@ -180,12 +181,21 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<String>> unfinished() {
+  public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
+    Slice.requireMax(max);
     return whileOpen(
         () ->
             index
                 .until(KvDocument.WORKING, demand -> demand == KvDocument.WORKING, this::demand)
-                .thenApply(found -> found.stream().map(Due::persistenceId).toList()));
+                .thenApply(
+                    found ->
+                        found.stream()
+                            .map(Due::persistenceId)
+                            .sorted()
+                            .filter(id -> id.compareTo(after) > 0)
+                            .limit(max)
+                            .map(id -> new Unfinished(id, id))
+                            .toList()));
   }
 
   @Override

@@ -222,7 +222,7 @@ final class KeyValueStoreTest extends KeyValueContract {
     for (CompletionStage<?> late :
         List.of(
             open.sweep(1),
-            open.unfinished(),
+            open.unfinished("", 1),
             open.due(1, 1),
             open.read("a", 1, 1),
             open.delete(List.of("a")),

@@ -7,8 +7,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.IntConsumer;
 import java.util.function.Predicate;
 import org.apache.pekko.actor.typed.Behavior;
@@ -29,10 +30,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   /** How far ahead the store is polled. A session with a shorter wait should stay awake. */
   static final Duration HORIZON = LOOK.multipliedBy(2);
 
-  /**
-   * How many more sessions than the known ones a poll may return: as many as the region wakes
-   * within LOOK.
-   */
+  /** How many more sessions than the known ones a poll may return. */
   static final int FOUND_AT_ONCE = 10_000;
 
   /** How long a woken session may stay due before it is woken again; doubled each time. */
@@ -50,7 +48,10 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
 
   private record Ring() implements Message {}
 
-  private record Found(List<Due> due) implements Message {}
+  private record Found(List<Due> due, boolean complete) implements Message {}
+
+  /** The sessions that were found are woken, and there may be more. */
+  private record LookOn() implements Message {}
 
   private record NotFound(Throwable thrown) implements Message {}
 
@@ -79,7 +80,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private final Calendar calendar;
   private final Predicate<String> ours;
   private final InstantSource clock;
-  private final Consumer<List<String>> wakeUp;
+  private final Function<List<String>, CompletionStage<?>> wakeUp;
   private final IntConsumer dueSoon;
   private final TimerScheduler<Message> timers;
   private Map<String, Alarm> alarms = new HashMap<>();
@@ -91,7 +92,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
-      Consumer<List<String>> wakeUp,
+      Function<List<String>, CompletionStage<?>> wakeUp,
       IntConsumer dueSoon) {
     super(context);
     this.timers = timers;
@@ -106,13 +107,14 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
    * Wakes the sessions of a host when they are due.
    *
    * @param ours whether a journal is a session of this host; others are ignored
+   * @param wakeUp wakes sessions, and completes when it can take more
    * @param dueSoon receives how many sessions are due soon
    */
   public static Behavior<Message> create(
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
-      Consumer<List<String>> wakeUp,
+      Function<List<String>, CompletionStage<?>> wakeUp,
       IntConsumer dueSoon) {
     return Behaviors.setup(
         context ->
@@ -127,6 +129,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   public Receive<Message> createReceive() {
     return newReceiveBuilder()
         .onMessage(Look.class, look -> look())
+        .onMessage(LookOn.class, lookOn -> lookOn())
         .onMessage(Found.class, this::found)
         .onMessage(NotFound.class, this::notFound)
         .onMessage(Ring.class, ring -> ring())
@@ -141,7 +144,8 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     getContext()
         .pipeToSelf(
             calendar.due(until, max),
-            (due, thrown) -> thrown == null ? new Found(due) : new NotFound(thrown));
+            (due, thrown) ->
+                thrown == null ? new Found(due, due.size() < max) : new NotFound(thrown));
     return this;
   }
 
@@ -159,7 +163,20 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     dueSoon.accept(present.size());
     foreign = found.due().size() - present.size();
     timers.startSingleTimer(new Look(), LOOK);
-    return ring();
+    CompletionStage<?> woken = wakeDue();
+    if (!found.complete()) {
+      getContext().pipeToSelf(woken, (done, thrown) -> new LookOn());
+    }
+    return this;
+  }
+
+  private Behavior<Message> lookOn() {
+    if (!timers.isTimerActive(new Look())) {
+      // A poll is running.
+      return this;
+    }
+    timers.cancel(new Look());
+    return look();
   }
 
   private Behavior<Message> notFound(NotFound failed) {
@@ -171,6 +188,11 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   }
 
   private Behavior<Message> ring() {
+    wakeDue();
+    return this;
+  }
+
+  private CompletionStage<?> wakeDue() {
     long now = clock.millis();
     List<String> woken = new ArrayList<>();
     alarms.replaceAll(
@@ -181,9 +203,10 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
           woken.add(entityId);
           return alarm.rung(now);
         });
-    if (!woken.isEmpty()) {
-      wakeUp.accept(List.copyOf(woken));
-    }
+    CompletionStage<?> begun =
+        woken.isEmpty()
+            ? CompletableFuture.completedFuture(null)
+            : wakeUp.apply(List.copyOf(woken));
     alarms.values().stream()
         .mapToLong(Alarm::next)
         .min()
@@ -191,6 +214,6 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
             next ->
                 timers.startSingleTimer(
                     new Ring(), Duration.ofMillis(Math.max(next - now, GRAIN.toMillis()))));
-    return this;
+    return begun;
   }
 }

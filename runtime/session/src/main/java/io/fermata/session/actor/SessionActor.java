@@ -325,6 +325,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return drive(state, program(ahead), true);
     } else if (command instanceof SessionCommand.Listed listed) {
       port.listed(state, handle.seq(), listed.seq());
+    } else if (command instanceof SessionCommand.Wake) {
+      region.tell(new SessionRegion.Woken(entityId));
     } else if (command instanceof SessionCommand.Idle && idle()) {
       offerToSleep();
     } else if (command instanceof SessionCommand.Sleep sleep) {

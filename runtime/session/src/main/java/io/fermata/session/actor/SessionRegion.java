@@ -37,11 +37,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /** How many of the least used sessions are considered when another wakes. */
   private static final int LOOKED_AT = 64;
 
-  /** How many sessions are woken at once when a host resumes unfinished work. */
-  private static final int WOKEN_AT_ONCE = 200;
-
-  private static final Duration BETWEEN_WAKES = Duration.ofMillis(100);
-
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
   /** How long a lost session is left alone, and how often a failing store is probed. */
@@ -88,8 +83,19 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /** Sessions can be reached again. */
   public record Unbar(SessionScope scope, boolean resume) implements Message {}
 
-  /** Wake sessions with interrupted work, or that are due. */
-  public record WakeUp(List<String> entityIds) implements Message {}
+  /**
+   * Wake sessions with interrupted work, or that are due.
+   *
+   * @param begun completes when the last of them begins to recover
+   */
+  public record WakeUp(List<String> entityIds, CompletableFuture<Void> begun) implements Message {
+    public WakeUp(List<String> entityIds) {
+      this(entityIds, new CompletableFuture<>());
+    }
+  }
+
+  /** A session that was woken has recovered. */
+  record Woken(String entityId) implements Message {}
 
   /** Start an actor that calls or wakes sessions by itself; it stops with the host. */
   public record Spawn(String name, Behavior<?> behavior) implements Message {}
@@ -161,6 +167,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /** The lost sessions, until they sleep regularly. */
   private final Map<String, Lost> lost = new LinkedHashMap<>();
 
+  private final WakeUps wakeUps = new WakeUps();
   private boolean storeFails;
   private boolean probing;
   private long nextProbe;
@@ -221,6 +228,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .onMessage(Probe.class, probe -> probe())
         .onMessage(Probed.class, probed -> probed(probed.works()))
         .onMessage(WakeUp.class, this::wakeUp)
+        .onMessage(Woken.class, woken -> woken(woken.entityId()))
         .onMessage(
             Spawn.class,
             spawn -> {
@@ -292,21 +300,27 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     }
   }
 
-  /** Wakes sessions in batches. */
   private Behavior<Message> wakeUp(WakeUp wake) {
+    wakeUps.add(wake.entityIds(), wake.begun());
+    return wakeNext();
+  }
+
+  private Behavior<Message> woken(String entityId) {
+    wakeUps.ended(entityId);
+    return wakeNext();
+  }
+
+  private Behavior<Message> wakeNext() {
     if (sleepingAll != null) {
       // The next start wakes them.
+      wakeUps.clear();
       return this;
     }
-    List<String> all = wake.entityIds();
-    int now = Math.min(WOKEN_AT_ONCE, all.size());
-    all.subList(0, now).forEach(id -> deliver(new Envelope(id, new SessionCommand.Wake())));
-    if (now < all.size()) {
-      getContext()
-          .scheduleOnce(
-              BETWEEN_WAKES,
-              getContext().getSelf(),
-              new WakeUp(List.copyOf(all.subList(now, all.size()))));
+    for (String next = wakeUps.next(); next != null; next = wakeUps.next()) {
+      deliver(new Envelope(next, new SessionCommand.Wake()));
+      if (!awake.containsKey(next)) {
+        wakeUps.ended(next);
+      }
     }
     return this;
   }
@@ -414,6 +428,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   private Behavior<Message> sleepAll(SleepAll all) {
     sleepingAll = all.asleep();
+    wakeUps.clear();
     List.copyOf(awake.values())
         .forEach(
             entry -> {
@@ -509,6 +524,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       return this;
     }
     awake.remove(terminated.entityId());
+    wakeUps.ended(terminated.entityId());
     gauges.awake(awake.size());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
     boolean erased = isBarred(terminated.entityId());
@@ -534,6 +550,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       lost.remove(terminated.entityId());
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
     }
-    return this;
+    return wakeNext();
   }
 }

@@ -1,6 +1,7 @@
 package io.fermata.session.host;
 
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Unfinished;
 import io.fermata.session.actor.Alarms;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.call.Health;
@@ -61,15 +62,17 @@ public final class Upkeep {
   }
 
   public void start() {
-    resumeUnfinishedWork();
+    resumeUnfinishedWork("", 0);
     system.tell(
         new SessionRegion.Spawn(
             "alarms", Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due)));
     sweepLater();
   }
 
-  private void wakeUp(List<String> entityIds) {
-    system.tell(new SessionRegion.WakeUp(entityIds));
+  private CompletionStage<Void> wakeUp(List<String> entityIds) {
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    system.tell(new SessionRegion.WakeUp(entityIds, begun));
+    return begun;
   }
 
   /** Whether the store responds and the host accepts calls. */
@@ -80,24 +83,30 @@ public final class Upkeep {
     return pings.answers().thenApplyAsync(answers -> new Health(answers, true), executor);
   }
 
-  private void resumeUnfinishedWork() {
+  /** Page by page: the next is read when the sessions of this one have been woken. */
+  private void resumeUnfinishedWork(String after, int before) {
     store
-        .unfinished()
+        .unfinished(after, OpenStore.MAX_ENTRIES)
         .whenComplete(
-            (entityIds, thrown) -> {
+            (page, thrown) -> {
               if (thrown == null) {
-                resume(entityIds.stream().filter(ours).toList());
+                resume(page, before);
               } else if (!closed.getAsBoolean()) {
                 LOG.error("Unfinished runs could not be found; retrying", thrown);
-                later(LOOK_AGAIN, this::resumeUnfinishedWork);
+                later(LOOK_AGAIN, () -> resumeUnfinishedWork(after, before));
               }
             });
   }
 
-  private void resume(List<String> entityIds) {
-    if (!entityIds.isEmpty()) {
-      LOG.info("Resuming {} unfinished sessions", entityIds.size());
-      wakeUp(entityIds);
+  private void resume(List<Unfinished> page, int before) {
+    List<String> entityIds = page.stream().map(Unfinished::persistenceId).filter(ours).toList();
+    int resumed = before + entityIds.size();
+    CompletionStage<Void> woken = wakeUp(entityIds);
+    if (page.size() == OpenStore.MAX_ENTRIES) {
+      String next = page.get(page.size() - 1).cursor();
+      woken.thenRun(() -> resumeUnfinishedWork(next, resumed));
+    } else if (resumed > 0) {
+      LOG.info("Resuming {} unfinished sessions", resumed);
     }
   }
 

@@ -41,8 +41,13 @@ class AlarmsTest {
 
   private void start() {
     kit.spawn(
-        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, woken::addAll, due -> {}),
+        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, this::wakeUp, due -> {}),
         HERE);
+  }
+
+  private CompletionStage<?> wakeUp(List<String> entityIds) {
+    woken.addAll(entityIds);
+    return CompletableFuture.completedFuture(null);
   }
 
   private CompletionStage<List<Due>> due(long until, int max) {
@@ -132,6 +137,14 @@ class AlarmsTest {
     assertThat(woken).hasSize(3);
     pass(Duration.ofHours(4));
     assertThat(woken).hasSizeBetween(9, 12);
+  }
+
+  @Test
+  void aBacklogIsWokenWithoutAWaitBetweenItsPages() {
+    int backlog = 3 * Alarms.FOUND_AT_ONCE;
+    IntStream.range(0, backlog).forEach(number -> store.add(new Due("trip|" + number, 0)));
+    start();
+    assertThat(woken).hasSize(backlog);
   }
 
   @Test

@@ -47,6 +47,7 @@ final class SessionRegionTest {
   private final Set<String> works = new HashSet<>();
   private final Set<String> broken = new HashSet<>();
   private boolean storeFails;
+  private boolean recoversLater;
   private int pings;
   private ActorRef<SessionRegion.Message> region = kit.system().deadLetters().unsafeUpcast();
 
@@ -87,6 +88,9 @@ final class SessionRegionTest {
             return Behaviors.stopped();
           }
           works.add(entityId);
+          if (!recoversLater) {
+            region.tell(new SessionRegion.Woken(entityId));
+          }
           return Behaviors.same();
         });
   }
@@ -126,14 +130,35 @@ final class SessionRegionTest {
   }
 
   @Test
-  void lostSessionsAreNotWokenAllAtOnce() {
+  void sessionsAreWokenAsFastAsTheyRecover() {
     start();
-    loses(SESSIONS);
-    storeFails = false;
-    pass(Duration.ofSeconds(1));
-    assertThat(works).isNotEmpty().hasSizeLessThan(SESSIONS);
-    pass(Duration.ofSeconds(5));
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    region.tell(
+        new SessionRegion.WakeUp(
+            IntStream.range(0, 20 * SESSIONS).mapToObj(i -> "trip|" + i).toList(), begun));
+    assertThat(works).hasSize(20 * SESSIONS);
+    assertThat(begun).isDone();
+  }
+
+  @Test
+  void fewSessionsRecoverAtATime() {
+    recoversLater = true;
+    start();
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    region.tell(
+        new SessionRegion.WakeUp(
+            IntStream.range(0, SESSIONS).mapToObj(i -> "trip|" + i).toList(), begun));
+    pass(Duration.ofMinutes(1));
+    assertThat(works).hasSize(WakeUps.AT_ONCE);
+    region.tell(new SessionRegion.Woken("trip|0"));
+    region.tell(new SessionRegion.Woken("trip|1"));
+    assertThat(works).hasSize(WakeUps.AT_ONCE + 2);
+    assertThat(begun).isNotDone();
+    for (int i = 2; i < SESSIONS; i++) {
+      region.tell(new SessionRegion.Woken("trip|" + i));
+    }
     assertThat(works).hasSize(SESSIONS);
+    assertThat(begun).isDone();
   }
 
   @Test
