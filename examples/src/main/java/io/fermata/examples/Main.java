@@ -43,6 +43,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "4:the address or port cannot be used",
       "5:a check found runs that this release cannot continue",
       "6:a verification found damage",
+      "7:the store was lost for good: its file was deleted or replaced, or another host took it over",
       "8:a replay decided some run otherwise"
     })
 public final class Main {
@@ -50,6 +51,7 @@ public final class Main {
   static final int CANNOT_LISTEN = 4;
   static final int RUNS_STRANDED = 5;
   static final int DAMAGED = 6;
+  static final int LOST = 7;
   static final int DECIDED_OTHERWISE = 8;
 
   private Main() {}
@@ -103,6 +105,13 @@ public final class Main {
       return CANNOT_LISTEN;
     }
     throw thrown;
+  }
+
+  /** Prints why a server ends by itself, and returns its exit code. */
+  static int explainLoss(String reason, PrintWriter err) {
+    err.println("This server ends: " + reason);
+    err.flush();
+    return LOST;
   }
 
   static String counted(long number, String one, String many) {

@@ -14,11 +14,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -109,7 +111,7 @@ final class ServeCommand implements Callable<Integer> {
   }
 
   @Override
-  public Integer call() throws CannotListen, InterruptedException {
+  public Integer call() throws CannotListen, InterruptedException, ExecutionException {
     Prometheus prometheus = metrics ? Prometheus.create() : null;
     Telemetry telemetry = prometheus == null ? Telemetry.NONE : prometheus.telemetry();
     Examples examples =
@@ -124,10 +126,9 @@ final class ServeCommand implements Callable<Integer> {
       examples.close();
       throw new ParameterException(commandLine(), e.getMessage(), e);
     }
-    CountDownLatch closed = closeAtTheEnd(server, examples);
+    CompletableFuture<Integer> end = closeAtTheEnd(server, examples);
     printEndpoint(server);
-    closed.await();
-    return 0;
+    return end.get();
   }
 
   private HostBuilder accepting(HostBuilder host) {
@@ -158,19 +159,26 @@ final class ServeCommand implements Callable<Integer> {
     return builder.start();
   }
 
-  private CountDownLatch closeAtTheEnd(McpServer server, Examples examples) {
-    CountDownLatch closed = new CountDownLatch(1);
+  /** The exit code: of an end by a signal, or of the loss of the store, which is not waited for. */
+  private CompletableFuture<Integer> closeAtTheEnd(McpServer server, Examples examples) {
+    CompletableFuture<Integer> end = new CompletableFuture<>();
     Thread close =
         new Thread(
             () -> {
-              long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(drain);
-              server.drain(Duration.ofSeconds(drain));
-              examples.close(Duration.ofNanos(Math.max(MIN_CLOSE_NANOS, end - System.nanoTime())));
-              closed.countDown();
+              int seconds = end.isDone() ? 0 : drain;
+              long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+              server.drain(Duration.ofSeconds(seconds));
+              examples.close(
+                  Duration.ofNanos(Math.max(MIN_CLOSE_NANOS, until - System.nanoTime())));
+              end.complete(ExitCode.OK);
             },
             "fermata-close");
     Runtime.getRuntime().addShutdownHook(close);
-    return closed;
+    examples
+        .host()
+        .lost()
+        .thenAccept(reason -> end.complete(Main.explainLoss(reason, commandLine().getErr())));
+    return end;
   }
 
   private void printEndpoint(McpServer server) {

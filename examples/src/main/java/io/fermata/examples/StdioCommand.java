@@ -4,10 +4,17 @@ import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
+import java.io.PrintWriter;
+import java.nio.charset.Charset;
 import java.time.Duration;
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
 
 /** Serves the examples to the client that started this process. */
 @Command(
@@ -18,6 +25,8 @@ import picocli.CommandLine.Mixin;
 final class StdioCommand implements Callable<Integer> {
   /** Clients that start a process do not wait long for its end. */
   private static final Duration GRACE = Duration.ofSeconds(3);
+
+  @Spec @Nullable CommandSpec command;
 
   @Mixin StoreOption store = new StoreOption();
 
@@ -39,7 +48,22 @@ final class StdioCommand implements Callable<Integer> {
                   examples.close(GRACE);
                 },
                 "fermata-close"));
+    AtomicInteger code = new AtomicInteger(ExitCode.OK);
+    examples
+        .host()
+        .lost()
+        .thenAccept(
+            reason -> {
+              code.set(Main.explainLoss(reason, err()));
+              stdio.close();
+            });
     stdio.awaitEnd();
-    return 0;
+    return code.get();
+  }
+
+  private PrintWriter err() {
+    return command == null
+        ? new PrintWriter(System.err, true, Charset.defaultCharset())
+        : command.commandLine().getErr();
   }
 }

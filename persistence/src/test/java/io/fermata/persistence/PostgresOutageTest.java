@@ -8,6 +8,7 @@ import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.postgres.PostgresClaimTest;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
@@ -200,6 +201,7 @@ final class PostgresOutageTest {
                                       ? host.store().read("a", 1, 1)
                                       : host.store().sweep(1))))
               .toList();
+      assertThat(StoreHealthTest.problem(host.store())).contains(StoreProblem.AWAY);
       calls.forEach(
           call ->
               assertThat(call.join()).contains("cannot be reached", "retrying every second since"));
@@ -217,11 +219,13 @@ final class PostgresOutageTest {
       host.open("a").write(new Line("before"));
       server.set("default_transaction_read_only", "on");
       PostgresClaimTest.await(() -> failure(host.store().sweep(1)).contains("accepts no writes"));
+      assertThat(StoreHealthTest.problem(host.store())).contains(StoreProblem.READ_ONLY);
       assertThatThrownBy(() -> other.store().open())
           .isInstanceOf(StoreException.class)
           .hasMessageContainingAll(other.address(), "accepts no writes", "end its read-only mode");
       writable();
       PostgresClaimTest.untilWritten(host, "b");
+      assertThat(StoreHealthTest.problem(host.store())).isEmpty();
       assertThat(host.open("a").lines()).containsExactly("before");
     }
   }

@@ -88,6 +88,11 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<@Nullable Void> ping() {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
   public CompletionStage<Long> newest() {
     return CompletableFuture.completedFuture(journals.newest());
   }

@@ -1,6 +1,7 @@
 package io.fermata.persistence.postgres;
 
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlBackend;
 import io.fermata.persistence.sql.SqlJournal;
@@ -11,6 +12,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -107,6 +109,11 @@ final class PostgresBackend implements SqlBackend {
   @Override
   public Transactions reader() {
     return reader;
+  }
+
+  @Override
+  public CompletionStage<StoreProblem> lost() {
+    return claim.over();
   }
 
   /** Rows are gone once deleted; the server decides when their pages are overwritten. */

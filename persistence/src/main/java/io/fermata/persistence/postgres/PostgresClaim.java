@@ -1,6 +1,7 @@
 package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.sql.Connection;
@@ -13,7 +14,10 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,6 +43,10 @@ final class PostgresClaim {
   private static final long AGAIN_MILLIS = 50;
   private static final long AWAY_MILLIS = 30_000;
   private static final int OLDEST_SERVER = 13;
+
+  /** Of a server that can be reached: it is read-only, or its disk is full. */
+  private static final Set<String> REFUSALS = Set.of("25006", "53100");
+
   private static final Logger LOG = LoggerFactory.getLogger(PostgresClaim.class);
 
   private final PostgresAddress address;
@@ -58,10 +66,15 @@ final class PostgresClaim {
   private volatile Runnable whenBack = () -> {};
 
   /** Why the store is unavailable now; null while it is available. */
-  private volatile @Nullable String away;
+  private volatile @Nullable Away away;
 
   /** Why this host lost its claim for good; null while it holds it. */
   private volatile @Nullable String lost;
+
+  private final CompletableFuture<StoreProblem> over = new CompletableFuture<>();
+
+  /** Why a store is unavailable, with the SQL state. */
+  private record Away(String reason, @Nullable String state) {}
 
   private PostgresClaim(
       PostgresAddress address, Connection connection, String schema, long schemaId) {
@@ -267,12 +280,14 @@ final class PostgresClaim {
         if (lost != null) {
           LOG.error(lost);
           setAway(null);
+          over.complete(StoreProblem.TAKEN_OVER);
         } else if (away == null) {
-          setAway(
+          String reason =
               PostgresFailure.explain(address, stillAway).getMessage()
                   + "; retrying every second since "
-                  + Instant.now().truncatedTo(ChronoUnit.SECONDS));
-          LOG.warn(away);
+                  + Instant.now().truncatedTo(ChronoUnit.SECONDS);
+          setAway(new Away(reason, stillAway.getSQLState()));
+          LOG.warn(reason);
         }
       }
     }
@@ -310,8 +325,8 @@ final class PostgresClaim {
     }
   }
 
-  private synchronized void setAway(@Nullable String reason) {
-    away = reason;
+  private synchronized void setAway(@Nullable Away why) {
+    away = why;
     notifyAll();
   }
 
@@ -320,9 +335,10 @@ final class PostgresClaim {
     if (lost != null) {
       throw new SQLNonTransientConnectionException(lost, "08004");
     }
-    String reason = away;
-    if (reason != null) {
-      throw new SQLTransientConnectionException(reason, "08001");
+    Away why = away;
+    if (why != null) {
+      throw new SQLTransientConnectionException(
+          why.reason(), REFUSALS.contains(why.state()) ? why.state() : "08001");
     }
   }
 
@@ -348,6 +364,11 @@ final class PostgresClaim {
           address.shown() + " is being taken over by another host", "08004");
     }
     requireMine(fresh);
+  }
+
+  /** Completes when this host has lost its claim for good. */
+  CompletionStage<StoreProblem> over() {
+    return over;
   }
 
   /** Sets what runs first when the server is back. */

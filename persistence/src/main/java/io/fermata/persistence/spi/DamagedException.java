@@ -11,12 +11,12 @@ public final class DamagedException extends StoreException {
   private final String damage;
 
   public DamagedException(String where, String damage) {
-    super(message(where, damage));
+    super(StoreProblem.DAMAGED, message(where, damage), null);
     this.damage = damage;
   }
 
   public DamagedException(String where, String damage, Throwable cause) {
-    super(message(where, damage), cause);
+    super(StoreProblem.DAMAGED, message(where, damage), cause);
     this.damage = damage;
   }
 

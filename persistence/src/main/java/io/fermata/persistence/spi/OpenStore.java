@@ -5,6 +5,7 @@ import io.fermata.persistence.directory.Directory;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
@@ -124,9 +125,19 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<List<StoredEntry>> readBack(String persistenceId, long beforeSeq, int max);
 
-  /** Reads a journal that does not exist, and completes when the store has responded. */
-  default CompletionStage<@Nullable Void> ping() {
-    return read("~nobody", 1, 1).thenAccept(none -> {});
+  /**
+   * Writes a little, and completes when that is durable, or when another write became durable
+   * meanwhile. Fails with a {@link StoreException} whose {@link StoreException#problem} says why
+   * the store cannot be written.
+   */
+  CompletionStage<@Nullable Void> ping();
+
+  /**
+   * Completes if this host has lost the store for good: its file was deleted or replaced, or
+   * another host took it over. Nothing is written any more, so the host should be restarted.
+   */
+  default CompletionStage<StoreProblem> lost() {
+    return new CompletableFuture<>();
   }
 
   /** The highest number that any record of any journal has; 0 if there is none. */

@@ -13,6 +13,7 @@ import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
@@ -119,6 +120,20 @@ public final class OpenSqlStore implements OpenStore {
   private CompletionStage<List<StoredEntry>> read(Slice slice) {
     return whileOpen(
         () -> backend.reader().transact(connection -> SqlEntries.read(connection, slice)));
+  }
+
+  /** A store that is busy writing needs no probe behind all that waits. */
+  @Override
+  public CompletionStage<@Nullable Void> ping() {
+    return whileOpen(
+        () ->
+            CompletableFuture.anyOf(backend.append(SqlMeta::probe), journals.nextAppend())
+                .thenAccept(written -> {}));
+  }
+
+  @Override
+  public CompletionStage<StoreProblem> lost() {
+    return backend.lost();
   }
 
   @Override

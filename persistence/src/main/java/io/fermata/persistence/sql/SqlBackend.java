@@ -1,7 +1,9 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.spi.StoreProblem;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** The open database of a store: its connections and its SQL. */
@@ -35,6 +37,9 @@ public interface SqlBackend {
    * statements.
    */
   Transactions reader();
+
+  /** Completes if this host has lost the database for good. */
+  CompletionStage<StoreProblem> lost();
 
   /** Overwrites deleted content, as far as the store controls it. */
   CompletableFuture<@Nullable Void> scrub();

@@ -2,8 +2,11 @@ package io.fermata.persistence.sql;
 
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
@@ -12,6 +15,14 @@ public interface Transactions {
 
   /** Corrupt, and not a database. */
   Set<Integer> SQLITE_DAMAGE = Set.of(11, 26);
+
+  /** Busy, locked, read-only, and full. */
+  Map<Integer, StoreProblem> SQLITE_PROBLEMS =
+      Map.of(
+          5, StoreProblem.LOCKED,
+          6, StoreProblem.LOCKED,
+          8, StoreProblem.READ_ONLY,
+          13, StoreProblem.FULL);
 
   /** Corrupted data, and a corrupted index. */
   Set<String> POSTGRES_DAMAGE = Set.of("XX001", "XX002");
@@ -55,6 +66,7 @@ public interface Transactions {
 
   private static StoreException unsure(SQLException cut) {
     return new StoreException(
+        problem(cut),
         "The store failed at the end of a request: "
             + cut.getMessage()
             + "; check whether it was written before you retry",
@@ -98,7 +110,23 @@ public interface Transactions {
       return new DamagedException("The store", "" + failed.getMessage(), failed);
     }
     return new StoreException(
+        problem(failed),
         "The store failed: " + failed.getMessage() + "; nothing of this request was written",
         failed);
+  }
+
+  private static StoreProblem problem(SQLException failed) {
+    String state = failed.getSQLState();
+    if (state == null) {
+      return SQLITE_PROBLEMS.getOrDefault(failed.getErrorCode(), StoreProblem.REFUSES);
+    }
+    return switch (state) {
+      case "25006" -> StoreProblem.READ_ONLY;
+      case "53100" -> StoreProblem.FULL;
+      default ->
+          failed instanceof SQLNonTransientConnectionException
+              ? StoreProblem.TAKEN_OVER
+              : connectionGone(failed) ? StoreProblem.AWAY : StoreProblem.REFUSES;
+    };
   }
 }

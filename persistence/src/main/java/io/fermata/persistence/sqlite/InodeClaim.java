@@ -1,13 +1,17 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +35,7 @@ final class InodeClaim {
   private final SqliteFile file;
   private final @Nullable Object key;
   private final FileChannel channel;
+  private final CompletableFuture<StoreProblem> lost = new CompletableFuture<>();
   private FileLock lock;
 
   private InodeClaim(SqliteFile file, @Nullable Object key, FileChannel channel, FileLock lock) {
@@ -81,10 +86,14 @@ final class InodeClaim {
   /** Device and inode; null if the path leads nowhere, or the file system has no such keys. */
   private static @Nullable Object key(SqliteFile file) {
     try {
-      return Files.readAttributes(file.path(), BasicFileAttributes.class).fileKey();
+      return readKey(file);
     } catch (IOException gone) {
       return null;
     }
+  }
+
+  private static @Nullable Object readKey(SqliteFile file) throws IOException {
+    return Files.readAttributes(file.path(), BasicFileAttributes.class).fileKey();
   }
 
   /** Locks again, after connections that held no lock were closed. */
@@ -101,14 +110,42 @@ final class InodeClaim {
     }
   }
 
-  /** Refuses to write to a file that no path leads to any more: it ends with this process. */
+  /**
+   * Refuses to write to a file that no path leads to any more: it ends with this process. Once that
+   * was so, it stays so.
+   */
   void requireReachable() {
-    if (key != null && !key.equals(key(file))) {
-      throw new StoreException(
-          file.name()
-              + " was deleted or replaced while it was open, so nothing is written to it any"
-              + " more; stop this process, put the right file there and start again");
+    if (key == null || (!lost.isDone() && leadsTo(key))) {
+      return;
     }
+    lost.complete(StoreProblem.GONE);
+    throw new StoreException(
+        StoreProblem.GONE,
+        file.name()
+            + " was deleted or replaced while it was open, so nothing is written to it any"
+            + " more; stop this process, put the right file there and start again",
+        null);
+  }
+
+  private boolean leadsTo(Object claimed) {
+    try {
+      return claimed.equals(readKey(file));
+    } catch (NoSuchFileException deleted) {
+      return false;
+    } catch (IOException unreadable) {
+      throw new StoreException(
+          StoreProblem.AWAY,
+          file.name()
+              + " cannot be reached: "
+              + SqliteFile.reason(unreadable)
+              + "; check the disk and the permissions",
+          unreadable);
+    }
+  }
+
+  /** Completes when the file was found deleted or replaced. */
+  CompletionStage<StoreProblem> lost() {
+    return lost;
   }
 
   /** After all connections are closed. */

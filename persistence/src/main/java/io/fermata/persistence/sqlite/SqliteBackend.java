@@ -1,6 +1,7 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlBackend;
 import io.fermata.persistence.sql.SqlJournal;
@@ -14,6 +15,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -113,6 +115,11 @@ record SqliteBackend(
   @Override
   public Transactions journalReader() {
     return waking;
+  }
+
+  @Override
+  public CompletionStage<StoreProblem> lost() {
+    return inode.lost();
   }
 
   @Override

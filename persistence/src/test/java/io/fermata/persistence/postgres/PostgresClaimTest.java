@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.PostgresProbe;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.StoreHealthTest;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.postgres.Cable;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -107,6 +109,9 @@ public final class PostgresClaimTest {
         assertThatThrownBy(() -> Host.await(running)).isInstanceOf(AssertionError.class);
         await(() -> failure(old.store().sweep(1)).contains("this host no longer writes; stop it"));
         assertThat(failure(old.store().unfinished("", 1))).contains("was taken over by process ");
+        assertThat(Host.await(old.store().lost())).isEqualTo(StoreProblem.TAKEN_OVER);
+        assertThat(StoreHealthTest.problem(old.store())).contains(StoreProblem.TAKEN_OVER);
+        assertThat(next.store().lost().toCompletableFuture()).isNotDone();
         assertThatThrownBy(
                 () -> Host.await(old.open("b").begin(Duration.ofSeconds(2), new Line("late"))))
             .isInstanceOf(AssertionError.class);

@@ -7,6 +7,7 @@ import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sqlite.SqliteConnections;
 import io.fermata.persistence.sqlite.SqliteFile;
 import io.fermata.persistence.sqlite.SqliteJournal;
@@ -16,6 +17,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
@@ -154,6 +156,11 @@ final class SqlJournalsTest {
     @Override
     public Transactions reader() {
       return pool;
+    }
+
+    @Override
+    public CompletionStage<StoreProblem> lost() {
+      return new CompletableFuture<>();
     }
 
     @Override

@@ -56,6 +56,8 @@ public final class FakeHost implements ToolHost {
   /** Its current health. */
   public volatile Health health = Health.GOOD;
 
+  public final CompletableFuture<String> lost = new CompletableFuture<>();
+
   /** Whether it does not report its health. */
   public volatile boolean silent;
 
@@ -165,6 +167,11 @@ public final class FakeHost implements ToolHost {
 
   private static ObjectNode status(String status) {
     return Json.object().put("status", status);
+  }
+
+  @Override
+  public CompletionStage<String> lost() {
+    return lost;
   }
 
   @Override

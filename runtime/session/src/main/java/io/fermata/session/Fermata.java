@@ -183,6 +183,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return host.upkeep.health(accepts, host.threads.replies());
   }
 
+  @Override
+  public CompletionStage<String> lost() {
+    return host.upkeep.lost();
+  }
+
   private boolean terminated() {
     return host.system.getWhenTerminated().toCompletableFuture().isDone();
   }

@@ -139,7 +139,8 @@ final class HostParts {
             builder.clock,
             builder.env::get,
             threads);
-    this.upkeep = new Upkeep(store, system, this::isOurs, builder.clock, closed::get, gauges);
+    this.upkeep =
+        new Upkeep(store, system, this::isOurs, builder.clock, builder.nanos, closed::get, gauges);
   }
 
   private static void requireFlowsOf(Agents agents, FlowCatalog catalog) {

@@ -42,9 +42,18 @@ public interface ToolHost {
     return Tasks.none((call, progress) -> call(call, progress));
   }
 
-  /** Whether it can accept calls now. */
+  /** Whether it can accept calls now, and if not, why. */
   default CompletionStage<Health> health() {
     return CompletableFuture.completedFuture(Health.GOOD);
+  }
+
+  /**
+   * Completes, with the reason, if the host has lost its store for good: the file was deleted or
+   * replaced, or another host took the store over. It writes nothing any more; end the process, so
+   * that a supervisor restarts it.
+   */
+  default CompletionStage<String> lost() {
+    return new CompletableFuture<>();
   }
 
   /**

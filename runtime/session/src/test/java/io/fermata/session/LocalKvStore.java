@@ -30,6 +30,7 @@ final class LocalKvStore implements KvStore {
     /** It is written, but its reply is lost. */
     REPLY_LOST
   }
+  private boolean full;
 
   synchronized void down(boolean now) {
     down = now;
@@ -51,6 +52,11 @@ final class LocalKvStore implements KvStore {
             .iterator();
   }
 
+  /** Whether it accepts no values any more. */
+  synchronized void full(boolean now) {
+    full = now;
+  }
+
   synchronized boolean knows(String part) {
     return values.keySet().stream().anyMatch(key -> key.contains(part));
   }
@@ -66,6 +72,10 @@ final class LocalKvStore implements KvStore {
     return write(
         key,
         () -> {
+          if (full) {
+            throw new IllegalStateException(
+                "OOM command not allowed when used memory > 'maxmemory'");
+          }
           Versioned there = values.get(key);
           if (!Objects.equals(there == null ? null : there.version(), expectedVersion)) {
             return Optional.empty();

@@ -19,7 +19,9 @@ import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.Collection;
 import java.util.List;
@@ -49,6 +51,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   private static final int THREADS = 2;
   private static final String SERVER_KEY = "server-key";
+  private static final String PROBE = "probe";
   private static final int TRIES = 3;
 
   private final KvCalls kv;
@@ -231,10 +234,18 @@ final class OpenKeyValueStore implements OpenStore {
     return read(Slice.before(persistenceId, beforeSeq, max));
   }
 
-  /** Bypasses the cache, which proves nothing about the store. */
+  /** If another host wrote the value meanwhile, the store can be written. */
   @Override
   public CompletionStage<@Nullable Void> ping() {
-    return whileOpen(() -> journals.read("~nobody").thenAccept(none -> {}));
+    byte[] now = Instant.now().toString().getBytes(StandardCharsets.US_ASCII);
+    return whileOpen(
+        () ->
+            kv.get(PROBE)
+                .thenCompose(
+                    there ->
+                        kv.set(
+                            PROBE, now, there.map(KvStore.Versioned::version).orElse(null), null))
+                .thenAccept(written -> {}));
   }
 
   private CompletionStage<List<StoredEntry>> read(Slice slice) {

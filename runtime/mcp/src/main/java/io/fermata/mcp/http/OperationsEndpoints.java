@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +37,9 @@ public final class OperationsEndpoints {
   private final HandlerExecutor workers;
   private final @Nullable Supplier<String> metrics;
 
+  /** Why the host cannot go on; empty while it can. */
+  private final AtomicReference<String> lost = new AtomicReference<>("");
+
   public OperationsEndpoints(
       ToolHost host,
       RequestGate gate,
@@ -45,6 +49,7 @@ public final class OperationsEndpoints {
     this.gate = gate;
     this.workers = workers;
     this.metrics = metrics;
+    host.lost().thenAccept(lost::set);
   }
 
   String paths() {
@@ -75,9 +80,16 @@ public final class OperationsEndpoints {
 
   private CompletionStage<Response> answer(String path) {
     if (path.equals(LIVE)) {
-      return CompletableFuture.completedFuture(json(200, Json.object().put("live", true)));
+      return CompletableFuture.completedFuture(live());
     }
     return path.equals(READY) ? ready() : scraped();
+  }
+
+  private Response live() {
+    String reason = lost.get();
+    return reason.isEmpty()
+        ? json(200, Json.object().put("live", true))
+        : json(503, Json.object().put("live", false).put("reason", reason));
   }
 
   private CompletionStage<Response> ready() {
@@ -89,12 +101,13 @@ public final class OperationsEndpoints {
   }
 
   private Response ready(@Nullable Health health) {
-    boolean store = health != null && health.store();
+    String problem = health == null ? "the store does not answer" : health.problem();
     boolean accepts = health != null && health.accepts() && !gate.closed();
-    ObjectNode body = Json.object().put("ready", store && accepts);
-    body.put("store", store ? "answers" : "does not answer");
+    boolean ready = problem == null && accepts;
+    ObjectNode body = Json.object().put("ready", ready);
+    body.put("store", problem == null ? "accepts writes" : problem);
     body.put("calls", accepts ? "accepted" : "refused, the server is shutting down");
-    return json(store && accepts ? 200 : 503, body);
+    return json(ready ? 200 : 503, body);
   }
 
   /** Collecting metrics may block, so it runs on a worker. */

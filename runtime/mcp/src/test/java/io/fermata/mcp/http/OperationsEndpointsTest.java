@@ -38,7 +38,7 @@ class OperationsEndpointsTest {
 
   @Test
   void aServerIsLiveEvenIfItsHostIsNotReady() {
-    host.health = new Health(false, false);
+    host.health = new Health("the disk of the store is full", false);
 
     Wired.Said live = get("/health/live");
 
@@ -47,19 +47,31 @@ class OperationsEndpointsTest {
   }
 
   @Test
-  void itIsReadyWhileItsStoreAnswersAndItsHostTakesCalls() {
+  void aServerWhoseHostIsLostIsNotLive() {
+    host.lost.complete("another host took over the store");
+
+    Wired.Said live = get("/health/live");
+
+    assertThat(live.status()).isEqualTo(503);
+    assertThat(live.body().path("live").asBoolean(true)).isFalse();
+    assertThat(live.body().path("reason").asText()).isEqualTo("another host took over the store");
+  }
+
+  @Test
+  void itIsReadyWhileItsStoreCanBeWrittenAndItsHostTakesCalls() {
     Wired.Said ready = get("/health/ready");
     assertThat(ready.status()).isEqualTo(200);
     assertThat(ready.body().path("ready").asBoolean()).isTrue();
+    assertThat(ready.body().path("store").asText()).isEqualTo("accepts writes");
     assertThat(ready.raw().headers().firstValue("Cache-Control")).contains("no-store");
 
-    host.health = new Health(false, true);
+    host.health = new Health("the disk of the store is full", true);
     Wired.Said storeless = get("/health/ready");
     assertThat(storeless.status()).isEqualTo(503);
-    assertThat(storeless.body().path("store").asText()).isEqualTo("does not answer");
+    assertThat(storeless.body().path("store").asText()).isEqualTo("the disk of the store is full");
     assertThat(storeless.body().path("calls").asText()).isEqualTo("accepted");
 
-    host.health = new Health(true, false);
+    host.health = new Health(null, false);
     assertThat(get("/health/ready").status()).isEqualTo(503);
   }
 

@@ -1,16 +1,18 @@
 package io.fermata.session.call;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The health of a host.
  *
- * @param store whether its store responds
+ * @param problem why its store cannot be written now, and what to do; null if it can
  * @param accepts whether it accepts calls, which it does until it closes
  */
-public record Health(boolean store, boolean accepts) {
-  public static final Health GOOD = new Health(true, true);
+public record Health(@Nullable String problem, boolean accepts) {
+  public static final Health GOOD = new Health(null, true);
 
   /** Whether it is ready for calls. */
   public boolean ready() {
-    return store && accepts;
+    return problem == null && accepts;
   }
 }

@@ -1,6 +1,7 @@
 package io.fermata.session.host;
 
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.session.actor.Alarms;
 import io.fermata.session.actor.SessionRegion;
@@ -13,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +33,9 @@ public final class Upkeep {
   /** The timeout of a health check. */
   private static final Duration SILENCE = Duration.ofSeconds(2);
 
+  /** Many requests for the health of a host must not write much. */
+  private static final Duration PING_VALID = Duration.ofSeconds(3);
+
   private final OpenStore store;
   private final ActorSystem<SessionRegion.Message> system;
   private final Predicate<String> ours;
@@ -38,18 +43,21 @@ public final class Upkeep {
   private final BooleanSupplier closed;
   private final HostGauges gauges;
   private final Pings pings;
+  private final CompletableFuture<StoreProblem> lost;
 
   /** Written by the sweep only, and sweeps do not overlap. */
-  private volatile boolean storeFails;
+  private volatile @Nullable StoreProblem problem;
 
   /**
    * @param ours whether a session belongs to this host
+   * @param nanos the time, in nanoseconds; it never goes back
    */
   public Upkeep(
       OpenStore store,
       ActorSystem<SessionRegion.Message> system,
       Predicate<String> ours,
       InstantSource clock,
+      LongSupplier nanos,
       BooleanSupplier closed,
       HostGauges gauges) {
     this.store = store;
@@ -58,7 +66,9 @@ public final class Upkeep {
     this.clock = clock;
     this.closed = closed;
     this.gauges = gauges;
-    this.pings = new Pings(store::ping, SILENCE);
+    this.pings = new Pings(store::ping, SILENCE, PING_VALID, nanos);
+    this.lost = new CompletableFuture<>();
+    store.lost().thenAccept(lost::complete);
   }
 
   public void start() {
@@ -67,6 +77,8 @@ public final class Upkeep {
         new SessionRegion.Spawn(
             "alarms", Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due)));
     sweepLater();
+    lost.thenAccept(
+        reason -> LOG.error("This host writes nothing any more and must end: {}", reason.text()));
   }
 
   private CompletionStage<Void> wakeUp(List<String> entityIds) {
@@ -75,12 +87,22 @@ public final class Upkeep {
     return begun;
   }
 
-  /** Whether the store responds and the host accepts calls. */
+  /** Whether the store can be written and the host accepts calls. */
   public CompletionStage<Health> health(boolean accepts, Executor executor) {
-    if (!accepts || storeFails) {
-      return CompletableFuture.completedFuture(new Health(!storeFails, accepts));
+    StoreProblem known = lost.isDone() ? lost.join() : problem;
+    if (!accepts || known != null) {
+      return CompletableFuture.completedFuture(
+          new Health(known == null ? null : known.text(), accepts));
     }
-    return pings.answers().thenApplyAsync(answers -> new Health(answers, true), executor);
+    return pings
+        .problem()
+        .thenApplyAsync(
+            found -> new Health(found.map(StoreProblem::text).orElse(null), true), executor);
+  }
+
+  /** Completes with the reason if this host has lost its store for good. */
+  public CompletionStage<String> lost() {
+    return lost.thenApply(StoreProblem::text);
   }
 
   /** Page by page: the next is read when the sessions of this one have been woken. */
@@ -132,11 +154,11 @@ public final class Upkeep {
 
   /** Logs a failure of the store once. */
   private void noticeStore(@Nullable Throwable failure) {
-    if (failure != null && !storeFails) {
+    if (failure != null && problem == null) {
       LOG.warn("The store is unavailable; retrying", failure);
-    } else if (failure == null && storeFails) {
+    } else if (failure == null && problem != null) {
       LOG.info("The store is available again");
     }
-    storeFails = failure != null;
+    problem = failure == null ? null : StoreProblem.of(failure);
   }
 }

@@ -2,18 +2,30 @@ package io.fermata.session.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How a store is asked whether it answers. */
+/** How a store is asked whether it can be written. */
 @Timeout(30)
 class PingsTest {
+  private static final Duration VALID = Duration.ofSeconds(3);
+
   private final List<CompletableFuture<String>> asked = new ArrayList<>();
+  private final AtomicLong nanos = new AtomicLong(Long.MAX_VALUE - 1_000);
+
+  private Pings pings(Duration timeout) {
+    return new Pings(this::ping, timeout, VALID, nanos::get);
+  }
 
   private CompletionStage<?> ping() {
     CompletableFuture<String> answer = new CompletableFuture<>();
@@ -21,60 +33,79 @@ class PingsTest {
     return answer;
   }
 
-  private static boolean got(CompletionStage<Boolean> answer) {
+  private void pass(Duration time) {
+    nanos.addAndGet(time.toNanos());
+  }
+
+  private static Optional<StoreProblem> got(CompletionStage<Optional<StoreProblem>> answer) {
     return answer.toCompletableFuture().join();
   }
 
   @Test
-  void whoComesMeanwhileSharesTheAnswerAndTheNextAsksAnew() {
-    Pings pings = new Pings(this::ping, Duration.ofMinutes(1));
-    List<CompletionStage<Boolean>> answers = new ArrayList<>();
+  void requestsShareAPingAndItsResultForAMomentAfterIt() {
+    Pings pings = pings(Duration.ofMinutes(1));
+    List<CompletionStage<Optional<StoreProblem>>> answers = new ArrayList<>();
     for (int i = 0; i < 50; i++) {
-      answers.add(pings.answers());
+      answers.add(pings.problem());
     }
     assertThat(asked).hasSize(1);
     asked.get(0).complete("here");
-    answers.forEach(answer -> assertThat(got(answer)).isTrue());
+    answers.forEach(answer -> assertThat(got(answer)).isEmpty());
 
-    CompletionStage<Boolean> next = pings.answers();
+    pass(VALID.minusNanos(1));
+    assertThat(got(pings.problem())).isEmpty();
+    assertThat(asked).hasSize(1);
+
+    pass(Duration.ofNanos(1));
+    CompletionStage<Optional<StoreProblem>> next = pings.problem();
     assertThat(asked).hasSize(2);
-    asked.get(1).completeExceptionally(new IllegalStateException("gone"));
-    assertThat(got(next)).isFalse();
+    asked
+        .get(1)
+        .completeExceptionally(
+            new CompletionException(new StoreException(StoreProblem.FULL, "full", null)));
+    assertThat(got(next)).contains(StoreProblem.FULL);
+    assertThat(got(pings.problem())).contains(StoreProblem.FULL);
+    assertThat(asked).hasSize(2);
   }
 
   @Test
-  void nobodyWaitsForAnAnswerThatDoesNotComeNorAsksBesideIt() {
-    Pings pings = new Pings(this::ping, Duration.ofMillis(50));
+  void nobodyWaitsForAPingThatDoesNotEndNorBeginsAnotherBesideIt() {
+    Pings pings = pings(Duration.ofMillis(50));
 
-    assertThat(got(pings.answers())).isFalse();
-    assertThat(got(pings.answers())).isFalse();
+    assertThat(got(pings.problem())).contains(StoreProblem.AWAY);
+    pass(VALID);
+    assertThat(got(pings.problem())).contains(StoreProblem.AWAY);
     assertThat(asked).hasSize(1);
 
     asked.get(0).complete("late");
-    pings.answers();
+    pass(VALID);
+    pings.problem();
     assertThat(asked).hasSize(2);
   }
 
   @Test
-  void anAnswerThatWasLostKeepsNobodyFromAskingForEver() throws Exception {
-    Pings pings = new Pings(this::ping, Duration.ofMillis(5));
+  void aPingThatWasLostKeepsNobodyFromPingingForEver() throws Exception {
+    Pings pings = pings(Duration.ofMillis(5));
 
     while (asked.size() < 2) {
-      assertThat(got(pings.answers())).isFalse();
+      assertThat(got(pings.problem())).contains(StoreProblem.AWAY);
+      pass(VALID);
       Thread.sleep(5);
     }
   }
 
   @Test
-  void aStoreThatCannotBeAskedDoesNotAnswer() {
+  void aStoreThatCannotBePingedCannotBeWritten() {
     Pings pings =
         new Pings(
             () -> {
               throw new IllegalStateException("closed");
             },
-            Duration.ofMinutes(1));
+            Duration.ofMinutes(1),
+            VALID,
+            nanos::get);
 
-    assertThat(got(pings.answers())).isFalse();
-    assertThat(got(pings.answers())).isFalse();
+    assertThat(got(pings.problem())).contains(StoreProblem.REFUSES);
+    assertThat(got(pings.problem())).contains(StoreProblem.REFUSES);
   }
 }

@@ -1,0 +1,96 @@
+package io.fermata.persistence;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreProblem;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Optional;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a store says of itself when it cannot be written. */
+public final class StoreHealthTest {
+
+  @TempDir private Path directory = Path.of("");
+
+  private Path file() {
+    return directory.resolve("fermata.db");
+  }
+
+  /** Why a store cannot be written now. */
+  public static Optional<StoreProblem> problem(OpenStore store) {
+    return Host.await(
+        store
+            .ping()
+            .handle(
+                (done, failure) ->
+                    failure == null ? Optional.empty() : Optional.of(StoreProblem.of(failure))));
+  }
+
+  @Test
+  void aStoreThatCanBeWrittenHasNoProblem() {
+    try (OpenStore store = Store.sqlite(file()).open();
+        OpenStore memory = Store.memory().open()) {
+      assertThat(problem(store)).isEmpty();
+      assertThat(problem(store)).isEmpty();
+      assertThat(store.lost().toCompletableFuture()).isNotDone();
+      assertThat(problem(memory)).isEmpty();
+    }
+  }
+
+  @Test
+  @Tag("tools")
+  void aFullDiskIsSaidToBeUntilThereIsRoomAgain() throws IOException {
+    try (SmallDisk disk = SmallDisk.mount(directory)) {
+      try (Host host = Host.on(Store.sqlite(disk.files().resolve("fermata.db")))) {
+        host.open("a").write(new Line("before"));
+        disk.fill();
+        assertThat(problem(host.store())).contains(StoreProblem.FULL);
+        disk.free();
+        assertThat(problem(host.store())).isEmpty();
+        host.open("b").write(new Line("after"));
+      }
+    }
+  }
+
+  @Test
+  void aStoreWhoseFileWasDeletedOrReplacedIsLost() throws IOException {
+    Path other = Files.write(directory.resolve("other.db"), new byte[0]);
+    for (boolean replaced : new boolean[] {false, true}) {
+      try (OpenStore store = Store.sqlite(file()).open()) {
+        assertThat(problem(store)).isEmpty();
+        Path aside = Files.move(file(), directory.resolve("aside.db"));
+        if (replaced) {
+          Files.move(other, file(), StandardCopyOption.REPLACE_EXISTING);
+        }
+        assertThat(problem(store)).contains(StoreProblem.GONE);
+        assertThat(Host.await(store.lost())).isEqualTo(StoreProblem.GONE);
+        Files.move(aside, file(), StandardCopyOption.REPLACE_EXISTING);
+        assertThat(problem(store)).as("nothing is written after a loss").isPresent();
+      }
+    }
+  }
+
+  @Test
+  void aFileThatAnotherProgramLocksIsSaidToBe() throws SQLException {
+    try (OpenStore store = Store.sqlite(file()).open()) {
+      try (Connection other = DriverManager.getConnection("jdbc:sqlite:" + file());
+          Statement statement = other.createStatement()) {
+        statement.execute("BEGIN IMMEDIATE");
+        assertThat(problem(store)).contains(StoreProblem.LOCKED);
+      }
+      assertThat(problem(store)).isEmpty();
+    }
+  }
+}
