@@ -8,10 +8,6 @@ import io.fermata.persistence.sql.SqlJournal;
 import io.fermata.persistence.sql.SqlPool;
 import io.fermata.persistence.sql.Transactions;
 import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.ResultSet;
-import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -27,8 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 record SqliteBackend(
     SqliteFile file,
-    SqlPool connection,
-    Transactions writer,
+    SqliteWriter writer,
     SqlPool waking,
     SqlPool upkeep,
     SqlPool reader,
@@ -47,7 +42,11 @@ record SqliteBackend(
         thread.start();
       };
 
-  static SqliteBackend connect(SqliteFile file, FileClaim claim, InodeClaim inode) {
+  /**
+   * @param later runs a task after a moment
+   */
+  static SqliteBackend connect(
+      SqliteFile file, FileClaim claim, InodeClaim inode, Executor later) {
     List<SqlPool> pools = new ArrayList<>();
     try {
       pools.add(SqliteConnections.writing(file));
@@ -62,34 +61,12 @@ record SqliteBackend(
     SqlPool writer = pools.get(0);
     return new SqliteBackend(
         file,
-        writer,
-        new Reachable(writer, inode),
+        new SqliteWriter(file, writer, inode, new SqliteLog(file, writer, later)),
         pools.get(1),
         pools.get(2),
         pools.get(3),
         claim,
         inode);
-  }
-
-  /** Writes, as long as the path of the file leads to it. */
-  private record Reachable(Transactions writer, InodeClaim inode) implements Transactions {
-
-    @Override
-    public <T> CompletableFuture<T> transact(Work<T> work) {
-      return writer.transact(checked(work));
-    }
-
-    @Override
-    public <T> CompletableFuture<T> query(Work<T> work) {
-      return writer.query(checked(work));
-    }
-
-    private <T> Work<T> checked(Work<T> work) {
-      return connection -> {
-        inode.requireReachable();
-        return work.on(connection);
-      };
-    }
   }
 
   @Override
@@ -122,10 +99,11 @@ record SqliteBackend(
     return inode.lost();
   }
 
+  /** Deleted content is overwritten in the pages; only the log still contains it. */
   @Override
   public CompletableFuture<@Nullable Void> scrub() {
     return writer
-        .query(SqliteBackend::emptyLog)
+        .query(connection -> SqliteLog.empty(connection, SqliteConnections.BUSY_MILLIS))
         .thenAccept(
             emptied -> {
               if (!emptied) {
@@ -136,14 +114,6 @@ record SqliteBackend(
                         + " file open; delete it again when that reader has ended");
               }
             });
-  }
-
-  /** Deleted content is overwritten in the pages; only the log still contains it. */
-  private static boolean emptyLog(Connection connection) throws SQLException {
-    try (Statement statement = connection.createStatement();
-        ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
-      return row.getInt("busy") == 0;
-    }
   }
 
   @Override
@@ -158,7 +128,7 @@ record SqliteBackend(
       reader.close();
       upkeep.close();
       waking.close();
-      connection.close();
+      writer.close();
     } finally {
       try {
         inode.release();

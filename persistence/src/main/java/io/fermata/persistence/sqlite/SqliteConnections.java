@@ -16,6 +16,9 @@ import org.sqlite.SQLiteConfig;
  */
 public final class SqliteConnections {
 
+  /** How long the lock of another program is waited for. */
+  static final int BUSY_MILLIS = 2_000;
+
   private SqliteConnections() {}
 
   public static SqlPool writing(SqliteFile file) {
@@ -48,7 +51,7 @@ public final class SqliteConnections {
     SQLiteConfig settings = new SQLiteConfig();
     settings.setJournalMode(SQLiteConfig.JournalMode.WAL);
     settings.setSynchronous(SQLiteConfig.SynchronousMode.FULL);
-    settings.setBusyTimeout(10_000);
+    settings.setBusyTimeout(BUSY_MILLIS);
     settings.enforceForeignKeys(true);
     // Content of ended or erased runs must not be readable in free pages.
     settings.setPragma(SQLiteConfig.Pragma.SECURE_DELETE, "ON");

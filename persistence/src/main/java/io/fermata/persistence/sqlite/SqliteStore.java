@@ -5,10 +5,18 @@ import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sql.OpenSqlStore;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** Journals in one SQLite file. */
 public final class SqliteStore implements StoreSource {
+
+  private static final String PREFIX = "sqlite:";
+
+  private static final Executor A_MOMENT_LATER =
+      CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
 
   private final Path file;
 
@@ -18,21 +26,34 @@ public final class SqliteStore implements StoreSource {
 
   @Override
   public OpenStore open() {
+    return open(file, A_MOMENT_LATER);
+  }
+
+  /**
+   * Opens a file.
+   *
+   * @param later runs a task after a moment
+   */
+  static OpenSqlStore open(Path file, Executor later) {
     SqliteFile located = SqliteFile.locate(file);
     FileClaim claim = FileClaim.take(located);
     try {
       located.createPrivately();
-      return open(located, claim, InodeClaim.take(located));
+      return open(located, claim, InodeClaim.take(located), later);
     } catch (RuntimeException refused) {
       claim.release();
       throw refused;
     }
   }
 
-  private OpenStore open(SqliteFile located, FileClaim claim, InodeClaim inode) {
+  private static OpenSqlStore open(
+      SqliteFile located, FileClaim claim, InodeClaim inode, Executor later) {
     try {
       byte[] serverKey = SqliteSchema.prepare(located);
-      return new OpenSqlStore(toString(), serverKey, SqliteBackend.connect(located, claim, inode));
+      return new OpenSqlStore(
+          PREFIX + located.name(),
+          serverKey,
+          SqliteBackend.connect(located, claim, inode, later));
     } catch (RuntimeException refused) {
       inode.release();
       throw refused;
@@ -51,6 +72,6 @@ public final class SqliteStore implements StoreSource {
 
   @Override
   public String toString() {
-    return "sqlite:" + file;
+    return PREFIX + file;
   }
 }

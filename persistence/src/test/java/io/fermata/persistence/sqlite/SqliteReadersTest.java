@@ -25,7 +25,7 @@ final class SqliteReadersTest {
     file.createPrivately();
     InodeClaim inode = InodeClaim.take(file);
     byte[] key = SqliteSchema.prepare(file);
-    SqlBackend backend = SqliteBackend.connect(file, claim, inode);
+    SqlBackend backend = SqliteBackend.connect(file, claim, inode, later -> {});
     CountDownLatch released = new CountDownLatch(1);
     try (OpenSqlStore store = new OpenSqlStore("busy", key, backend)) {
       List<CompletableFuture<String>> searches = new ArrayList<>();
