@@ -20,9 +20,11 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolReply;
 import java.io.ByteArrayOutputStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
@@ -32,6 +34,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -182,5 +185,75 @@ class DamagedJournalTest {
           .hasMessageContaining("entry 2")
           .hasMessageContaining("backup");
     }
+  }
+
+  @Test
+  void aPageThatIsZeroedWhileTheHostRunsIsDamageOfItsSessionsAlone() throws Exception {
+    try (TestHost host =
+        new TestHost(Store.sqlite(file()), settings -> settings.awake(1), TestFlows.talk())) {
+      List<Client> clients = new ArrayList<>();
+      for (int i = 0; i < 4 * SESSIONS; i++) {
+        Client client = host.client("talk");
+        client.start("word", "one " + i);
+        client.proceed("word", "two " + i);
+        clients.add(client);
+      }
+      Path log = dir.resolve("test.db-wal");
+      while (Files.size(log) > 0) {
+        Thread.sleep(50);
+      }
+
+      zero(page("event_journal"));
+
+      Map<String, Long> codes =
+          clients.stream()
+              .map(client -> String.valueOf(code(unchecked(client))))
+              .collect(Collectors.groupingBy(code -> code, Collectors.counting()));
+      assertThat(codes.keySet()).contains("damaged").doesNotContain("store_unavailable");
+      assertThat(codes.get("damaged")).isLessThan(clients.size());
+      assertThat(host.fermata().health().toCompletableFuture().get().ready()).isTrue();
+    }
+  }
+
+  private static ToolReply unchecked(Client client) {
+    try {
+      return client.proceed();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A page with entries of the middle of a table. */
+  private long page(String table) throws SQLException {
+    try (Connection connection = DriverManager.getConnection("jdbc:sqlite:" + file());
+        Statement statement = connection.createStatement();
+        ResultSet rows =
+            statement.executeQuery(
+                "SELECT pageno FROM dbstat WHERE name = '"
+                    + table
+                    + "' AND pagetype = 'leaf' ORDER BY path")) {
+      List<Long> pages = new ArrayList<>();
+      while (rows.next()) {
+        pages.add(rows.getLong(1));
+      }
+      return pages.get(pages.size() / 2);
+    }
+  }
+
+  /** In another process: one that closes the file would lose its locks on it. */
+  private void zero(long page) throws Exception {
+    Process dd =
+        new ProcessBuilder(
+                "dd",
+                "if=/dev/zero",
+                "of=" + file(),
+                "bs=4096",
+                "count=1",
+                "seek=" + (page - 1),
+                "conv=notrunc",
+                "status=none")
+            .inheritIO()
+            .start();
+    assertThat(dd.waitFor()).isZero();
   }
 }
