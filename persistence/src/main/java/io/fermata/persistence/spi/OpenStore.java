@@ -85,7 +85,7 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<List<Due>> due(long untilEpochMillis, int max);
 
   /**
-   * In one transaction, deletes everything before the newest record of each journal whose {@link
+   * In small transactions, deletes everything before the newest record of each journal whose {@link
    * JournalTags#sweep} time has passed: events, their tags and snapshots. The tag is deleted too,
    * so a sweep without work costs one index lookup, and the next sweep finds what a crash left.
    *

@@ -2,7 +2,7 @@ package io.fermata.persistence.sql;
 
 /** The SQL that differs between databases. */
 public enum Dialect {
-  SQLITE("instr", "CROSS JOIN", "+") {
+  SQLITE("instr", "CROSS JOIN", "+", 50) {
     @Override
     String hasAttribute(String labels) {
       return """
@@ -12,7 +12,7 @@ public enum Dialect {
           .formatted(labels);
     }
   },
-  POSTGRES("strpos", "JOIN", "") {
+  POSTGRES("strpos", "JOIN", "", 1_000) {
     @Override
     String hasAttribute(String labels) {
       return "CAST(%s AS json) -> 'attributes' ->> CAST(? AS text) = ?".formatted(labels);
@@ -22,11 +22,21 @@ public enum Dialect {
   private final String position;
   private final String orderedJoin;
   private final String offIndex;
+  private final int sweptAtOnce;
 
-  Dialect(String position, String orderedJoin, String offIndex) {
+  Dialect(String position, String orderedJoin, String offIndex, int sweptAtOnce) {
     this.position = position;
     this.orderedJoin = orderedJoin;
     this.offIndex = offIndex;
+    this.sweptAtOnce = sweptAtOnce;
+  }
+
+  /**
+   * How many journals are swept in one transaction: few where appends wait for it, more where each
+   * statement is a round trip.
+   */
+  int sweptAtOnce() {
+    return sweptAtOnce;
   }
 
   /** A condition: the text in a column contains a parameter. */

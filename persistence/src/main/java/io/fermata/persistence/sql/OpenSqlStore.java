@@ -31,6 +31,9 @@ import org.jspecify.annotations.Nullable;
 /** A store in a relational database while a host uses it. */
 public final class OpenSqlStore implements OpenStore {
 
+  /** The rest of a larger backlog is left to the next sweep. */
+  private static final int MOST_SWEPT = 10_000;
+
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
@@ -85,9 +88,9 @@ public final class OpenSqlStore implements OpenStore {
   public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
     return whileOpen(
             () ->
-                backend
-                    .writer()
-                    .transact(connection -> SqlAppointments.forget(connection, untilEpochMillis)))
+                inPortions(
+                    (connection, most) ->
+                        SqlAppointments.forget(connection, untilEpochMillis, most)))
         .thenCompose(
             forgotten ->
                 backend
@@ -100,10 +103,32 @@ public final class OpenSqlStore implements OpenStore {
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
     return whileOpen(
         () ->
-            backend
-                .writer()
-                .transact(
-                    connection -> SqlUpkeep.sweep(connection, backend.journal(), nowEpochMillis)));
+            inPortions(
+                (connection, most) ->
+                    SqlUpkeep.sweep(connection, backend.journal(), nowEpochMillis, most)));
+  }
+
+  /** A part of the upkeep, of so many journals at most. */
+  private interface Part {
+    SqlUpkeep.Portion of(Connection connection, int most) throws SQLException;
+  }
+
+  /** Each in a transaction of its own: what waits for the connection meanwhile comes between. */
+  private CompletionStage<Integer> inPortions(Part part) {
+    return inPortions(part, 0, MOST_SWEPT / backend.dialect().sweptAtOnce());
+  }
+
+  private CompletionStage<Integer> inPortions(Part part, int before, int portions) {
+    return backend
+        .writer()
+        .transact(connection -> part.of(connection, backend.dialect().sweptAtOnce()))
+        .thenCompose(
+            portion -> {
+              int swept = before + portion.swept();
+              return portion.more() && portions > 1
+                  ? inPortions(part, swept, portions - 1)
+                  : CompletableFuture.completedFuture(swept);
+            });
   }
 
   @Override

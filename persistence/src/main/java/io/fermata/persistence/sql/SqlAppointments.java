@@ -43,8 +43,9 @@ public final class SqlAppointments {
     }
   }
 
-  /** Deletes due tags of the past that later records made obsolete, and returns how many. */
-  static int forget(Connection connection, long until) throws SQLException {
-    return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until));
+  /** Deletes some due tags of the past that later records made obsolete. */
+  static SqlUpkeep.Portion forget(Connection connection, long until, int most)
+      throws SQLException {
+    return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until), most);
   }
 }

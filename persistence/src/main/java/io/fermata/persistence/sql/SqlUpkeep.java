@@ -16,14 +16,8 @@ import org.jspecify.annotations.Nullable;
 /** The upkeep of journals: finding unfinished ones, sweeping and expiring. */
 public final class SqlUpkeep {
 
-  /** Bounds how long a sweep delays writers. */
-  private static final int ENDS_PER_SWEEP = 10_000;
-
-  /** Bounds it, too. */
-  private static final int FORGOTTEN_AT_ONCE = 10_000;
-
-  /** Journals are deleted one by one. */
-  private static final int JOURNALS_PER_SWEEP = 1_000;
+  /** Tags are small; this many are deleted like one journal. */
+  private static final int TAGS_PER_JOURNAL = 10;
 
   public static final String WORKING =
       """
@@ -49,22 +43,22 @@ public final class SqlUpkeep {
             SELECT 1 FROM event_journal AS later
             WHERE later.persistence_id = past.persistence_id
               AND later.sequence_number > past.sequence_number)
-        LIMIT %d)
-      """
-          .formatted(FORGOTTEN_AT_ONCE);
+        LIMIT ?)
+      """;
 
   public static final String LAST_OF_SWEEP =
       """
-      SELECT max(tag) FROM (
-        SELECT tag FROM event_tag WHERE tag BETWEEN ? AND ? ORDER BY tag LIMIT %d) AS ends
-      """
-          .formatted(ENDS_PER_SWEEP);
+      SELECT max(tag), count(*) FROM (
+        SELECT tag FROM event_tag WHERE tag BETWEEN ? AND ? ORDER BY tag LIMIT ?) AS ends
+      """;
 
   public static final String ENDS =
       """
       SELECT tag.event_id, tag.tag, ended.persistence_id, ended.sequence_number
       FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
       WHERE tag.tag BETWEEN ? AND ?
+      ORDER BY tag.tag, tag.event_id
+      LIMIT ?
       """;
 
   public static final String SOME_TAG =
@@ -121,9 +115,8 @@ public final class SqlUpkeep {
           WHERE later.persistence_id = last.persistence_id
             AND later.sequence_number > last.sequence_number)
       ORDER BY tag.tag
-      LIMIT %d
-      """
-          .formatted(JOURNALS_PER_SWEEP);
+      LIMIT ?
+      """;
 
   private SqlUpkeep() {}
 
@@ -148,33 +141,59 @@ public final class SqlUpkeep {
    * Deletes the tags in a range from records that are not the last of their journal. Such a record
    * will never be the last again, so its tags are obsolete.
    */
-  static int forgetLeftBehind(Connection connection, String from, String to) throws SQLException {
+  static Portion forgetLeftBehind(Connection connection, String from, String to, int most)
+      throws SQLException {
+    int tags = most * TAGS_PER_JOURNAL;
     try (PreparedStatement delete = connection.prepareStatement(FORGET_LEFT_BEHIND)) {
       delete.setString(1, from);
       delete.setString(2, to);
-      return delete.executeUpdate();
+      delete.setInt(3, tags);
+      return new Portion(0, delete.executeUpdate() == tags);
     }
   }
 
-  static int sweep(Connection connection, SqlJournal journal, long now) throws SQLException {
-    int swept = sweepEnds(connection, journal, now);
-    forgetLeftBehind(connection, JournalTags.UNFINISHED, JournalTags.UNFINISHED);
-    return swept + forgetOver(connection, now);
+  /**
+   * A part of the upkeep, in a transaction of its own.
+   *
+   * @param swept how many journals it swept or deleted
+   * @param more whether more is left
+   */
+  record Portion(int swept, boolean more) {
+
+    static final Portion NOTHING = new Portion(0, false);
+
+    Portion and(Portion other) {
+      return new Portion(swept + other.swept, more || other.more);
+    }
   }
 
-  private static int sweepEnds(Connection connection, SqlJournal journal, long now)
+  /**
+   * Sweeps a part of the backlog.
+   *
+   * @param most bounds how long other writers wait for it, in journals
+   */
+  static Portion sweep(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
-    String last = lastOfSweep(connection, JournalTags.sweep(now));
+    String unfinished = JournalTags.UNFINISHED;
+    return sweepEnds(connection, journal, now, most)
+        .and(forgetLeftBehind(connection, unfinished, unfinished, most))
+        .and(forgetOver(connection, now, most));
+  }
+
+  private static Portion sweepEnds(Connection connection, SqlJournal journal, long now, int most)
+      throws SQLException {
+    LastOfSweep found = lastOfSweep(connection, JournalTags.sweep(now), most);
+    String last = found.tag();
     if (last == null) {
-      return 0;
+      return Portion.NOTHING;
     }
     String laterThanNow = JournalTags.sweep(now + 1);
     if (hasTag(connection, laterThanNow, JournalTags.sweep(Long.MAX_VALUE))) {
       postponeEnds(connection, now, last);
     }
-    List<JournalEnd> ends = newestEnds(connection, last);
+    List<JournalEnd> ends = newestEnds(connection, last, most);
     journal.deleteBefore(connection, ends);
-    return ends.size();
+    return new Portion(ends.size(), found.count() == most);
   }
 
   private static boolean hasTag(Connection connection, String from, String to) throws SQLException {
@@ -188,12 +207,13 @@ public final class SqlUpkeep {
   }
 
   /** The tags of older ends are deleted with their events. */
-  private static List<JournalEnd> newestEnds(Connection connection, String last)
+  private static List<JournalEnd> newestEnds(Connection connection, String last, int most)
       throws SQLException {
     Map<String, JournalEnd> newest = new LinkedHashMap<>();
     try (PreparedStatement select = connection.prepareStatement(ENDS)) {
       select.setString(1, JournalTags.sweep(0));
       select.setString(2, last);
+      select.setInt(3, most);
       try (ResultSet rows = select.executeQuery()) {
         while (rows.next()) {
           newest.merge(
@@ -239,26 +259,34 @@ public final class SqlUpkeep {
     }
   }
 
-  private static @Nullable String lastOfSweep(Connection connection, String now)
+  private static LastOfSweep lastOfSweep(Connection connection, String now, int most)
       throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(LAST_OF_SWEEP)) {
       select.setString(1, JournalTags.sweep(0));
       select.setString(2, now);
+      select.setInt(3, most);
       try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getString(1) : null;
+        return row.next()
+            ? new LastOfSweep(row.getString(1), row.getInt(2))
+            : new LastOfSweep(null, 0);
       }
     }
   }
 
+  /** The last of a number of sweep tags, the earliest first. */
+  private record LastOfSweep(@Nullable String tag, int count) {}
+
   /** A run that starts meanwhile stays, as does everything journaled after the end. */
-  private static int forgetOver(Connection connection, long now) throws SQLException {
+  private static Portion forgetOver(Connection connection, long now, int most)
+      throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
-    forgetLeftBehind(connection, from, to);
+    Portion leftBehind = forgetLeftBehind(connection, from, to, most);
     List<Over> over = new ArrayList<>();
     try (PreparedStatement select = connection.prepareStatement(OVER)) {
       select.setString(1, from);
       select.setString(2, to);
+      select.setInt(3, most);
       try (ResultSet rows = select.executeQuery()) {
         while (rows.next()) {
           over.add(new Over(rows.getString(1), rows.getLong(2)));
@@ -280,7 +308,7 @@ public final class SqlUpkeep {
             new Promised(journal.persistenceId(), journal.lastSeq() - 1, later));
       }
     }
-    return forgotten;
+    return leftBehind.and(new Portion(forgotten, over.size() == most));
   }
 
   /** The latest retention of an end of a journal that is still in the future. */

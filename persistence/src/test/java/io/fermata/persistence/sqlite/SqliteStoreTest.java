@@ -11,8 +11,11 @@ import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
@@ -23,7 +26,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.ActorSystem;
@@ -225,6 +231,34 @@ final class SqliteStoreTest extends SqlContract {
         IntStream.range(0, 50).mapToObj(sweep -> open.sweep(0)).toList();
     open.close();
     sweeps.forEach(sweep -> assertThat(Host.await(sweep)).isZero());
+  }
+
+  @Test
+  void aWriteWaitsForASmallPartOfALargeSweepOnly() {
+    try (Host host = Host.on(store())) {
+      OpenStore store = host.store();
+      host.open("a").write(new Line("one"), new Line("two"));
+      List<StoredEntry> entries = Host.await(store.read("a", 1, 2));
+      for (int i = 0; i < 400; i++) {
+        // Of each third the sweep keeps the end, the others are forgotten, or have stale tags.
+        String last = i % 3 == 0 ? JournalTags.sweep(1) : JournalTags.forget(1);
+        Host.await(
+            store.importJournal(
+                "ended " + i,
+                List.of(
+                    new NewEntry(entries.get(0), 5, Set.of(JournalTags.UNFINISHED)),
+                    new NewEntry(entries.get(1), 5, Set.of(last)))));
+      }
+      List<String> order = Collections.synchronizedList(new ArrayList<>());
+      CompletionStage<Integer> sweep = store.sweep(1).whenComplete((n, f) -> order.add("sweep"));
+      CompletionStage<?> write =
+          store.directory().mark(1).whenComplete((n, f) -> order.add("write"));
+      Host.await(write);
+      assertThat(Host.await(sweep)).isEqualTo(400);
+      assertThat(order).containsExactly("write", "sweep");
+      assertThat(tags()).isZero();
+      assertThat(Host.await(store.journals("", 1_000))).hasSize(1 + 134);
+    }
   }
 
   @Test
