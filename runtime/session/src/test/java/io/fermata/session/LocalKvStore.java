@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import io.fermata.persistence.keyvalue.KvStore;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 /** A key-value store in memory, which several hosts can share and which can be out of order. */
 final class LocalKvStore implements KvStore {
   private final Map<String, Versioned> values = new HashMap<>();
+  private final List<String> requests = new ArrayList<>();
   private boolean down;
   private Iterator<Optional<Fault>> faults = Collections.emptyIterator();
 
@@ -61,16 +63,21 @@ final class LocalKvStore implements KvStore {
     return values.keySet().stream().anyMatch(key -> key.contains(part));
   }
 
+  /** What was requested, as "get key". */
+  synchronized List<String> requests() {
+    return List.copyOf(requests);
+  }
+
   @Override
   public CompletionStage<Optional<Versioned>> get(String key) {
-    return answer(() -> Optional.ofNullable(values.get(key)));
+    return answer("get " + key, () -> Optional.ofNullable(values.get(key)));
   }
 
   @Override
   public CompletionStage<Optional<String>> set(
       String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
     return write(
-        key,
+        "set " + key,
         () -> {
           if (full) {
             throw new IllegalStateException(
@@ -89,17 +96,18 @@ final class LocalKvStore implements KvStore {
   @Override
   public CompletionStage<@Nullable Void> delete(String key) {
     return answer(
+        "delete " + key,
         () -> {
           values.remove(key);
           return null;
         });
   }
 
-  private synchronized <T> CompletionStage<T> write(String key, Supplier<T> work) {
-    boolean journal = key.contains("journal:");
+  private synchronized <T> CompletionStage<T> write(String request, Supplier<T> work) {
+    boolean journal = request.contains("journal:");
     Optional<Fault> fault = journal && faults.hasNext() ? faults.next() : Optional.empty();
     if (fault.isEmpty()) {
-      return answer(work);
+      return answer(request, work);
     }
     if (fault.get() == Fault.REPLY_LOST) {
       work.get();
@@ -107,7 +115,9 @@ final class LocalKvStore implements KvStore {
     return CompletableFuture.failedFuture(new IllegalStateException(fault.get().name()));
   }
 
-  private synchronized <T extends @Nullable Object> CompletionStage<T> answer(Supplier<T> work) {
+  private synchronized <T extends @Nullable Object> CompletionStage<T> answer(
+      String request, Supplier<T> work) {
+    requests.add(request);
     return down
         ? CompletableFuture.failedFuture(new IllegalStateException("out of order"))
         : CompletableFuture.completedFuture(work.get());

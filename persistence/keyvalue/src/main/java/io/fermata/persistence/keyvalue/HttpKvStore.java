@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The key-value API of a WaniWani account: {@code get}, {@code set} and {@code delete} of JSON
- * objects, posted with a bearer key. It has no versions, so each value contains one, which is
- * compared by a read before each write.
+ * objects, posted with a bearer key. It has no versions and does not compare, so each value
+ * contains its version.
  */
 final class HttpKvStore implements KvStore {
 
@@ -49,7 +49,7 @@ final class HttpKvStore implements KvStore {
   }
 
   @Override
-  public boolean comparesInOneStep() {
+  public boolean compares() {
     return false;
   }
 
@@ -61,23 +61,15 @@ final class HttpKvStore implements KvStore {
   @Override
   public CompletionStage<Optional<String>> set(
       String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
-    return get(key)
-        .thenCompose(
-            there -> {
-              String version = there.map(Versioned::version).orElse(null);
-              if (expectedVersion == null ? version != null : !expectedVersion.equals(version)) {
-                return CompletableFuture.completedFuture(Optional.empty());
-              }
-              String next = UUID.randomUUID().toString();
-              ObjectNode body = body(key);
-              body.putObject("value")
-                  .put("fermata", next)
-                  .put("value", Base64.getEncoder().encodeToString(value));
-              if (timeToLive != null) {
-                body.put("ttlSeconds", Math.max(1, timeToLive.toSeconds()));
-              }
-              return post("set", body).thenApply(done -> Optional.of(next));
-            });
+    String version = UUID.randomUUID().toString();
+    ObjectNode body = body(key);
+    body.putObject("value")
+        .put("fermata", version)
+        .put("value", Base64.getEncoder().encodeToString(value));
+    if (timeToLive != null) {
+      body.put("ttlSeconds", Math.max(1, timeToLive.toSeconds()));
+    }
+    return post("set", body).thenApply(done -> Optional.of(version));
   }
 
   @Override

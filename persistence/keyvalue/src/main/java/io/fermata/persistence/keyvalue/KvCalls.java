@@ -4,6 +4,7 @@ import io.fermata.persistence.keyvalue.KvStore.Versioned;
 import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
@@ -12,6 +13,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +40,7 @@ final class KvCalls {
   private final Executor executor;
   private final Queue<Runnable> waiting = new ArrayDeque<>();
   private int running;
+  private final AtomicBoolean closed = new AtomicBoolean();
 
   KvCalls(KvStore store, Duration timeout, Executor executor) {
     this.store = store;
@@ -49,13 +52,44 @@ final class KvCalls {
     return store.describe();
   }
 
+  /** Returns whether it was open. */
+  boolean close() {
+    return closed.compareAndSet(false, true);
+  }
+
+  <T extends @Nullable Object> CompletionStage<T> whileOpen(Supplier<CompletionStage<T>> work) {
+    return closed.get()
+        ? CompletableFuture.failedFuture(
+            new StoreException(name() + " is closed; open the store again"))
+        : work.get();
+  }
+
   CompletionStage<Optional<Versioned>> get(String key) {
     return call(() -> store.get(PREFIX + key), "be read");
   }
 
+  /**
+   * Writes a value if the key has the expected version, which is read before if the store does not
+   * compare.
+   *
+   * @param certain whether the version needs no such read
+   */
   CompletionStage<Optional<String>> set(
-      String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
-    return call(() -> store.set(PREFIX + key, value, expectedVersion, timeToLive), "be written");
+      String key,
+      byte[] value,
+      @Nullable String expectedVersion,
+      @Nullable Duration timeToLive,
+      boolean certain) {
+    Supplier<CompletionStage<Optional<String>>> write =
+        () -> call(() -> store.set(PREFIX + key, value, expectedVersion, timeToLive), "be written");
+    return certain || store.compares()
+        ? write.get()
+        : get(key)
+            .thenCompose(
+                found ->
+                    Objects.equals(found.map(Versioned::version).orElse(null), expectedVersion)
+                        ? write.get()
+                        : CompletableFuture.completedFuture(Optional.empty()));
   }
 
   CompletionStage<@Nullable Void> delete(String key) {

@@ -5,90 +5,34 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.spi.NoHistoryException;
-import io.fermata.persistence.spi.StoreException;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executor;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The directory of a key-value store: entries can be read by name, not listed. */
-final class KvDirectory implements Directory {
-
-  private static final int TRIES = 20;
-
-  private final KvCalls kv;
-  private final Executor executor;
-  private final Map<String, CompletableFuture<?>> latest = new ConcurrentHashMap<>();
-
-  KvDirectory(KvCalls kv, Executor executor) {
-    this.kv = kv;
-    this.executor = executor;
-  }
-
-  private static String key(String persistenceId) {
-    return "entry:" + persistenceId;
-  }
+/**
+ * The directory of a key-value store: entries can be read by name, not listed. An entry is in the
+ * value of its journal: the first is written at once, a change of it with the next record.
+ */
+record KvDirectory(KvJournals journals, String store) implements Directory {
 
   @Override
   public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
-    return inOrder(entry.persistenceId(), () -> put(entry, TRIES));
-  }
-
-  private CompletionStage<@Nullable Void> put(DirectoryEntry entry, int tries) {
-    String key = key(entry.persistenceId());
-    return kv.get(key)
-        .thenComposeAsync(
-            found -> {
-              boolean late =
-                  found
-                      .map(value -> KvFormat.entry(entry.persistenceId(), value.value()))
-                      .filter(there -> there.seq() > entry.seq())
-                      .isPresent();
-              if (late) {
-                return CompletableFuture.completedFuture(Optional.of(""));
-              }
-              String expected = found.map(KvStore.Versioned::version).orElse(null);
-              return kv.set(key, KvFormat.entry(entry), expected, null);
-            },
-            executor)
-        .thenComposeAsync(
-            won -> {
-              if (won.isPresent()) {
-                return CompletableFuture.completedFuture(null);
-              }
-              return tries > 1
-                  ? put(entry, tries - 1)
-                  : CompletableFuture.failedFuture(
-                      new StoreException(
-                          kv.name()
-                              + " refused to write "
-                              + key
-                              + " "
-                              + TRIES
-                              + " times because others wrote it; the entry will be"
-                              + " updated later"));
-            },
-            executor);
+    return journals.list(entry.persistenceId(), entry).thenAccept(document -> {});
   }
 
   @Override
   public CompletionStage<@Nullable Void> remove(String persistenceId) {
-    return inOrder(persistenceId, () -> kv.delete(key(persistenceId)));
+    return journals
+        .change(persistenceId, document -> document.listed(null))
+        .thenAccept(document -> {});
   }
 
   @Override
   public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
-    return inOrder(
-        persistenceId,
-        () ->
-            kv.get(key(persistenceId))
-                .thenApplyAsync(
-                    found -> found.map(value -> KvFormat.entry(persistenceId, value.value())),
-                    executor));
+    return journals
+        .last(persistenceId)
+        .thenApply(document -> Optional.ofNullable(document.entry()));
   }
 
   @Override
@@ -113,25 +57,6 @@ final class KvDirectory implements Directory {
   }
 
   private <T extends @Nullable Object> CompletionStage<T> unlisted() {
-    return CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name()));
-  }
-
-  /** Runs after all earlier requests for the same entry, whether they succeeded or not. */
-  private <T extends @Nullable Object> CompletionStage<T> inOrder(
-      String persistenceId, Supplier<CompletionStage<T>> work) {
-    CompletableFuture<T> done = new CompletableFuture<>();
-    CompletableFuture<?> before = latest.put(persistenceId, done);
-    CompletableFuture<?> turn = before == null ? CompletableFuture.completedFuture(null) : before;
-    return turn.handleAsync((past, failed) -> "", executor)
-        .thenComposeAsync(nothing -> work.get(), executor)
-        .whenComplete(
-            (result, thrown) -> {
-              latest.remove(persistenceId, done);
-              if (thrown != null) {
-                done.completeExceptionally(thrown);
-              } else {
-                done.complete(result);
-              }
-            });
+    return CompletableFuture.failedFuture(NoHistoryException.unlisted(store));
   }
 }

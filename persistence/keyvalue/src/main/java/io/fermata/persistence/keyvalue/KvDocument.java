@@ -1,5 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.pekko.ChainCheck;
 import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
@@ -19,19 +20,21 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A journal as one value of a key-value store: the newest snapshot, the records after it, and a few
- * before it.
+ * A journal as one value of a key-value store: the newest snapshot, the records after it, a few
+ * before it, and its entry in the directory.
  *
  * @param tip the newest record ever written
  * @param lostTo the highest sequence number whose record was dropped because a snapshot covers it
+ * @param entry null if the directory has none
  */
 record KvDocument(
     JournalTip tip,
     long lostTo,
     @Nullable SerializedSnapshot snapshot,
-    List<SerializedEntry> records) {
+    List<SerializedEntry> records,
+    @Nullable DirectoryEntry entry) {
 
-  static final KvDocument NONE = new KvDocument(JournalTip.NONE, 0, null, List.of());
+  static final KvDocument NONE = new KvDocument(JournalTip.NONE, 0, null, List.of(), null);
 
   /** How many bytes of records before a snapshot are kept, so that the latest can still be read. */
   static final int KEPT_BEFORE_SNAPSHOT = 16 * 1024;
@@ -45,7 +48,16 @@ record KvDocument(
   /** An imported journal. */
   static KvDocument of(List<SerializedEntry> records) {
     JournalTip before = new JournalTip(records.get(0).sequenceNr() - 1, 0);
-    return new KvDocument(before, 0, null, List.of()).append(records);
+    return new KvDocument(before, 0, null, List.of(), null).append(records);
+  }
+
+  /** With an entry of the directory, unless it has a later one. */
+  KvDocument list(DirectoryEntry changed) {
+    return entry != null && entry.seq() > changed.seq() ? this : listed(changed);
+  }
+
+  KvDocument listed(@Nullable DirectoryEntry changed) {
+    return new KvDocument(tip, lostTo, snapshot, records, changed);
   }
 
   /** Appends records. If one may be swept at any time, everything before it is dropped at once. */
@@ -66,10 +78,10 @@ record KvDocument(
     JournalTip last = all.get(all.size() - 1).tip();
     for (int i = all.size() - 1; i >= records.size(); i--) {
       if (all.get(i).isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE))) {
-        return new KvDocument(last, 0, null, all.subList(i, all.size()));
+        return new KvDocument(last, 0, null, all.subList(i, all.size()), entry);
       }
     }
-    return new KvDocument(last, lostTo, snapshot, all);
+    return new KvDocument(last, lostTo, snapshot, all, entry);
   }
 
   KvDocument save(SerializedSnapshot taken) {
@@ -85,8 +97,8 @@ record KvDocument(
       bytes += records.get(kept).sequenceNr() > taken.sequenceNr() ? 0 : records.get(kept).size();
     }
     return kept <= 0
-        ? new KvDocument(tip, lostTo, taken, records)
-        : new KvDocument(tip, records.get(kept - 1).sequenceNr(), taken, from(kept));
+        ? new KvDocument(tip, lostTo, taken, records, entry)
+        : new KvDocument(tip, records.get(kept - 1).sequenceNr(), taken, from(kept), entry);
   }
 
   /** The records from an index on, of which the first becomes that of the journal. */
@@ -106,12 +118,12 @@ record KvDocument(
     int deleted = (int) records.stream().filter(record -> record.sequenceNr() <= to).count();
     boolean all = deleted > 0 && deleted == records.size();
     JournalTip last = all ? tip.withoutContent() : tip;
-    return new KvDocument(last, lostTo, snapshot, from(deleted));
+    return new KvDocument(last, lostTo, snapshot, from(deleted), entry);
   }
 
   KvDocument deleteSnapshots(Predicate<SerializedSnapshot> unwanted) {
     return snapshot != null && unwanted.test(snapshot)
-        ? new KvDocument(tip, lostTo, null, records)
+        ? new KvDocument(tip, lostTo, null, records, entry)
         : this;
   }
 
@@ -165,8 +177,8 @@ record KvDocument(
     return records.isEmpty() ? OptionalLong.empty() : records.get(records.size() - 1).forgetAt();
   }
 
-  Deleted content(int entries) {
-    return Deleted.of(records.size(), snapshot == null ? 0 : 1, entries);
+  Deleted content() {
+    return Deleted.of(records.size(), snapshot == null ? 0 : 1, entry == null ? 0 : 1);
   }
 
   /** When the session needs attention: a time, {@link #WORKING} or {@link #NOTHING}. */

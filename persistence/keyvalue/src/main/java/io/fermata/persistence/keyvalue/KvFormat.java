@@ -28,8 +28,8 @@ import org.apache.pekko.persistence.SnapshotMetadata;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The binary format of journals, directory entries and the index in a key-value store. Each value
- * ends with a CRC-32C of what is before it.
+ * The binary format of journals and the index in a key-value store. Each value ends with a CRC-32C
+ * of what is before it.
  */
 final class KvFormat {
 
@@ -68,6 +68,11 @@ final class KvFormat {
           out.writeInt(document.records().size());
           for (SerializedEntry record : document.records()) {
             record(out, record);
+          }
+          DirectoryEntry entry = document.entry();
+          out.writeBoolean(entry != null);
+          if (entry != null) {
+            entry(out, entry);
           }
         });
   }
@@ -113,7 +118,8 @@ final class KvFormat {
                     in.readInt(),
                     in.readBoolean() ? in.readInt() : null));
           }
-          return new KvDocument(tip, lostTo, snapshot, List.copyOf(records));
+          DirectoryEntry entry = in.readBoolean() ? entry(in, persistenceId) : null;
+          return new KvDocument(tip, lostTo, snapshot, List.copyOf(records), entry);
         });
   }
 
@@ -129,53 +135,43 @@ final class KvFormat {
         in.readInt());
   }
 
-  // --- an entry of the directory ---------------------------------------------------------------
-
-  static byte[] entry(DirectoryEntry entry) {
-    return bytes(
-        out -> {
-          out.writeUTF(entry.kind());
-          out.writeUTF(entry.principal());
-          out.writeUTF(entry.name());
-          out.writeLong(entry.seq());
-          out.writeLong(entry.createdAt());
-          out.writeLong(entry.activeAt());
-          out.writeUTF(entry.session());
-          out.writeUTF(entry.statusName());
-          out.writeLong(entry.since());
-          texts(out, entry.tags());
-          out.writeInt(entry.attributes().size());
-          for (Map.Entry<String, String> attribute : new TreeMap<>(entry.attributes()).entrySet()) {
-            out.writeUTF(attribute.getKey());
-            out.writeUTF(attribute.getValue());
-          }
-        });
+  private static void entry(DataOutput out, DirectoryEntry entry) throws IOException {
+    out.writeUTF(entry.kind());
+    out.writeUTF(entry.principal());
+    out.writeUTF(entry.name());
+    out.writeLong(entry.seq());
+    out.writeLong(entry.createdAt());
+    out.writeLong(entry.activeAt());
+    out.writeUTF(entry.session());
+    out.writeUTF(entry.statusName());
+    out.writeLong(entry.since());
+    texts(out, entry.tags());
+    out.writeInt(entry.attributes().size());
+    for (Map.Entry<String, String> attribute : new TreeMap<>(entry.attributes()).entrySet()) {
+      out.writeUTF(attribute.getKey());
+      out.writeUTF(attribute.getValue());
+    }
   }
 
-  static DirectoryEntry entry(String persistenceId, byte[] bytes) {
-    return read(
-        bytes,
-        "the directory entry of " + persistenceId,
-        in -> {
-          String kind = in.readUTF();
-          String principal = in.readUTF();
-          String name = in.readUTF();
-          long seq = in.readLong();
-          long createdAt = in.readLong();
-          long activeAt = in.readLong();
-          String session = in.readUTF();
-          String status = in.readUTF();
-          long since = in.readLong();
-          Set<String> tags = texts(in);
-          int count = in.readInt();
-          Map<String, String> attributes = new LinkedHashMap<>();
-          for (int i = 0; i < count; i++) {
-            attributes.put(in.readUTF(), in.readUTF());
-          }
-          return new DirectoryEntry(
-                  persistenceId, kind, principal, name, seq, createdAt, activeAt, tags, attributes)
-              .in(session, status, since);
-        });
+  private static DirectoryEntry entry(DataInput in, String persistenceId) throws IOException {
+    String kind = in.readUTF();
+    String principal = in.readUTF();
+    String name = in.readUTF();
+    long seq = in.readLong();
+    long createdAt = in.readLong();
+    long activeAt = in.readLong();
+    String session = in.readUTF();
+    String status = in.readUTF();
+    long since = in.readLong();
+    Set<String> tags = texts(in);
+    int count = in.readInt();
+    Map<String, String> attributes = new LinkedHashMap<>();
+    for (int i = 0; i < count; i++) {
+      attributes.put(in.readUTF(), in.readUTF());
+    }
+    return new DirectoryEntry(
+            persistenceId, kind, principal, name, seq, createdAt, activeAt, tags, attributes)
+        .in(session, status, since);
   }
 
   // --- a part of the index ---------------------------------------------------------------------

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class KvIndex {
 
-  static final int SHARDS = 64;
+  static final int SHARDS = 16;
 
   private final List<KvShard> shards;
 

@@ -1,5 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
@@ -25,13 +26,21 @@ import org.jspecify.annotations.Nullable;
  * The journals of a key-value store. Requests for one journal are served in order, those that wait
  * together in one write; journals do not wait for each other.
  *
- * <p>The latest values are cached with their versions, so a write needs no read. If another process
- * replaced a value, the write fails and the value is read again.
+ * <p>A session that wakes reads its value once. The latest values are cached with their versions,
+ * so a write needs no read where the store compares. If another process replaced a value, the write
+ * fails and the value is read again. Snapshots and entries of the directory can be lost, so they
+ * are stored with the next record.
  */
 final class KvJournals implements StoreJournals {
 
   /** The bytes of cached values. */
   private static final long REMEMBERED = 64L * 1024 * 1024;
+
+  /** What a cached value takes besides its bytes. */
+  private static final int OVERHEAD = 512;
+
+  /** How long a read replaces the one before a write, where the store cannot compare. */
+  private static final long RECENT_NANOS = Duration.ofSeconds(10).toNanos();
 
   private static final long MOMENT = 1_000;
   private static final long FOREVER = Duration.ofDays(36_500).toMillis();
@@ -48,14 +57,25 @@ final class KvJournals implements StoreJournals {
     this.executor = executor;
   }
 
+  /** The journal does not exist, as its name was just generated. */
+  void expectNew(String persistenceId) {
+    synchronized (journals) {
+      journals.computeIfAbsent(persistenceId, Journal::new).expectedNew = true;
+    }
+  }
+
   /** A request for a journal. */
   private record Work(
       Kind kind, UnaryOperator<KvDocument> change, CompletableFuture<KvDocument> done) {}
 
   private enum Kind {
     /** Read the stored value, not the cache. */
+    WAKE,
+    /** Read the cache if there is a value in it. */
     READ,
     CHANGE,
+    /** A change that may be stored with a later one. */
+    ASIDE,
     FORGET
   }
 
@@ -64,8 +84,10 @@ final class KvJournals implements StoreJournals {
     final String persistenceId;
     final Deque<Work> waiting = new ArrayDeque<>();
     boolean busy;
+    boolean expectedNew;
     @Nullable KvDocument document;
     @Nullable String version;
+    @Nullable Long readAt;
     int bytes;
 
     Journal(String persistenceId) {
@@ -86,12 +108,12 @@ final class KvJournals implements StoreJournals {
   @Override
   public CompletionStage<List<SerializedEntry>> read(
       String persistenceId, long from, long to, long max) {
-    return last(persistenceId).thenApply(document -> document.read(persistenceId, from, to, max));
+    return known(persistenceId).thenApply(document -> document.read(persistenceId, from, to, max));
   }
 
   @Override
   public CompletionStage<JournalTip> tip(String persistenceId) {
-    return last(persistenceId).thenApply(KvDocument::tip);
+    return known(persistenceId).thenApply(KvDocument::tip);
   }
 
   /** A session that wakes starts with this, so the stored value is read. */
@@ -104,7 +126,8 @@ final class KvJournals implements StoreJournals {
 
   @Override
   public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
-    return changed(snapshot.key().persistenceId(), document -> document.save(snapshot));
+    return submit(snapshot.key().persistenceId(), Kind.ASIDE, document -> document.save(snapshot))
+        .thenAccept(document -> {});
   }
 
   @Override
@@ -122,12 +145,22 @@ final class KvJournals implements StoreJournals {
 
   /** The journal as stored now. */
   CompletionStage<KvDocument> read(String persistenceId) {
+    return submit(persistenceId, Kind.WAKE, document -> document);
+  }
+
+  /** The journal as this process last wrote or read it, if it was there then. */
+  CompletionStage<KvDocument> last(String persistenceId) {
     return submit(persistenceId, Kind.READ, document -> document);
   }
 
-  /** The journal as this process last wrote or read it. */
-  CompletionStage<KvDocument> last(String persistenceId) {
+  /** The journal, or its absence, as this process last wrote or read it. */
+  private CompletionStage<KvDocument> known(String persistenceId) {
     return submit(persistenceId, Kind.CHANGE, document -> document);
+  }
+
+  /** Adds an entry of the directory. The first is stored at once. */
+  CompletionStage<KvDocument> list(String persistenceId, DirectoryEntry entry) {
+    return submit(persistenceId, Kind.ASIDE, document -> document.list(entry));
   }
 
   /** Changes a journal. Completes when the change is stored. */
@@ -140,6 +173,11 @@ final class KvJournals implements StoreJournals {
   }
 
   private CompletionStage<KvDocument> submit(
+      String persistenceId, Kind kind, UnaryOperator<KvDocument> change) {
+    return kv.whileOpen(() -> enqueue(persistenceId, kind, change));
+  }
+
+  private CompletionStage<KvDocument> enqueue(
       String persistenceId, Kind kind, UnaryOperator<KvDocument> change) {
     CompletableFuture<KvDocument> done = new CompletableFuture<>();
     synchronized (journals) {
@@ -168,8 +206,7 @@ final class KvJournals implements StoreJournals {
       } while (first.kind() != Kind.FORGET
           && !journal.waiting.isEmpty()
           && journal.waiting.element().kind() != Kind.FORGET);
-      boolean fresh = batch.stream().anyMatch(work -> work.kind() == Kind.READ);
-      known = fresh ? null : journal.document;
+      known = known(journal, batch);
     }
     if (batch.get(0).kind() == Kind.FORGET) {
       forget(journal, batch);
@@ -189,6 +226,18 @@ final class KvJournals implements StoreJournals {
     }
   }
 
+  /** The value if it need not be read. */
+  private @Nullable KvDocument known(Journal journal, List<Work> batch) {
+    if (journal.expectedNew) {
+      journal.expectedNew = false;
+      remember(journal, KvDocument.NONE, null, 0, System.nanoTime());
+      return journal.document;
+    }
+    boolean wakes = batch.stream().anyMatch(work -> work.kind() == Kind.WAKE);
+    boolean reads = batch.stream().anyMatch(work -> work.kind() == Kind.READ);
+    return wakes || (reads && journal.version == null) ? null : journal.document;
+  }
+
   private static String key(Journal journal) {
     return "journal:" + journal.persistenceId;
   }
@@ -202,39 +251,49 @@ final class KvJournals implements StoreJournals {
         journal,
         document,
         found.map(KvStore.Versioned::version).orElse(null),
-        found.map(value -> value.value().length).orElse(0));
+        found.map(value -> value.value().length).orElse(0),
+        System.nanoTime());
     index.settled(journal.persistenceId, document.demand());
     return document;
   }
 
   private void apply(Journal journal, KvDocument before, List<Work> batch) {
     KvDocument after = before;
+    boolean pressing = false;
     List<Work> applied = new ArrayList<>();
     for (Work work : batch) {
       try {
-        after = work.change().apply(after);
+        KvDocument next = work.change().apply(after);
+        boolean listed = after.entry() == null && next.entry() != null;
+        pressing |= (work.kind() != Kind.ASIDE || listed) && !next.equals(after);
+        after = next;
         applied.add(work);
       } catch (RuntimeException refused) {
         work.done().completeExceptionally(refused);
       }
     }
-    if (after.equals(before)) {
-      completed(journal, applied, after);
+    if (pressing) {
+      write(journal, before, after, applied);
     } else {
-      write(journal, after, applied);
+      synchronized (journals) {
+        journal.document = after;
+      }
+      completed(journal, applied, after);
     }
   }
 
-  private void write(Journal journal, KvDocument after, List<Work> applied) {
+  private void write(Journal journal, KvDocument before, KvDocument after, List<Work> applied) {
     byte[] bytes = KvFormat.journal(after);
     String expected;
+    boolean certain;
     synchronized (journals) {
       expected = journal.version;
+      certain = isCertain(journal, before);
     }
     index
         .require(journal.persistenceId, after.demand())
         .thenComposeAsync(
-            marked -> kv.set(key(journal), bytes, expected, timeToLive(after)), executor)
+            marked -> kv.set(key(journal), bytes, expected, timeToLive(after), certain), executor)
         .whenCompleteAsync(
             (won, thrown) -> {
               if (thrown != null) {
@@ -242,12 +301,20 @@ final class KvJournals implements StoreJournals {
               } else if (won.isEmpty()) {
                 lost(journal, applied, overtaken(journal));
               } else {
-                remember(journal, after, won.get(), bytes.length);
+                remember(journal, after, won.get(), bytes.length, null);
                 index.settled(journal.persistenceId, after.demand());
                 completed(journal, applied, after);
               }
             },
             executor);
+  }
+
+  /** Whether the value was just read for this write, or its session is at work in this process. */
+  private static boolean isCertain(Journal journal, KvDocument before) {
+    Long readAt = journal.readAt;
+    return readAt == null
+        ? before.demand() == KvDocument.WORKING
+        : System.nanoTime() - readAt < RECENT_NANOS;
   }
 
   /**
@@ -277,7 +344,7 @@ final class KvJournals implements StoreJournals {
               if (thrown != null) {
                 lost(journal, batch, thrown);
               } else {
-                remember(journal, KvDocument.NONE, null, 0);
+                remember(journal, null, null, 0, null);
                 index.settled(journal.persistenceId, KvDocument.NOTHING);
                 completed(journal, batch, KvDocument.NONE);
               }
@@ -292,32 +359,40 @@ final class KvJournals implements StoreJournals {
 
   /** After a failure the stored value is unknown until it is read. */
   private void lost(Journal journal, List<Work> batch, Throwable thrown) {
-    remember(journal, null, null, 0);
+    remember(journal, null, null, 0, null);
     index.doubted(journal.persistenceId);
     batch.forEach(work -> work.done().completeExceptionally(thrown));
     executor.execute(() -> go(journal));
   }
 
+  /**
+   * @param readAt when the value was read, null if it was written since
+   */
   private void remember(
-      Journal journal, @Nullable KvDocument document, @Nullable String version, int bytes) {
+      Journal journal,
+      @Nullable KvDocument document,
+      @Nullable String version,
+      int bytes,
+      @Nullable Long readAt) {
     synchronized (journals) {
-      remembered += bytes - journal.bytes;
+      int taken = document == null ? 0 : bytes + OVERHEAD;
+      remembered += taken - journal.bytes;
       journal.document = document;
       journal.version = version;
-      journal.bytes = bytes;
+      journal.readAt = readAt;
+      journal.bytes = taken;
     }
   }
 
   private void makeRoom(Journal idle) {
-    if (idle.document == null || idle.version == null) {
-      remember(idle, null, null, 0);
+    if (idle.document == null) {
       journals.remove(idle.persistenceId);
     }
     Iterator<Journal> leastUsedFirst = journals.values().iterator();
     while (remembered > REMEMBERED && leastUsedFirst.hasNext()) {
       Journal journal = leastUsedFirst.next();
       if (!journal.busy) {
-        remember(journal, null, null, 0);
+        remember(journal, null, null, 0, null);
         leastUsedFirst.remove();
       }
     }

@@ -15,14 +15,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * A shard of the index in one value: the marks of journals that need attention.
  *
- * <p>A mark is written before the journal that needs it and removed some time after, so a journal
- * that needs one always has it. A mark may be stale: its reader checks the journal. Many changes go
- * into one write.
+ * <p>A mark is written before the journal that needs it soon, and some time after one that needs it
+ * later; it is removed some time after the need for it. A mark may be stale: its reader checks the
+ * journal. Many changes go into one write.
  */
 final class KvShard {
 
-  /** The mark of a journal is removed after this time without demand; a busy one keeps it. */
+  /** How often marks are corrected; a mark without demand stays this long. */
   static final Duration RESTS = Duration.ofSeconds(10);
+
+  /** A demand that is farther ahead need not be marked before the journal is written. */
+  static final Duration SOON = Duration.ofDays(1);
 
   /** After this time a host renews its mark before it relies on it. */
   static final Duration FRESH = Duration.ofMinutes(10);
@@ -69,32 +72,38 @@ final class KvShard {
             executor);
   }
 
-  /** Completes when a journal with this demand is certain to be found. */
+  /** Completes when a journal with this demand is certain to be found, unless that has time. */
   synchronized CompletionStage<@Nullable Void> require(String persistenceId, long demand) {
     long now = clock.millis();
-    KnownDemand before = demands.get(persistenceId);
-    long earliest = before == null ? demand : Math.min(before.demand(), demand);
-    demands.put(persistenceId, new KnownDemand(earliest, now));
-    KvMark mark = marks.get(persistenceId);
-    if (mark != null && mark.at() <= demand && mine(mark) && !older(mark.since(), FRESH, now)) {
+    if (!isSoon(demand, now) || covers(marks.get(persistenceId), demand, now)) {
       return CompletableFuture.completedFuture(null);
     }
+    demands.merge(
+        persistenceId, new KnownDemand(demand, now), (old, next) -> earlier(old, next, now));
     CompletableFuture<@Nullable Void> marked = new CompletableFuture<>();
     wanted.merge(persistenceId, demand, Math::min);
     waiting.add(marked);
-    flushSoon();
+    if (!flushing) {
+      flushing = true;
+      executor.execute(() -> flush(TRIES, false));
+    }
     return marked;
+  }
+
+  private static KnownDemand earlier(KnownDemand old, KnownDemand next, long now) {
+    return new KnownDemand(Math.min(old.demand(), next.demand()), now);
   }
 
   /** Reports the demand of the stored journal. */
   synchronized void settled(String persistenceId, long demand) {
-    if (marks.containsKey(persistenceId) || wanted.containsKey(persistenceId)) {
-      KnownDemand before = demands.get(persistenceId);
-      if (before == null || before.demand() != demand) {
-        demands.put(persistenceId, new KnownDemand(demand, clock.millis()));
-      }
-    } else {
+    boolean marked = marks.containsKey(persistenceId) || wanted.containsKey(persistenceId);
+    if (demand == KvDocument.NOTHING && !marked) {
       demands.remove(persistenceId);
+      return;
+    }
+    KnownDemand before = demands.get(persistenceId);
+    if (before == null || before.demand() != demand) {
+      demands.put(persistenceId, new KnownDemand(demand, clock.millis()));
     }
   }
 
@@ -116,9 +125,9 @@ final class KvShard {
     return found;
   }
 
-  /** Removes stale marks, if there are any. */
+  /** Writes marks that are missing and removes stale ones, if it is time for any. */
   synchronized CompletionStage<@Nullable Void> clean(boolean closing) {
-    if (flushing || corrected(closing).equals(marks)) {
+    if (flushing || !needsWrite(closing)) {
       return CompletableFuture.completedFuture(null);
     }
     CompletableFuture<@Nullable Void> cleaned = new CompletableFuture<>();
@@ -128,11 +137,18 @@ final class KvShard {
     return cleaned;
   }
 
-  private void flushSoon() {
-    if (!flushing) {
-      flushing = true;
-      executor.execute(() -> flush(TRIES, false));
-    }
+  /** A mark of a time far ahead that is not needed any more waits for another write. */
+  private boolean needsWrite(boolean closing) {
+    long now = clock.millis();
+    Map<String, KvMark> corrected = corrected(closing, now);
+    return closing
+        ? !corrected.equals(marks)
+        : corrected.entrySet().stream()
+                .anyMatch(mark -> !mark.getValue().equals(marks.get(mark.getKey())))
+            || marks.entrySet().stream()
+                .anyMatch(
+                    mark ->
+                        isSoon(mark.getValue().at(), now) && !corrected.containsKey(mark.getKey()));
   }
 
   private void flush(int tries, boolean closing) {
@@ -141,16 +157,16 @@ final class KvShard {
     List<CompletableFuture<@Nullable Void>> served;
     String expected;
     synchronized (this) {
-      next = corrected(closing);
+      long now = clock.millis();
+      next = corrected(closing, now);
       taken = wanted;
       served = waiting;
       expected = version;
       wanted = new HashMap<>();
       waiting = new ArrayList<>();
-      long now = clock.millis();
-      taken.forEach((id, at) -> next.put(id, new KvMark(earliest(next.get(id), at), host, now)));
+      taken.forEach((id, at) -> next.put(id, mark(next.get(id), at, now)));
     }
-    kv.set(key, KvFormat.marks(next), expected, null)
+    kv.set(key, KvFormat.marks(next), expected, null, false)
         .whenCompleteAsync(
             (won, thrown) -> {
               if (thrown == null && won.isPresent()) {
@@ -216,45 +232,56 @@ final class KvShard {
   }
 
   private synchronized void goOn() {
-    flushing = false;
-    if (!waiting.isEmpty()) {
-      flushSoon();
+    flushing = !waiting.isEmpty();
+    if (flushing) {
+      executor.execute(() -> flush(TRIES, false));
     }
   }
 
   /** The marks, corrected where this host knows better and may do so. */
-  private Map<String, KvMark> corrected(boolean closing) {
-    long now = clock.millis();
+  private Map<String, KvMark> corrected(boolean closing, long now) {
     Map<String, KvMark> corrected = new HashMap<>(marks);
     demands.forEach(
         (persistenceId, known) -> {
           KvMark mark = marks.get(persistenceId);
-          boolean rests = closing || older(known.since(), RESTS, now);
-          if (mark == null || !rests || !mayCorrect(mark, now)) {
-            return;
-          }
+          boolean stale =
+              mark != null
+                  && known.demand() > mark.at()
+                  && isSoon(mark.at(), now)
+                  && (closing || now - known.since() >= RESTS.toMillis())
+                  && (mine(mark) || now - mark.since() >= ABANDONED.toMillis());
           if (known.demand() == KvDocument.NOTHING) {
-            corrected.remove(persistenceId);
-          } else if (known.demand() > mark.at()) {
+            boolean unneeded = mark != null && (stale || (mine(mark) && !isSoon(mark.at(), now)));
+            if (unneeded) {
+              corrected.remove(persistenceId);
+            }
+          } else if (stale) {
             corrected.put(persistenceId, new KvMark(known.demand(), mark.host(), mark.since()));
+          } else if (!covers(mark, known.demand(), known.since())) {
+            corrected.put(persistenceId, mark(mark, known.demand(), now));
           }
         });
     return corrected;
   }
 
-  private boolean mayCorrect(KvMark mark, long now) {
-    return mine(mark) || older(mark.since(), ABANDONED, now);
+  /** A mark that was just written, of the earlier time. */
+  private KvMark mark(@Nullable KvMark before, long at, long now) {
+    return new KvMark(before == null ? at : Math.min(before.at(), at), host, now);
+  }
+
+  /** Whether a journal that has this demand since then is certain to be found by a mark. */
+  private boolean covers(@Nullable KvMark mark, long demand, long since) {
+    return mark != null
+        && mark.at() <= demand
+        && mine(mark)
+        && since - mark.since() < FRESH.toMillis();
   }
 
   private boolean mine(KvMark mark) {
     return mark.host().equals(host);
   }
 
-  private static boolean older(long since, Duration age, long now) {
-    return now - since >= age.toMillis();
-  }
-
-  private static long earliest(@Nullable KvMark mark, long at) {
-    return mark == null ? at : Math.min(mark.at(), at);
+  private static boolean isSoon(long at, long now) {
+    return at - now < SOON.toMillis();
   }
 }

@@ -44,8 +44,9 @@ public interface KvStore {
   CompletionStage<Optional<Versioned>> get(String key);
 
   /**
-   * Writes a value if the key has the expected version, atomically. When the stage completes, the
-   * value must be durable: acknowledgements to clients depend on it.
+   * Writes a value if the key has the expected version, atomically; a store that does not {@link
+   * #compares compare} writes it in any case. When the stage completes, the value must be durable:
+   * acknowledgements to clients depend on it.
    *
    * @param expectedVersion the version of the value to replace, null if the key must be absent
    * @param timeToLive after which time the value may be dropped, null for never; a store without
@@ -59,10 +60,11 @@ public interface KvStore {
   CompletionStage<@Nullable Void> delete(String key);
 
   /**
-   * Whether {@link #set} compares and writes atomically. One that does not misses writes of another
-   * process between both steps; the host warns of that when it starts.
+   * Whether {@link #set} compares the version and writes atomically. If it does not, Fermata reads
+   * the version before it writes and can miss what another process writes between both; the host
+   * warns of that when it starts.
    */
-  default boolean comparesInOneStep() {
+  default boolean compares() {
     return true;
   }
 

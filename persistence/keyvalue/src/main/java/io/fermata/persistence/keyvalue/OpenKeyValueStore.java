@@ -2,9 +2,6 @@ package io.fermata.persistence.keyvalue;
 
 import com.typesafe.config.Config;
 import io.fermata.persistence.directory.Directory;
-import io.fermata.persistence.directory.DirectoryEntry;
-import io.fermata.persistence.directory.DirectoryPage;
-import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.pekko.StoreSetup;
@@ -34,8 +31,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Supplier;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -62,7 +57,6 @@ final class OpenKeyValueStore implements OpenStore {
   private final KvJournals journals;
   private final Directory directory;
   private final Future<?> cleaning;
-  private final AtomicBoolean closed = new AtomicBoolean();
 
   private OpenKeyValueStore(KvCalls kv, ScheduledThreadPoolExecutor executor, Runnable release) {
     this.kv = kv;
@@ -71,7 +65,7 @@ final class OpenKeyValueStore implements OpenStore {
     this.serverKey = serverKey(kv, TRIES);
     this.index = new KvIndex(kv, executor, UUID.randomUUID().toString(), InstantSource.system());
     this.journals = new KvJournals(kv, index, executor);
-    this.directory = new WhileOpen(new KvDirectory(kv, executor));
+    this.directory = new KvDirectory(journals, kv.name());
     index.load().join();
     long often = KvShard.RESTS.toMillis();
     this.cleaning =
@@ -125,7 +119,7 @@ final class OpenKeyValueStore implements OpenStore {
             + " before last, so older messages cannot be read and longer runs cannot"
             + " be replayed. Use a database to keep it all",
         store.describe());
-    if (!store.comparesInOneStep()) {
+    if (!store.compares()) {
       LOG.warn(
           "{} cannot compare and set atomically: if two processes write a session at the"
               + " same moment, an acknowledged write of one is lost. Use it with one host"
@@ -140,7 +134,7 @@ final class OpenKeyValueStore implements OpenStore {
       return found.get().value();
     }
     byte[] made = ServerKey.random();
-    if (kv.set(SERVER_KEY, made, null, null).toCompletableFuture().join().isPresent()) {
+    if (kv.set(SERVER_KEY, made, null, null, true).toCompletableFuture().join().isPresent()) {
       return made;
     }
     if (tries == 1) {
@@ -184,9 +178,14 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
+  public void expectNew(String persistenceId) {
+    journals.expectNew(persistenceId);
+  }
+
+  @Override
   public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
     Slice.requireMax(max);
-    return whileOpen(
+    return kv.whileOpen(
         () ->
             index
                 .until(KvDocument.WORKING, demand -> demand == KvDocument.WORKING, this::demand)
@@ -203,7 +202,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   @Override
   public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
-    return whileOpen(
+    return kv.whileOpen(
         () ->
             index
                 .until(untilEpochMillis, demand -> demand != KvDocument.WORKING, this::demand)
@@ -220,7 +219,7 @@ final class OpenKeyValueStore implements OpenStore {
    */
   @Override
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
-    return whileOpen(() -> CompletableFuture.completedFuture(0));
+    return kv.whileOpen(() -> CompletableFuture.completedFuture(0));
   }
 
   @Override
@@ -237,20 +236,11 @@ final class OpenKeyValueStore implements OpenStore {
   /** If another host wrote the value meanwhile, the store can be written. */
   @Override
   public CompletionStage<@Nullable Void> ping() {
-    byte[] now = Instant.now().toString().getBytes(StandardCharsets.US_ASCII);
-    return whileOpen(
-        () ->
-            kv.get(PROBE)
-                .thenCompose(
-                    there ->
-                        kv.set(
-                            PROBE, now, there.map(KvStore.Versioned::version).orElse(null), null))
-                .thenAccept(written -> {}));
+    return kv.whileOpen(() -> journals.read("~nobody").thenAccept(none -> {}));
   }
 
   private CompletionStage<List<StoredEntry>> read(Slice slice) {
-    return whileOpen(
-        () -> journals.last(slice.persistenceId()).thenApply(document -> document.read(slice)));
+    return journals.last(slice.persistenceId()).thenApply(document -> document.read(slice));
   }
 
   @Override
@@ -281,7 +271,8 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   private <T> CompletionStage<T> unlisted() {
-    return whileOpen(() -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
+    return kv.whileOpen(
+        () -> CompletableFuture.failedFuture(NoHistoryException.unlisted(kv.name())));
   }
 
   @Override
@@ -294,42 +285,31 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   private CompletionStage<Deleted> forget(String persistenceId) {
-    return whileOpen(
-        () ->
-            directory
-                .get(persistenceId)
-                .thenCombine(
-                    journals.read(persistenceId),
-                    (entry, document) -> document.content(entry.isPresent() ? 1 : 0))
-                .thenCompose(
-                    content ->
-                        journals
-                            .forget(persistenceId)
-                            .thenCompose(forgotten -> directory.remove(persistenceId))
-                            .thenApply(removed -> content)));
+    return journals
+        .read(persistenceId)
+        .thenCompose(
+            document -> journals.forget(persistenceId).thenApply(forgotten -> document.content()));
   }
 
   /** Removed values cannot be read any more from outside. */
   @Override
   public CompletionStage<@Nullable Void> scrub() {
-    return whileOpen(() -> CompletableFuture.completedFuture(null));
+    return kv.whileOpen(() -> CompletableFuture.completedFuture(null));
   }
 
   @Override
   public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
     List<SerializedEntry> adopted = SerializedEntry.imported(persistenceId, records);
-    return whileOpen(
-        () ->
-            journals
-                .change(
-                    persistenceId,
-                    there -> {
-                      if (!there.records().isEmpty()) {
-                        throw NewEntry.present(persistenceId);
-                      }
-                      return adopted.isEmpty() ? there : KvDocument.of(adopted);
-                    })
-                .thenApply(document -> adopted.size()));
+    return journals
+        .change(
+            persistenceId,
+            there -> {
+              if (!there.records().isEmpty()) {
+                throw NewEntry.present(persistenceId);
+              }
+              return adopted.isEmpty() ? there : KvDocument.of(adopted);
+            })
+        .thenApply(document -> adopted.size());
   }
 
   @Override
@@ -337,62 +317,9 @@ final class OpenKeyValueStore implements OpenStore {
     return CompletableFuture.failedFuture(KeyValueStore.noBackup(kv.name()));
   }
 
-  private <T extends @Nullable Object> CompletionStage<T> whileOpen(
-      Supplier<CompletionStage<T>> work) {
-    return closed.get()
-        ? CompletableFuture.failedFuture(
-            new StoreException(kv.name() + " is closed; open the store again"))
-        : work.get();
-  }
-
-  /** The directory while the store is open. */
-  private final class WhileOpen implements Directory {
-
-    private final Directory entries;
-
-    WhileOpen(Directory entries) {
-      this.entries = entries;
-    }
-
-    @Override
-    public CompletionStage<@Nullable Void> put(DirectoryEntry entry) {
-      return whileOpen(() -> entries.put(entry));
-    }
-
-    @Override
-    public CompletionStage<@Nullable Void> remove(String persistenceId) {
-      return whileOpen(() -> entries.remove(persistenceId));
-    }
-
-    @Override
-    public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
-      return whileOpen(() -> entries.get(persistenceId));
-    }
-
-    @Override
-    public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
-      return whileOpen(() -> entries.list(query));
-    }
-
-    @Override
-    public CompletionStage<Integer> count(DirectoryQuery query, int most) {
-      return whileOpen(() -> entries.count(query, most));
-    }
-
-    @Override
-    public CompletionStage<@Nullable Void> mark(long number) {
-      return whileOpen(() -> entries.mark(number));
-    }
-
-    @Override
-    public CompletionStage<Long> marked() {
-      return whileOpen(entries::marked);
-    }
-  }
-
   @Override
   public void close() {
-    if (!closed.compareAndSet(false, true)) {
+    if (!kv.close()) {
       return;
     }
     cleaning.cancel(false);

@@ -10,17 +10,23 @@ import io.fermata.persistence.contract.Note.Appointment;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.keyvalue.FakeKvStore.Mood;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -91,6 +97,65 @@ final class KeyValueStoreTest extends KeyValueContract {
       }
       assertThat(fake().written()).filteredOn(("fermata:" + index("a"))::equals).hasSize(1);
     }
+  }
+
+  @Test
+  void aWakeUpThatIsFarAheadIsMarkedAfterwardsAndForManySessionsAtOnce() {
+    AtomicLong now = new AtomicLong(1_790_000_000_000L);
+    KvCalls calls = new KvCalls(fake(), Duration.ofSeconds(10), Runnable::run);
+    InstantSource clock = () -> Instant.ofEpochMilli(now.get());
+    KvIndex index = new KvIndex(calls, Runnable::run, "a host", clock);
+    long month = now.get() + Duration.ofDays(30).toMillis();
+    for (int i = 0; i < 200; i++) {
+      assertThat(index.require("session " + i, month + i)).isCompleted();
+      index.settled("session " + i, month + i);
+    }
+    assertThat(fake().calls()).isZero();
+
+    Host.await(index.clean(false));
+    assertThat(fake().written()).hasSize(KvIndex.SHARDS);
+    assertThat(marks("session 7")).contains("session 7");
+
+    now.addAndGet(KvShard.RESTS.toMillis());
+    for (int i = 0; i < 200; i++) {
+      index.settled("session " + i, i < 100 ? month + 1_000 : KvDocument.NOTHING);
+    }
+    Host.await(index.clean(false));
+    assertThat(fake().written()).as("a call later nothing is written").hasSize(KvIndex.SHARDS);
+
+    Host.await(index.clean(true));
+    assertThat(marks("session 7")).contains("session 7");
+    assertThat(marks("session 107")).doesNotContain("session 107");
+  }
+
+  @Test
+  void aWakeUpThatIsNearIsMarkedBeforeItsJournalIsWritten() {
+    long tomorrow = System.currentTimeMillis() + Duration.ofHours(20).toMillis();
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Appointment(tomorrow));
+      assertThat(fake().written()).endsWith("fermata:" + index("a"), "fermata:journal:a");
+    }
+  }
+
+  @Test
+  void anEntryOfTheDirectoryIsStoredWithItsJournal() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a").write(new Line("one"));
+      int before = fake().calls();
+      Host.await(host.store().directory().put(entry("a", 1)));
+      assertThat(fake().calls()).as("the first is written at once").isEqualTo(before + 1);
+      Host.await(host.store().directory().put(entry("a", 2)));
+      assertThat(Host.await(host.store().directory().get("a"))).contains(entry("a", 2));
+      assertThat(fake().calls()).as("the next waits").isEqualTo(before + 1);
+      assertThat(document("a").entry()).isEqualTo(entry("a", 1));
+      desk.write(new Line("two"));
+      assertThat(fake().calls()).as("for the next record").isEqualTo(before + 2);
+      assertThat(document("a").entry()).isEqualTo(entry("a", 2));
+    }
+  }
+
+  private static DirectoryEntry entry(String persistenceId, long seq) {
+    return new DirectoryEntry(persistenceId, "thread", "ann", "", seq, 1, 2, Set.of(), Map.of());
   }
 
   @Test

@@ -72,7 +72,11 @@ class KvFormatTest {
             8,
             80);
     return new KvDocument(
-        new JournalTip(9, 9), 6, snapshot, List.of(record(7, Set.of()), record(8, Set.of()), last));
+        new JournalTip(9, 9),
+        6,
+        snapshot,
+        List.of(record(7, Set.of()), record(8, Set.of()), last),
+        entry());
   }
 
   private static DirectoryEntry entry() {
@@ -101,7 +105,6 @@ class KvFormatTest {
     Map<String, byte[]> values = new LinkedHashMap<>();
     values.put("journal", KvFormat.journal(document()));
     values.put("empty", KvFormat.journal(KvDocument.NONE));
-    values.put("entry", KvFormat.entry(entry()));
     values.put("marks", KvFormat.marks(marks()));
     return values;
   }
@@ -132,7 +135,7 @@ class KvFormatTest {
                     .append(Base64.getEncoder().encodeToString(value))
                     .append('\n'));
     Files.writeString(GOLDEN, lines);
-    assertThat(golden()).hasSize(4);
+    assertThat(golden()).hasSize(3);
   }
 
   @Test
@@ -141,7 +144,6 @@ class KvFormatTest {
         .usingRecursiveComparison()
         .isEqualTo(document());
     assertThat(KvFormat.journal(ID, golden("empty"))).isEqualTo(KvDocument.NONE);
-    assertThat(KvFormat.entry(ID, golden("entry"))).isEqualTo(entry());
     assertThat(KvFormat.marks("a part", golden("marks"))).isEqualTo(marks());
   }
 

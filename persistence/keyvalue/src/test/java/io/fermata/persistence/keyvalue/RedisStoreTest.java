@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.keyvalue.RedisServer;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.ChildJvm;
 import io.fermata.persistence.contract.Host;

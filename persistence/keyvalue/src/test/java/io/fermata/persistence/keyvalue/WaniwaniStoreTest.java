@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.keyvalue.WaniwaniStub;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
@@ -67,17 +68,18 @@ final class WaniwaniStoreTest extends KeyValueContract {
   }
 
   @Test
-  void aVersionIsReplacedOnlyByWhoKnowsIt() {
+  void aValueHasAnotherVersionAfterEachWrite() {
     KvStore adapter = adapter(stub.newKey());
     byte[] value = {1};
     String first = Host.await(adapter.set("k", value, null, null)).orElseThrow();
-    assertThat(Host.await(adapter.set("k", value, null, null))).isEmpty();
+    assertThat(Host.await(adapter.get("k")).orElseThrow().version()).isEqualTo(first);
     String second = Host.await(adapter.set("k", value, first, null)).orElseThrow();
-    assertThat(Host.await(adapter.set("k", value, first, null))).isEmpty();
-    assertThat(Host.await(adapter.get("k")).orElseThrow().version()).isEqualTo(second);
+    assertThat(Host.await(adapter.get("k")).orElseThrow().version())
+        .isEqualTo(second)
+        .isNotEqualTo(first);
     Host.await(adapter.delete("k"));
     assertThat(Host.await(adapter.get("k"))).isEmpty();
-    assertThat(adapter.comparesInOneStep()).isFalse();
+    assertThat(adapter.compares()).isFalse();
   }
 
   @Test
@@ -99,7 +101,7 @@ final class WaniwaniStoreTest extends KeyValueContract {
     try (Host host = Host.on(store())) {
       Host.Desk desk = host.open("a").write(new Line("one"));
       stub.answer(status, body);
-      assertThatThrownBy(() -> Host.await(host.store().directory().get("a")))
+      assertThatThrownBy(() -> Host.await(host.store().directory().get("b")))
           .rootCause()
           .hasMessageContaining(why)
           .hasMessageNotContaining("wwk-");
