@@ -6,6 +6,10 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.ThrowableProxyUtil;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.engine.Outside;
@@ -13,7 +17,9 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.keyvalue.WaniwaniStub;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.keyvalue.KeyValueProvider;
 import io.fermata.persistence.keyvalue.KeyValueStore;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.session.TestFlows.Trip;
@@ -37,6 +43,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.slf4j.LoggerFactory;
 
 /** A host whose sessions live in a key-value store: what it promises all the same, and what not. */
 @Tag("slow")
@@ -117,6 +126,51 @@ class KeyValueHostTest {
       assertThat(client.proceed("to", "Bonn").structured().path("result").path("from").asText())
           .isEqualTo("Ulm");
     }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "401 | {} | it rejects the key (HTTP 401); check WANIWANI_API_KEY",
+        "404 | <html>no</html> | it responded with HTTP 404 for /api/mcp/redis/",
+        "200 | <html>hello</html> | is not JSON but application/json; check that a WaniWani API is",
+        "200 | {\"value\":7} | is not {\"data\": …} but of type object with the fields [value]"
+      })
+  void aStoreThatIsMisconfiguredIsRefusedAtStartAndNamedInTheLogAfterwards(
+      int status, String body, String why) throws Exception {
+    Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    log.start();
+    root.addAppender(log);
+    try (WaniwaniStub stub = new WaniwaniStub()) {
+      String key = stub.newKey();
+      Map<String, String> environment =
+          Map.of("WANIWANI_API_KEY", key, "WANIWANI_API_URL", stub.base());
+      Store waniwani =
+          new KeyValueProvider().fromEnvironment(environment).map(Store::of).orElseThrow();
+      try (TestHost host = new TestHost(waniwani, TestFlows.trip())) {
+        Client client = host.client();
+        client.start();
+        stub.answer(status, body);
+        assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("store_unavailable");
+        TimeTest.eventually(() -> List.copyOf(log.list).stream().anyMatch(e -> says(e, why)));
+        assertThat(log.list).noneMatch(event -> says(event, key));
+      }
+      assertThatThrownBy(() -> new TestHost(waniwani, TestFlows.trip()))
+          .hasMessageContainingAll("waniwani:" + stub.base(), why)
+          .hasMessageNotContaining(key);
+    } finally {
+      root.detachAppender(log);
+    }
+  }
+
+  private static boolean says(ILoggingEvent event, String text) {
+    String thrown =
+        event.getThrowableProxy() == null
+            ? ""
+            : ThrowableProxyUtil.asString(event.getThrowableProxy());
+    return (event.getFormattedMessage() + thrown).contains(text);
   }
 
   // --- threads ---------------------------------------------------------------------------------

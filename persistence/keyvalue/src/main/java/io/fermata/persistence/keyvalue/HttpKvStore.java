@@ -5,13 +5,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.persistence.spi.StoreException;
-import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -29,6 +31,7 @@ final class HttpKvStore implements KvStore {
   static final String DEFAULT_BASE = "https://app.waniwani.ai";
 
   private static final String PATH = "/api/mcp/redis/";
+  private static final String CHECK_ADDRESS = "; check that a WaniWani API is at that address";
   private static final Duration CONNECTS = Duration.ofSeconds(5);
   private static final Duration ANSWERS = Duration.ofSeconds(8);
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -82,7 +85,7 @@ final class HttpKvStore implements KvStore {
   }
 
   private static Optional<Versioned> versioned(String key, JsonNode data) {
-    if (data.isMissingNode() || data.isNull()) {
+    if (data.isNull()) {
       return Optional.empty();
     }
     JsonNode version = data.path("fermata");
@@ -100,7 +103,8 @@ final class HttpKvStore implements KvStore {
 
   private CompletableFuture<JsonNode> post(String operation, ObjectNode body) {
     HttpRequest request =
-        HttpRequest.newBuilder(base.resolve(PATH + operation))
+        HttpRequest.newBuilder(
+                URI.create(base.toString().replaceFirst("/+$", "") + PATH + operation))
             .timeout(ANSWERS)
             .header("Authorization", "Bearer " + apiKey)
             .header("Content-Type", "application/json")
@@ -113,20 +117,40 @@ final class HttpKvStore implements KvStore {
 
   private static JsonNode data(HttpResponse<String> response) {
     int status = response.statusCode();
+    String http = "HTTP " + status + " for " + response.uri().getPath();
     if (status == 401 || status == 403) {
-      throw failed("it rejects the key (HTTP " + status + "); check WANIWANI_API_KEY");
+      throw refused("it rejects the key (HTTP " + status + "); check WANIWANI_API_KEY");
+    } else if (status == 404 || status == 405 || status / 100 == 3) {
+      throw refused("it responded with " + http + CHECK_ADDRESS);
+    } else if (status / 100 != 2) {
+      throw refused("it responded with " + http + "; retry, and see what its operator says");
     }
-    if (status / 100 != 2) {
-      throw failed("it responded with HTTP " + status);
+    JsonNode answer = json(response);
+    JsonNode data = answer.get("data");
+    if (data == null) {
+      throw refused("its response to " + response.uri().getPath() + " is " + shape(answer));
     }
+    return data;
+  }
+
+  private static JsonNode json(HttpResponse<String> response) {
     try {
-      return JSON.readTree(response.body()).path("data");
+      return JSON.readTree(response.body());
     } catch (JsonProcessingException notJson) {
-      throw failed("its response is not JSON");
+      String type = response.headers().firstValue("Content-Type").orElse("of no type");
+      throw refused("its response is not JSON but " + type + CHECK_ADDRESS);
     }
   }
 
-  private static CompletionException failed(String why) {
-    return new CompletionException(new IOException(why));
+  /** Names fields, no values, which may be secret. */
+  private static String shape(JsonNode answer) {
+    List<String> fields = new ArrayList<>();
+    answer.fieldNames().forEachRemaining(fields::add);
+    String type = answer.getNodeType().name().toLowerCase(Locale.ROOT);
+    return "not {\"data\": …} but of type " + type + " with the fields " + fields + CHECK_ADDRESS;
+  }
+
+  private static CompletionException refused(String why) {
+    return new CompletionException(new KvCalls.Refusal(why));
   }
 }

@@ -2,6 +2,7 @@ package io.fermata.persistence.keyvalue;
 
 import io.fermata.persistence.keyvalue.KvStore.Versioned;
 import io.fermata.persistence.spi.StoreException;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
@@ -28,6 +29,18 @@ final class KvCalls {
 
   private static final int AT_ONCE = 64;
   private static final String PREFIX = "fermata:";
+
+  /** A failure that says the reason and the next step. */
+  static final class Refusal extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    private final String reason;
+
+    Refusal(String reason) {
+      super(reason);
+      this.reason = reason;
+    }
+  }
 
   private enum State {
     WAITING,
@@ -170,17 +183,18 @@ final class KvCalls {
     if (cause instanceof StoreException known) {
       return known;
     }
+    return new StoreException(name() + " could not " + what + ": " + reason(cause), cause);
+  }
+
+  private String reason(Throwable cause) {
+    if (cause instanceof Refusal refusal) {
+      return refusal.reason;
+    }
+    String message = cause.getMessage();
     String why =
         cause instanceof TimeoutException
             ? "it did not respond within " + timeout.toMillis() + " ms"
-            : String.valueOf(cause.getMessage());
-    return new StoreException(
-        name()
-            + " could not "
-            + what
-            + ": "
-            + why
-            + "; check that it can be reached and retry. Unacknowledged writes may be missing",
-        cause);
+            : message == null ? cause.getClass().getSimpleName() : message;
+    return why + "; check that it can be reached and that its user may write, then retry";
   }
 }

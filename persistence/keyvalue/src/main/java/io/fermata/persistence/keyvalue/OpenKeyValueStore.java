@@ -62,6 +62,7 @@ final class OpenKeyValueStore implements OpenStore {
     this.kv = kv;
     this.executor = executor;
     this.release = release;
+    probe(kv).thenCompose(version -> requireKept(kv, version)).toCompletableFuture().join();
     this.serverKey = serverKey(kv, TRIES);
     this.index = new KvIndex(kv, executor, UUID.randomUUID().toString(), InstantSource.system());
     this.journals = new KvJournals(kv, index, executor);
@@ -233,10 +234,36 @@ final class OpenKeyValueStore implements OpenStore {
     return read(Slice.before(persistenceId, beforeSeq, max));
   }
 
-  /** If another host wrote the value meanwhile, the store can be written. */
+  /** Reads and writes, as a store that is full or a replica can still be read. */
   @Override
   public CompletionStage<@Nullable Void> ping() {
-    return kv.whileOpen(() -> journals.read("~nobody").thenAccept(none -> {}));
+    return kv.whileOpen(() -> probe(kv).thenAccept(version -> {}));
+  }
+
+  /** Writes a value, and returns its version unless another host wrote it meanwhile. */
+  private static CompletionStage<Optional<String>> probe(KvCalls kv) {
+    return kv.get(PROBE)
+        .thenCompose(
+            found ->
+                kv.set(
+                    PROBE,
+                    new byte[1],
+                    found.map(KvStore.Versioned::version).orElse(null),
+                    null,
+                    true));
+  }
+
+  private static CompletionStage<@Nullable Void> requireKept(KvCalls kv, Optional<String> written) {
+    return kv.get(PROBE)
+        .thenAccept(
+            found -> {
+              if (written.isPresent() && found.isEmpty()) {
+                throw new StoreException(
+                    kv.name()
+                        + " does not keep what is written; check its address, and that it is not"
+                        + " full");
+              }
+            });
   }
 
   private CompletionStage<List<StoredEntry>> read(Slice slice) {

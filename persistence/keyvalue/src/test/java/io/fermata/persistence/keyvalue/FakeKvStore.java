@@ -23,6 +23,8 @@ final class FakeKvStore implements KvStore {
     WELL,
     /** Every call fails, and nothing is done. */
     DOWN,
+    /** What is there can be read, and nothing written. */
+    READ_ONLY,
     /** What is written is written, and the answer is lost. */
     FORGETFUL,
     /** No call is ever answered. */
@@ -69,6 +71,9 @@ final class FakeKvStore implements KvStore {
   @Override
   public CompletionStage<Optional<String>> set(
       String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
+    if (mood == Mood.READ_ONLY) {
+      return CompletableFuture.failedFuture(new IllegalStateException("a replica is not written"));
+    }
     return answer(() -> compareAndSet(key, value, expectedVersion, timeToLive));
   }
 
@@ -102,7 +107,7 @@ final class FakeKvStore implements KvStore {
     Function<String, CompletionStage<T>> failed =
         why -> CompletableFuture.failedFuture(new IllegalStateException(why));
     return switch (mood) {
-      case WELL -> CompletableFuture.completedFuture(work.get());
+      case WELL, READ_ONLY -> CompletableFuture.completedFuture(work.get());
       case DOWN -> failed.apply("nobody answers");
       case SILENT -> new CompletableFuture<>();
       case FORGETFUL -> {

@@ -272,6 +272,24 @@ final class KeyValueStoreTest extends KeyValueContract {
   }
 
   @Test
+  void aStoreThatCannotBeWrittenIsRefusedWhenItIsOpenedAndNoticedByAPing() {
+    store().open().close();
+    try (OpenStore open = store().open()) {
+      Host.await(open.ping());
+      fake().mood(Mood.READ_ONLY);
+      assertThatThrownBy(() -> Host.await(open.ping()))
+          .rootCause()
+          .hasMessageContaining("a replica is not written");
+      fake().mood(Mood.WELL);
+      Host.await(open.ping());
+    }
+    fake().mood(Mood.READ_ONLY);
+    assertThatThrownBy(() -> store().open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("fake could not be written", "a replica is not written", "check");
+  }
+
+  @Test
   void aStoreThatIsDownCannotBeOpened() {
     fake().mood(Mood.DOWN);
     assertThatThrownBy(() -> store().open())

@@ -112,6 +112,35 @@ final class WaniwaniStoreTest extends KeyValueContract {
     }
   }
 
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "401 | {} | rejects the key (HTTP 401); check WANIWANI_API_KEY",
+        "403 | {} | rejects the key (HTTP 403); check WANIWANI_API_KEY",
+        "404 | <html>no</html> | HTTP 404 for /api/mcp/redis/get; check that a WaniWani API is at",
+        "302 | <html>login</html> | HTTP 302 for /api/mcp/redis/get; check that a WaniWani API is",
+        "503 | {} | responded with HTTP 503 for /api/mcp/redis/get; retry",
+        "200 | <html>hello</html> | is not JSON but application/json; check that a WaniWani API is",
+        "200 | [] | is not {\"data\": …} but of type array with the fields []; check",
+        "200 | {\"ok\":true,\"value\":7} | is not {\"data\": …} but of type object with the fields [ok, value]; check that",
+        "200 | {\"data\":null} | does not keep what is written; check"
+      })
+  void aStoreThatIsMisconfiguredIsRefusedWhenItIsOpened(int status, String body, String why) {
+    stub.answer(status, body);
+    assertThatThrownBy(() -> store().open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll("waniwani:" + stub.base(), why)
+        .hasMessageNotContaining("wwk-");
+  }
+
+  @Test
+  void anAddressMayHaveAPath() {
+    KvStore adapter = new HttpKvStore(URI.create(stub.base() + "/proxy/"), stub.newKey());
+    assertThatThrownBy(() -> Host.await(adapter.get("k")))
+        .hasStackTraceContaining("HTTP 404 for /proxy/api/mcp/redis/get");
+  }
+
   @Test
   void aServerThatIsNotThereIsSaid() throws IOException {
     int nobody;
@@ -122,7 +151,8 @@ final class WaniwaniStoreTest extends KeyValueContract {
         KeyValueStore.of(new HttpKvStore(URI.create("http://127.0.0.1:" + nobody), "key"));
     assertThatThrownBy(store::open)
         .isInstanceOf(StoreException.class)
-        .hasMessageContainingAll("waniwani:http://127.0.0.1:" + nobody, "could not be read");
+        .hasMessageContainingAll(
+            "waniwani:http://127.0.0.1:" + nobody, "could not be read: ConnectException", "check");
   }
 
   @Test
