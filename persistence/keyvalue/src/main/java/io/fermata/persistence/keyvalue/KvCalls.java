@@ -15,7 +15,6 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -40,12 +39,6 @@ final class KvCalls {
       super(reason);
       this.reason = reason;
     }
-  }
-
-  private enum State {
-    WAITING,
-    RUNNING,
-    OVER
   }
 
   private final KvStore store;
@@ -113,29 +106,20 @@ final class KvCalls {
       Supplier<CompletionStage<T>> request, String what) {
     CompletableFuture<T> answer =
         new CompletableFuture<T>().orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS);
-    AtomicReference<State> state = new AtomicReference<>(State.WAITING);
-    enter(
-        () -> {
-          if (state.compareAndSet(State.WAITING, State.RUNNING)) {
-            begin(request, answer);
-          } else {
-            leave();
-          }
-        });
-    return answer.handle(
-        (done, thrown) -> {
-          if (state.getAndSet(State.OVER) == State.RUNNING) {
-            leave();
-          }
-          if (thrown != null) {
-            throw failure(thrown, what);
-          }
-          return done;
+    enter(() -> begin(request, answer));
+    return answer.exceptionally(
+        thrown -> {
+          throw failure(thrown, what);
         });
   }
 
-  private static <T extends @Nullable Object> void begin(
+  private <T extends @Nullable Object> void begin(
       Supplier<CompletionStage<T>> request, CompletableFuture<T> answer) {
+    boolean waitedTooLong = answer.isDone();
+    answer.whenComplete((done, thrown) -> leave());
+    if (waitedTooLong) {
+      return;
+    }
     try {
       request
           .get()

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
@@ -167,47 +168,62 @@ final class KvShard {
       taken.forEach((id, at) -> next.put(id, mark(next.get(id), at, now)));
     }
     kv.set(key, KvFormat.marks(next), expected, null, false)
+        .thenComposeAsync(won -> written(next, won), executor)
         .whenCompleteAsync(
-            (won, thrown) -> {
-              if (thrown == null && won.isPresent()) {
-                written(next, won.get());
-                served.forEach(marked -> marked.complete(null));
-                goOn();
-              } else if (thrown == null && tries > 1) {
-                again(taken, served, tries - 1, closing);
-              } else {
-                fail(served, thrown == null ? contended() : thrown);
-              }
-            },
-            executor);
-  }
-
-  /** Another host wrote meanwhile; its changes stay. */
-  private void again(
-      Map<String, Long> taken,
-      List<CompletableFuture<@Nullable Void>> served,
-      int tries,
-      boolean closing) {
-    load()
-        .whenCompleteAsync(
-            (loaded, thrown) -> {
+            (done, thrown) -> {
               if (thrown != null) {
-                fail(served, thrown);
-                return;
+                // Whether the write succeeded is unknown, so the index is read before the next.
+                load().whenCompleteAsync((loaded, again) -> ended(served, thrown), executor);
+              } else if (done) {
+                ended(served, null);
+              } else if (tries > 1) {
+                putBack(taken, served);
+                flush(tries - 1, closing);
+              } else {
+                ended(served, contended());
               }
-              synchronized (this) {
-                taken.forEach((id, at) -> wanted.merge(id, at, Math::min));
-                waiting.addAll(served);
-              }
-              flush(tries, closing);
             },
             executor);
   }
 
-  /** It is unknown whether the write succeeded, so the index is read again before the next. */
-  private void fail(List<CompletableFuture<@Nullable Void>> served, Throwable thrown) {
-    served.forEach(marked -> marked.completeExceptionally(thrown));
-    load().whenCompleteAsync((loaded, again) -> goOn(), executor);
+  /** If another host wrote meanwhile, its changes stay. */
+  private CompletionStage<Boolean> written(Map<String, KvMark> next, Optional<String> won) {
+    if (won.isEmpty()) {
+      return load().thenApply(loaded -> false);
+    }
+    synchronized (this) {
+      marks = next;
+      version = won.get();
+      demands
+          .entrySet()
+          .removeIf(
+              known ->
+                  known.getValue().demand() == KvDocument.NOTHING
+                      && !next.containsKey(known.getKey()));
+    }
+    return CompletableFuture.completedFuture(true);
+  }
+
+  private synchronized void putBack(
+      Map<String, Long> taken, List<CompletableFuture<@Nullable Void>> served) {
+    taken.forEach((id, at) -> wanted.merge(id, at, Math::min));
+    waiting.addAll(served);
+  }
+
+  private void ended(List<CompletableFuture<@Nullable Void>> served, @Nullable Throwable failure) {
+    for (CompletableFuture<@Nullable Void> marked : served) {
+      if (failure == null) {
+        marked.complete(null);
+      } else {
+        marked.completeExceptionally(failure);
+      }
+    }
+    synchronized (this) {
+      flushing = !waiting.isEmpty();
+      if (flushing) {
+        executor.execute(() -> flush(TRIES, false));
+      }
+    }
   }
 
   private StoreException contended() {
@@ -218,24 +234,6 @@ final class KvShard {
             + " "
             + TRIES
             + " times because others wrote it; check how many hosts share the store");
-  }
-
-  private synchronized void written(Map<String, KvMark> next, String now) {
-    marks = next;
-    version = now;
-    demands
-        .entrySet()
-        .removeIf(
-            known ->
-                known.getValue().demand() == KvDocument.NOTHING
-                    && !next.containsKey(known.getKey()));
-  }
-
-  private synchronized void goOn() {
-    flushing = !waiting.isEmpty();
-    if (flushing) {
-      executor.execute(() -> flush(TRIES, false));
-    }
   }
 
   /** The marks, corrected where this host knows better and may do so. */

@@ -46,8 +46,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   private static final int THREADS = 2;
   private static final String SERVER_KEY = "server-key";
-  private static final String PROBE = "probe";
-  private static final int TRIES = 3;
+  private static final int TRIES = 10;
 
   private final KvCalls kv;
   private final ScheduledThreadPoolExecutor executor;
@@ -62,8 +61,7 @@ final class OpenKeyValueStore implements OpenStore {
     this.kv = kv;
     this.executor = executor;
     this.release = release;
-    probe(kv).thenCompose(version -> requireKept(kv, version)).toCompletableFuture().join();
-    this.serverKey = serverKey(kv, TRIES);
+    this.serverKey = serverKey(kv);
     this.index = new KvIndex(kv, executor, UUID.randomUUID().toString(), InstantSource.system());
     this.journals = new KvJournals(kv, index, executor);
     this.directory = new KvDirectory(journals, kv.name());
@@ -129,22 +127,38 @@ final class OpenKeyValueStore implements OpenStore {
     }
   }
 
-  private static byte[] serverKey(KvCalls kv, int tries) {
-    Optional<KvStore.Versioned> found = kv.get(SERVER_KEY).toCompletableFuture().join();
-    if (found.isPresent()) {
-      return found.get().value();
+  /** The key as it is stored, after a write that was not overtaken. */
+  private static byte[] serverKey(KvCalls kv) {
+    for (int tries = 0; tries < TRIES; tries++) {
+      boolean written = touch(kv, ServerKey.random()).toCompletableFuture().join();
+      Optional<KvStore.Versioned> kept = kv.get(SERVER_KEY).toCompletableFuture().join();
+      if (written && kept.isPresent()) {
+        return kept.get().value();
+      }
     }
-    byte[] made = ServerKey.random();
-    if (kv.set(SERVER_KEY, made, null, null, true).toCompletableFuture().join().isPresent()) {
-      return made;
-    }
-    if (tries == 1) {
-      throw new StoreException(
-          kv.name()
-              + " has no server key and does not accept one; check that values can"
-              + " be written");
-    }
-    return serverKey(kv, tries - 1);
+    throw new StoreException(
+        kv.name()
+            + " does not keep what is written; check its address, that it is not full, and that it"
+            + " compares versions");
+  }
+
+  /**
+   * Writes the stored server key again, as a store that is full or a replica can still be read.
+   *
+   * @param lost what is written if there is none
+   * @return whether no other host wrote it meanwhile
+   */
+  private static CompletionStage<Boolean> touch(KvCalls kv, byte[] lost) {
+    return kv.get(SERVER_KEY)
+        .thenCompose(
+            found ->
+                kv.set(
+                    SERVER_KEY,
+                    found.map(KvStore.Versioned::value).orElse(lost),
+                    found.map(KvStore.Versioned::version).orElse(null),
+                    null,
+                    true))
+        .thenApply(Optional::isPresent);
   }
 
   @Override
@@ -234,36 +248,9 @@ final class OpenKeyValueStore implements OpenStore {
     return read(Slice.before(persistenceId, beforeSeq, max));
   }
 
-  /** Reads and writes, as a store that is full or a replica can still be read. */
   @Override
   public CompletionStage<@Nullable Void> ping() {
-    return kv.whileOpen(() -> probe(kv).thenAccept(version -> {}));
-  }
-
-  /** Writes a value, and returns its version unless another host wrote it meanwhile. */
-  private static CompletionStage<Optional<String>> probe(KvCalls kv) {
-    return kv.get(PROBE)
-        .thenCompose(
-            found ->
-                kv.set(
-                    PROBE,
-                    new byte[1],
-                    found.map(KvStore.Versioned::version).orElse(null),
-                    null,
-                    true));
-  }
-
-  private static CompletionStage<@Nullable Void> requireKept(KvCalls kv, Optional<String> written) {
-    return kv.get(PROBE)
-        .thenAccept(
-            found -> {
-              if (written.isPresent() && found.isEmpty()) {
-                throw new StoreException(
-                    kv.name()
-                        + " does not keep what is written; check its address, and that it is not"
-                        + " full");
-              }
-            });
+    return kv.whileOpen(() -> touch(kv, serverKey).thenAccept(written -> {}));
   }
 
   private CompletionStage<List<StoredEntry>> read(Slice slice) {
