@@ -1,5 +1,6 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
@@ -18,14 +19,17 @@ import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -204,13 +208,27 @@ public final class Flow<S extends Record> {
     ObjectNode answers = updatesSchema();
     withoutPatterns(answers);
     Map<String, ObjectNode> asked = new TreeMap<>();
+    Map<String, Set<JsonNode>> defaults = new TreeMap<>();
     for (Step<?> step : graph().steps()) {
       if (step.node() != null) {
         StateSchema<?> own = step.scope().schema();
         String template = step.scope().template();
         step.node().fields().forEach(f -> asked.put(template + f, own.fieldSchema(f)));
+        defaults(step.node())
+            .forEach(
+                (f, value) ->
+                    defaults.computeIfAbsent(template + f, p -> new HashSet<>()).add(value));
       }
     }
+    defaults.forEach(
+        (path, values) -> {
+          // Where nodes that ask for the same field differ, the questions say it themselves.
+          JsonNode value = values.iterator().next();
+          if (values.size() == 1 && !value.isNull()) {
+            property(answers, path).ifPresent(field -> field.set("default", value));
+            asked.computeIfPresent(path, (p, field) -> field.deepCopy().set("default", value));
+          }
+        });
     asked.keySet().removeIf(path -> !path.contains("."));
     asked.forEach(
         (path, field) -> {
@@ -223,6 +241,30 @@ public final class Flow<S extends Record> {
           }
         });
     return answers;
+  }
+
+  /** The default of every field that a node asks for; a null node where it has none. */
+  private static Map<String, JsonNode> defaults(Node<?> node) {
+    Map<String, JsonNode> defaults = new LinkedHashMap<>();
+    node.fields().forEach(field -> defaults.put(field, Json.MAPPER.nullNode()));
+    if (node instanceof Node.Ask<?> ask) {
+      for (Node.Question<?> question : ask.questions()) {
+        JsonNode value = question.byDefault();
+        if (value != null) {
+          defaults.put(question.field(), value);
+        }
+      }
+    }
+    return defaults;
+  }
+
+  /** The schema of a field within that of the whole; none for the items of a list. */
+  private static Optional<ObjectNode> property(ObjectNode schema, String path) {
+    JsonNode at = schema;
+    for (String name : path.split("\\.", -1)) {
+      at = at.path("properties").path(name);
+    }
+    return at instanceof ObjectNode field ? Optional.of(field) : Optional.empty();
   }
 
   private static void withoutPatterns(ObjectNode schema) {
@@ -401,7 +443,12 @@ public final class Flow<S extends Record> {
   }
 
   private static String particulars(Node<?> node) {
-    if (node instanceof Node.Show<?> show) {
+    if (node instanceof Node.Ask<?> ask) {
+      return ask.questions().stream()
+          .filter(Node.Question::optional)
+          .map(question -> question.field() + "?" + Json.text(Json.tree(question.byDefault())))
+          .collect(Collectors.joining(" "));
+    } else if (node instanceof Node.Show<?> show) {
       return show.tool();
     } else if (node instanceof Node.Await<?> await) {
       return await.signal() + " " + await.field();

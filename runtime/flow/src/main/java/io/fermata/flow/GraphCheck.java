@@ -4,10 +4,12 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Violation;
 import io.fermata.flow.route.ConditionCheck;
 import io.fermata.flow.route.Joining;
 import io.fermata.flow.route.Route;
@@ -23,6 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.regex.Pattern;
@@ -351,9 +354,53 @@ final class GraphCheck<S extends Record> {
                 + "; ask once for each field");
       }
       seen.add(question.field());
+      byDefault(ask, question);
       if (question.check() instanceof Node.Async async) {
         policy("The validator of " + question.field() + " in " + ask.id(), async.policy());
       }
+    }
+  }
+
+  /** A default must be what an answer could be, as nobody checks it later. */
+  private void byDefault(Node.Ask<S> ask, Node.Question<S> question) {
+    JsonNode value = question.byDefault();
+    String field = question.field();
+    StateSchema.Field known = flow.schema().ownField(field);
+    if (value == null || known == null || known.computed()) {
+      return;
+    }
+    String what = "The default of " + field + " in " + ask.id();
+    if (!Paths.filled(value)) {
+      defects.add(what + " is empty; use optional() for a field that may stay empty");
+      return;
+    } else if (flow.schema().secrets().stream().anyMatch(s -> Paths.related(s, field))) {
+      defects.add(what + " would be known to everybody, and the field is secret; remove one");
+      return;
+    }
+    List<Violation> unfit =
+        flow.schema().check(Paths.set(Json.object(), field, value), Limits.DEFAULT).violations();
+    if (!unfit.isEmpty()) {
+      String why = String.join("; ", unfit.stream().map(Violation::message).toList());
+      defects.add(what + ", " + Json.text(value) + ", does not fit the field: it " + why);
+    } else if (question.check() instanceof Node.Quick quick) {
+      validated(what, field, value, quick);
+    }
+  }
+
+  private void validated(String what, String field, JsonNode value, Node.Quick quick) {
+    try {
+      Object typed = Objects.requireNonNull(flow.schema().value(field, value));
+      Verdict verdict = quick.validator().check(typed);
+      if (verdict instanceof Verdict.Rejected rejected) {
+        defects.add(what + " is refused by its validator: " + rejected.message());
+      } else if (verdict instanceof Verdict.Accepted accepted
+          && accepted.normalised() != null
+          && !Json.same(Json.tree(accepted.normalised()), value)) {
+        String normal = Json.text(Json.tree(accepted.normalised()));
+        defects.add(what + " is not in the form of its validator; write " + normal);
+      }
+    } catch (Exception e) {
+      defects.add(what + " cannot be checked, as its validator threw " + e);
     }
   }
 

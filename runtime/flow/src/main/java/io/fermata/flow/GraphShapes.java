@@ -1,6 +1,9 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.FixedDuration;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.picture.Picture.Arrow;
 import io.fermata.flow.picture.Picture.Kind;
@@ -13,10 +16,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the shapes and arrows of a flow, with those of the flows within it. */
 final class GraphShapes {
+  private static final int LONGEST_DEFAULT = 20;
+
   private final List<Shape> shapes = new ArrayList<>();
   private final List<Arrow> arrows = new ArrayList<>();
 
@@ -79,8 +85,12 @@ final class GraphShapes {
 
     private List<String> details(Node<S> node) {
       List<String> details = new ArrayList<>();
-      if (node instanceof Node.Ask) {
-        details.add("asks " + String.join(", ", node.fields()));
+      if (node instanceof Node.Ask<S> ask) {
+        details.add(
+            "asks "
+                + ask.questions().stream()
+                    .map(GraphShapes::asked)
+                    .collect(Collectors.joining(", ")));
       } else if (node instanceof Node.Show<S> show) {
         details.add("shows " + show.tool() + into(show.field()));
       } else if (node instanceof Node.Act<S> act) {
@@ -186,6 +196,14 @@ final class GraphShapes {
       String condition = holds.condition().text();
       return condition.equals(rule.label()) ? List.of(condition) : List.of(rule.label(), condition);
     }
+  }
+
+  private static String asked(Node.Question<?> question) {
+    JsonNode value = question.byDefault();
+    if (value != null) {
+      return question.field() + " = " + Texts.shortened(Json.text(value), LONGEST_DEFAULT);
+    }
+    return question.optional() ? question.field() + "?" : question.field();
   }
 
   static String joining(Joining joining) {

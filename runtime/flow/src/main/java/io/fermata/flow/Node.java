@@ -1,5 +1,7 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.AsyncValidator;
 import io.fermata.flow.action.StateValidator;
@@ -7,6 +9,7 @@ import io.fermata.flow.action.Validator;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.route.Joining;
+import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -57,12 +60,26 @@ public sealed interface Node<S extends Record> {
     }
   }
 
+  /**
+   * A question.
+   *
+   * @param optional the user may leave it open
+   * @param byDefault the value that its field then takes; null if none
+   */
   record Question<S extends Record>(
       String field,
       Function<S, String> text,
       Function<S, List<String>> suggestions,
       @Nullable Function<S, String> context,
-      @Nullable Check check) {}
+      @Nullable Check check,
+      boolean optional,
+      @Nullable JsonNode byDefault) {
+    /** The JSON Schema of its field, with the default. */
+    public JsonNode schema(StateSchema<S> state) {
+      ObjectNode schema = state.fieldSchema(field);
+      return byDefault == null ? schema : schema.deepCopy().set("default", byDefault);
+    }
+  }
 
   /** How an answer is checked. */
   sealed interface Check {}

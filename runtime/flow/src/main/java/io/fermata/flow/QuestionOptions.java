@@ -1,9 +1,11 @@
 package io.fermata.flow;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.action.AsyncValidator;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StateValidator;
 import io.fermata.flow.action.Validator;
+import io.fermata.flow.json.Json;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -14,6 +16,8 @@ public final class QuestionOptions<S extends Record> {
   private Function<S, List<String>> suggestions = state -> List.of();
   private @Nullable Function<S, String> context;
   private Node.@Nullable Check check;
+  private boolean optional;
+  private @Nullable JsonNode byDefault;
 
   QuestionOptions() {}
 
@@ -37,6 +41,25 @@ public final class QuestionOptions<S extends Record> {
   public QuestionOptions<S> context(Function<S, String> hint) {
     context = hint;
     return this;
+  }
+
+  /**
+   * The user may leave the question open: once it was put, a {@code continue} that answers all that
+   * is required, or one without {@code stateUpdates} where nothing is, passes it. Its field is then
+   * empty.
+   */
+  public QuestionOptions<S> optional() {
+    optional = true;
+    return this;
+  }
+
+  /**
+   * The value that the field takes if the user leaves the question open. It must be valid: the
+   * field's schema and a {@link Validator} are asked at compile time, and no other validator is.
+   */
+  public QuestionOptions<S> defaultsTo(Object value) {
+    byDefault = Json.tree(value);
+    return optional();
   }
 
   /**
@@ -83,6 +106,6 @@ public final class QuestionOptions<S extends Record> {
   }
 
   Node.Question<S> build(String field, Function<S, String> text) {
-    return new Node.Question<>(field, text, suggestions, context, check);
+    return new Node.Question<>(field, text, suggestions, context, check, optional, byDefault);
   }
 }

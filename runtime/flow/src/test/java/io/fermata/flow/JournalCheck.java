@@ -28,6 +28,9 @@ public final class JournalCheck {
   private final Map<Place, Set<String>> accepted = new HashMap<>();
   private final Map<String, Integer> visits = new HashMap<>();
 
+  /** The fields whose questions a call has left open. */
+  private final Set<String> left = new HashSet<>();
+
   /** For each node the answers that came since it was last left; absent before that. */
   private final Map<String, Set<String>> sinceLeft = new HashMap<>();
 
@@ -55,6 +58,12 @@ public final class JournalCheck {
       begin();
     } else if (event instanceof Event.Answered e) {
       given(e.values().keySet());
+      left.addAll(e.left() == null ? List.of() : e.left());
+    } else if (event instanceof Event.Passed e) {
+      assertThat(left).as("left open by a call").contains(e.field());
+      assertThat(accepted.computeIfAbsent(e.place(), place -> new HashSet<>()).add(e.field()))
+          .as("passed at %s although answered there", e.place())
+          .isTrue();
     } else if (event instanceof Event.Opened e) {
       given(e.input().keySet());
     } else if (event instanceof Event.Asked e) {
@@ -99,6 +108,7 @@ public final class JournalCheck {
     committed.clear();
     accepted.clear();
     visits.clear();
+    left.clear();
     sinceLeft.clear();
     done.clear();
     undoing.clear();

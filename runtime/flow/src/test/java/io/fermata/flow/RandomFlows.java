@@ -62,9 +62,11 @@ public final class RandomFlows {
    * @param races joins that do not wait for all, and early ends within branches; without them the
    *     order in which things happen must not matter at all
    * @param once actions that may run only once
+   * @param optional questions that may be left open; whoever answers the last of the others passes
+   *     them, so that it matters who that is
    * @param fails whether a step fails for good, or for so many attempts
    */
-  public record Taste(boolean races, boolean once, Failing fails) {}
+  public record Taste(boolean races, boolean once, boolean optional, Failing fails) {}
 
   /** How an action fails. */
   public interface Failing {
@@ -251,7 +253,14 @@ public final class RandomFlows {
           q -> {
             for (String field : asked) {
               int check = random.nextInt(3);
-              q.question(field, data -> own(field + "?"), o -> check(o, check));
+              int optional = taste.optional() ? random.nextInt(6) : 6;
+              q.question(
+                  field,
+                  data -> own(field + "?"),
+                  o -> {
+                    check(o, check);
+                    optional(o, field, optional);
+                  });
             }
           });
       waits(node, onward);
@@ -271,6 +280,15 @@ public final class RandomFlows {
       } else if (kind == 1) {
         options.validateAsync(
             (Object answer) -> CompletableFuture.completedStage(own(verdict(answer))));
+      }
+    }
+
+    private void optional(QuestionOptions<Data> options, String field, int kind) {
+      if (kind == 0) {
+        options.optional();
+      } else if (kind == 1) {
+        options.defaultsTo(
+            field.equals("number") ? 7 : field.equals("flag") ? (Object) true : "default");
       }
     }
 

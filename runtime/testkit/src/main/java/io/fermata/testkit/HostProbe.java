@@ -363,7 +363,8 @@ public final class HostProbe extends Probe<HostProbe> implements AutoCloseable {
         body.path("question").asText(),
         body.get("fieldSchema"),
         suggestions,
-        text(body, "context"));
+        text(body, "context"),
+        body.path("optional").asBoolean());
   }
 
   private static Outcome failure(ObjectNode body) {

@@ -37,7 +37,10 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
   /** Answers open questions, and others if given. */
   public abstract P answer(Object... answers);
 
-  /** Continues without an answer: repeats the open question, or tries a failed step again. */
+  /**
+   * Continues without an answer: repeats the open question, passes it where nothing that is open is
+   * required, or tries a failed step again.
+   */
   public abstract P again();
 
   /** Corrects earlier answers. */
@@ -52,6 +55,17 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
     return check(
         outcome instanceof Outcome.Interrupt interrupt && fields(interrupt).equals(List.of(fields)),
         "the run to ask for " + String.join(", ", fields));
+  }
+
+  /** Of the open questions exactly these may be left open. */
+  public P optional(String... fields) {
+    return check(
+        questions().stream()
+            .filter(Event.Question::optional)
+            .map(Event.Question::field)
+            .toList()
+            .equals(List.of(fields)),
+        "questions of which these may be left open: " + String.join(", ", fields));
   }
 
   /** The call failed, and exactly these fields are still open. */

@@ -39,7 +39,8 @@ final class Story {
 
   private static String question(Event.Question question) {
     String offered = question.suggestions().isEmpty() ? "" : " offering " + question.suggestions();
-    return question.field() + " \"" + question.question() + "\"" + offered;
+    String open = question.optional() ? " (optional)" : "";
+    return question.field() + " \"" + question.question() + "\"" + offered + open;
   }
 
   private static String widget(Event.Widget widget) {
@@ -58,6 +59,9 @@ final class Story {
       return e.place() + " accepted " + e.field() + value + sets;
     } else if (event instanceof Event.Rejected e) {
       return e.place() + " rejected " + e.field() + ": " + e.message();
+    } else if (event instanceof Event.Passed e) {
+      String took = e.value() == null ? "" : ", which takes its default " + json(e.value());
+      return e.place() + " was left without " + e.field() + took;
     } else if (event instanceof Event.Asked e) {
       return e.place()
           + " asked "

@@ -54,6 +54,35 @@ class FlowProbeTest {
     assertThat(probe.state()).isEqualTo(new Order("soup", 6, "rice", 60, "no. 1"));
   }
 
+  record Wish(String dish, String note, Integer seats) {}
+
+  @Test
+  void leavesOpenWhatIsOptional() {
+    Flow<Wish> wish =
+        Flow.of("wish", Wish.class)
+            .description("Asks.")
+            .ask(
+                "ask",
+                q ->
+                    q.question("dish", "What?")
+                        .question("note", "Wishes?", o -> o.optional())
+                        .question("seats", "How many?", o -> o.defaultsTo(2)))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .result(w -> w)
+            .compile();
+    FlowProbe.of(wish)
+        .start("is hungry")
+        .asks("dish", "note", "seats")
+        .optional("note", "seats")
+        .answer("dish", "soup")
+        .completesWith("dish", "soup", "seats", 2, "note", null)
+        .replayed();
+    assertThatThrownBy(() -> FlowProbe.of(wish).start("is hungry").answer("dish", "soup").asks("x"))
+        .hasMessageContaining("was left without note")
+        .hasMessageContaining("was left without seats, which takes its default 2");
+  }
+
   @Test
   void correctsRepeatsAndCancels() {
     FlowProbe.of(order)

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
 import io.fermata.flow.Step;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
@@ -91,7 +92,8 @@ final class Answers {
     values.forEach(
         (field, value) -> {
           if (settled(field) && !known(field, value)) {
-            conflicts.add(new Violation(field, "was answered before"));
+            String was = leftOpen(field) ? "was left open" : "was answered before";
+            conflicts.add(new Violation(field, was));
           }
         });
     return conflicts;
@@ -106,6 +108,41 @@ final class Answers {
     Map<String, JsonNode> news = new LinkedHashMap<>(values);
     news.entrySet().removeIf(e -> known(e.getKey(), e.getValue()) && !awaited(e.getKey()));
     return news;
+  }
+
+  /**
+   * The fields of the open questions that a call leaves open: all optional ones that it does not
+   * answer, once nothing that is required is open beside them. A call has to concern the pause: it
+   * gives nothing at all, or names what is asked; and its sender must have seen them.
+   *
+   * @param named what it names, be it without a value
+   * @param filled what it gives a value for
+   */
+  List<String> leftOpen(Set<String> named, Set<String> filled) {
+    if (state.shown() != null) {
+      return List.of();
+    }
+    List<String> left = new ArrayList<>();
+    boolean concerned = named.isEmpty();
+    for (PlaceState at : state.places().values()) {
+      for (Event.Question question : PauseReport.asks(at) ? at.open() : List.<Event.Question>of()) {
+        concerned |= Paths.anyRelated(named, question.field());
+        if (!Paths.anyRelated(filled, question.field())) {
+          if (!question.optional()) {
+            return List.of();
+          } else if (!(at.phase() instanceof Phase.Asking asking) || asking.seen()) {
+            left.add(question.field());
+          }
+        }
+      }
+    }
+    return concerned ? left : List.of();
+  }
+
+  private boolean leftOpen(String field) {
+    return state.branches().values().stream()
+        .map(branch -> branch.memory().answers().get(field))
+        .anyMatch(answer -> answer != null && !Paths.filled(answer.value()));
   }
 
   /** Whether the run waits for an answer to the field right now. */
@@ -159,6 +196,7 @@ final class Answers {
   private static boolean builtOn(StateMemory memory, String field) {
     StateMemory.Answer given = memory.answers().get(field);
     return given != null
+        && Paths.filled(given.value())
         && memory.left().entrySet().stream()
             .anyMatch(e -> !e.getKey().equals(Flow.START) && e.getValue() > given.tick());
   }

@@ -125,7 +125,24 @@ final class Drive {
    * @param passes whether the call carries no values at all
    */
   boolean canGoOn(boolean passes) {
-    return !retriable().isEmpty() || addressesWidget(passes);
+    return !retriable().isEmpty() || addressesWidget(passes) || unseen();
+  }
+
+  /** Whether a call is the first to see a question that it might have passed. */
+  private boolean unseen() {
+    return state.places().values().stream().anyMatch(this::unseen);
+  }
+
+  private boolean unseen(PlaceState at) {
+    return at.phase() instanceof Phase.Asking asking
+        && !asking.seen()
+        && state.shown() == null
+        && at.open().stream().anyMatch(Event.Question::optional);
+  }
+
+  /** Whether the call tries something again. */
+  boolean retries() {
+    return !retriable().isEmpty();
   }
 
   /** Whether a call passes the widget that is shown, or is the first to see it. */
@@ -147,16 +164,19 @@ final class Drive {
   /**
    * Gives a call's values to the run and wakes the places that may continue with them.
    *
+   * @param left the fields of the questions that the call leaves open
    * @param passes whether the call passes a widget without a field, if its sender has seen it; one
    *     that carries values never does, as nobody has confirmed anything by it
    */
-  void answered(Map<String, JsonNode> values, boolean passes) {
+  void answered(Map<String, JsonNode> values, List<String> left, boolean passes) {
     Place displayed = displayed();
     List<Place> retriable = retriable();
     boolean seen = displayed != null && showing(displayed).seen();
-    if (!values.isEmpty() || addressesWidget(passes)) {
+    if (!values.isEmpty() || !left.isEmpty() || addressesWidget(passes) || unseen()) {
       Map<String, List<String>> recipients = new Recipients(graph, state).of(values.keySet());
-      emit(new Event.Answered(values, passes && seen ? displayed : null, at, recipients));
+      Place acknowledged = passes && seen ? displayed : null;
+      List<String> leaves = left.isEmpty() ? null : left;
+      emit(new Event.Answered(values, acknowledged, at, recipients, leaves));
     }
     retriable.forEach(place -> emit(new Event.Retried(place)));
   }
@@ -348,11 +368,35 @@ final class Drive {
         ask.questions().stream()
             .filter(q -> !at(place).accepted().contains(spot.path(q.field())))
             .toList();
-    if (open.isEmpty()) {
-      leave(place, null);
+    if (open.stream().allMatch(question -> leftOpen(spot, question))) {
+      pass(spot, open);
     } else if (!(at(place).phase() instanceof Phase.Asking)) {
       put(spot.now(state), ask, open);
+    } else if (unseen(at(place)) && state.called()) {
+      emit(new Event.Asked(place, at(place).open(), at(place).context(), null, at));
     }
+  }
+
+  private <S extends Record> boolean leftOpen(TypedPlace<S> spot, Node.Question<S> question) {
+    Place place = spot.place();
+    return question.optional()
+        && state.memory(place.branch()).leftOpen(spot.path(question.field()), place.node());
+  }
+
+  /** Goes on without answers to these questions. */
+  private <S extends Record> void pass(TypedPlace<S> spot, List<Node.Question<S>> questions) {
+    try {
+      for (Node.Question<S> question : questions) {
+        String path = spot.path(question.field());
+        Event passed = new Event.Passed(spot.place(), path, question.byDefault());
+        requireKept(passed, spot, "The default of " + path);
+        emit(passed);
+      }
+    } catch (Throwable e) {
+      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
+      return;
+    }
+    leave(spot.place(), null);
   }
 
   /** The next question to judge; a verdict may answer questions before it, too. */
@@ -451,9 +495,10 @@ final class Drive {
     return new Event.Question(
         spot.path(question.field()),
         Objects.requireNonNull(question.text().apply(spot.view()), "The question has no text"),
-        spot.schema().fieldSchema(question.field()),
+        question.schema(spot.schema()),
         suggestions,
-        text(spot, question.context()));
+        text(spot, question.context()),
+        question.optional());
   }
 
   private static <S extends Record> @Nullable String text(

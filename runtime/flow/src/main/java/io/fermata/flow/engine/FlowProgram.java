@@ -256,10 +256,14 @@ public final class FlowProgram<S extends Record>
     }
     Map<String, JsonNode> news = answers.news(updates.filled());
     boolean passes = next.updates().isEmpty();
-    if (news.isEmpty() && !drive.canGoOn(passes)) {
+    List<String> left =
+        passes && drive.retries()
+            ? List.of()
+            : answers.leftOpen(updates.values().keySet(), updates.filled().keySet());
+    if (news.isEmpty() && left.isEmpty() && !drive.canGoOn(passes)) {
       return new Accepted<>(List.of());
     }
-    drive.answered(news, passes);
+    drive.answered(news, left, passes);
     return fits(drive, news.keySet());
   }
 
@@ -317,7 +321,7 @@ public final class FlowProgram<S extends Record>
     if (!news.isEmpty()) {
       return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
     }
-    drive.answered(Map.of(), false);
+    drive.answered(Map.of(), List.of(), false);
     return drive.accepted();
   }
 
@@ -362,7 +366,7 @@ public final class FlowProgram<S extends Record>
 
   /** Gives values to a run and continues, unless they make its state too large or unreadable. */
   private Acceptance<Event> answer(Drive drive, Map<String, JsonNode> values) {
-    drive.answered(values, false);
+    drive.answered(values, List.of(), false);
     return fits(drive, values.keySet());
   }
 

@@ -30,7 +30,7 @@ public final class PauseReport {
     }
     for (Place place : state.inOrder()) {
       PlaceState at = state.at(place);
-      if (at.phase() instanceof Phase.Asking || unchecked(at)) {
+      if (asks(at)) {
         questions.addAll(at.open());
         if (at.context() != null) {
           contexts.add(at.context());
@@ -39,6 +39,11 @@ public final class PauseReport {
     }
     String context = contexts.isEmpty() ? null : String.join("\n", contexts);
     return questions.isEmpty() ? null : new Outcome.Interrupt(questions, context);
+  }
+
+  /** Whether a place's questions are open to answers. */
+  static boolean asks(PlaceState at) {
+    return at.phase() instanceof Phase.Asking || unchecked(at);
   }
 
   /** Whether an answer could not be checked, so that another one can be given. */

@@ -1,6 +1,7 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -24,6 +25,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Answered.class, name = "answered"),
   @JsonSubTypes.Type(value = Event.Accepted.class, name = "accepted"),
   @JsonSubTypes.Type(value = Event.Rejected.class, name = "rejected"),
+  @JsonSubTypes.Type(value = Event.Passed.class, name = "passed"),
   @JsonSubTypes.Type(value = Event.Asked.class, name = "asked"),
   @JsonSubTypes.Type(value = Event.Shown.class, name = "shown"),
   @JsonSubTypes.Type(value = Event.Slept.class, name = "slept"),
@@ -81,15 +83,17 @@ public sealed interface Event extends Fact {
    *
    * @param acknowledged the widget without a field that was open, and needs no more than a call
    * @param recipients the only branches that get the value of a field; all get the others
+   * @param left the fields of the open questions that the call leaves open; null if there are none
    */
   record Answered(
       Map<String, JsonNode> values,
       @Nullable Place acknowledged,
       long at,
-      @Nullable Map<String, List<String>> recipients)
+      @Nullable Map<String, List<String>> recipients,
+      @Nullable List<String> left)
       implements Event {
     public Answered(Map<String, JsonNode> values, @Nullable Place acknowledged, long at) {
-      this(values, acknowledged, at, null);
+      this(values, acknowledged, at, null, null);
     }
   }
 
@@ -99,6 +103,13 @@ public sealed interface Event extends Fact {
 
   /** An answer was refused; its question is open again. */
   record Rejected(Place place, String field, String message) implements Event {}
+
+  /**
+   * A question was passed without an answer.
+   *
+   * @param value the default that its field takes; null if the field is empty from now on
+   */
+  record Passed(Place place, String field, @Nullable JsonNode value) implements Event {}
 
   /** Questions were put, in the words that a recovered run will repeat. */
   record Asked(
@@ -504,13 +515,18 @@ public sealed interface Event extends Fact {
   /** Another run was started in the same session before this one ended. */
   record Abandoned(long at) implements Event {}
 
-  /** A question as it was put. */
+  /**
+   * A question as it was put.
+   *
+   * @param optional it may be left open
+   */
   record Question(
       String field,
       String question,
       @Nullable JsonNode schema,
       List<String> suggestions,
-      @Nullable String context) {}
+      @Nullable String context,
+      @JsonInclude(JsonInclude.Include.NON_DEFAULT) boolean optional) {}
 
   /** A widget as it was put. */
   record Widget(

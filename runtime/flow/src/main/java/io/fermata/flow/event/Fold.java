@@ -5,6 +5,7 @@ import io.fermata.flow.event.RunState.Draft;
 import io.fermata.flow.event.RunState.Status;
 import io.fermata.flow.event.RunState.Undo;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,9 +31,11 @@ public final class Fold {
       accepted(state, e);
     } else if (event instanceof Event.Rejected e) {
       rejected(state, e);
+    } else if (event instanceof Event.Passed e) {
+      passed(state, e);
     } else if (event instanceof Event.Asked e) {
       state.changedAt = e.at();
-      state.at(e.place(), at -> at.asked(e));
+      state.at(e.place(), at -> at.asked(e, state.called));
     } else if (event instanceof Event.Shown e) {
       state.changedAt = e.at();
       state.at(e.place(), at -> at.shown(e, state.called));
@@ -172,7 +175,7 @@ public final class Fold {
     places.replaceAll(
         (place, at) -> at.answered(e.values().keySet(), place.equals(e.acknowledged())));
     state.moved(true);
-    if (!e.values().isEmpty() || e.acknowledged() != null) {
+    if (!e.values().isEmpty() || e.acknowledged() != null || e.left() != null) {
       state.visitsInRun = 0;
     }
     state.changedAt = e.at();
@@ -183,6 +186,20 @@ public final class Fold {
           .keySet()
           .forEach(branch -> applyAnswers(state, branch, e.values(), e.recipients()));
     }
+    if (e.left() != null) {
+      e.left().forEach(field -> leftOpen(state, field));
+    }
+  }
+
+  private static void leftOpen(Draft state, String field) {
+    state.places.forEach(
+        (place, at) -> {
+          if (at.open().stream().anyMatch(question -> question.field().equals(field))) {
+            List<JsonNode> about = RunState.about(state.places, place.branch());
+            state.branch(
+                place.branch(), b -> b.memory(b.memory().leaveOpen(field, about, state.tick)));
+          }
+        });
   }
 
   /** Gives a branch what concerns it. What it alone gets is a change that it makes. */
@@ -219,7 +236,20 @@ public final class Fold {
     for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
       write(state, branch, new Write(Write.Verb.SET, set.getKey(), set.getValue()));
     }
-    state.at(e.place(), at -> at.accept(e.field()));
+    state.at(e.place(), at -> at.accept(e.field(), state.called));
+  }
+
+  /** What an earlier pass of a loop left in the field is not the answer of this one. */
+  private static void passed(Draft state, Event.Passed e) {
+    String branch = e.place().branch();
+    JsonNode value = e.value();
+    state.branch(branch, b -> b.memory(b.memory().accept(e.field(), state.tick)));
+    if (value != null) {
+      write(state, branch, new Write(Write.Verb.SET, e.field(), value));
+    } else if (!Paths.get(state.branch(branch).memory().data(), e.field()).isMissingNode()) {
+      write(state, branch, new Write(Write.Verb.DELETE, e.field(), null));
+    }
+    state.at(e.place(), at -> at.accept(e.field(), state.called));
   }
 
   private static void rejected(Draft state, Event.Rejected e) {
@@ -228,7 +258,7 @@ public final class Fold {
     String branch = e.place().branch();
     state.branch(branch, b -> b.memory(b.memory().answer(forgotten, List.of(), state.tick)));
     touch(state, branch, e.field());
-    state.at(e.place(), at -> at.reject(e.field(), rejection));
+    state.at(e.place(), at -> at.reject(e.field(), rejection, state.called));
   }
 
   private static PlaceState attemptFailed(PlaceState at, Event.AttemptFailed e) {
@@ -300,11 +330,16 @@ public final class Fold {
     state.moved(false);
     Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
     places.replaceAll(
-        (place, at) ->
-            at.phase() instanceof Phase.Showing showing && !place.equals(seen)
-                ? at.phase(new Phase.Showing(showing.widget(), false))
-                : at);
+        (place, at) -> seen == null || place.equals(seen) ? at : at.phase(unseen(at.phase())));
     state.places = places;
+  }
+
+  /** Where one widget is shown, nothing else is put. */
+  private static Phase unseen(Phase phase) {
+    if (phase instanceof Phase.Showing showing) {
+      return new Phase.Showing(showing.widget(), false);
+    }
+    return phase instanceof Phase.Asking ? new Phase.Asking(false) : phase;
   }
 
   private static void received(Draft state, Event.Received e) {

@@ -34,8 +34,12 @@ public sealed interface Phase {
   /** Its node has not begun. */
   record Entering() implements Phase {}
 
-  /** It waits for answers. */
-  record Asking() implements Phase {}
+  /**
+   * It waits for answers.
+   *
+   * @param seen its questions were put in the course of a call, so that its caller has seen them
+   */
+  record Asking(boolean seen) implements Phase {}
 
   /**
    * It waits for a widget's answer, or for word that the widget was shown.

@@ -61,9 +61,9 @@ public record PlaceState(
         next, accepted, rejected, questions, context, attempts, base, since, deadline, reminder);
   }
 
-  PlaceState asked(Event.Asked asked) {
+  PlaceState asked(Event.Asked asked, boolean seen) {
     return new PlaceState(
-            new Phase.Asking(),
+            new Phase.Asking(seen),
             accepted,
             rejected,
             asked.questions(),
@@ -126,25 +126,26 @@ public record PlaceState(
    */
   PlaceState skipped() {
     if (phase instanceof Phase.Halted halted && halted.field() != null) {
-      return accept(halted.field()).phase(asking());
+      return accept(halted.field(), true).phase(asking(true));
     }
     return phase(new Phase.Leaving(null));
   }
 
-  PlaceState accept(String field) {
+  PlaceState accept(String field, boolean called) {
     Set<String> more = new LinkedHashSet<>(accepted);
     more.add(field);
-    return judged(more, without(field));
+    return judged(more, without(field), called);
   }
 
-  PlaceState reject(String field, Rejection rejection) {
+  PlaceState reject(String field, Rejection rejection, boolean called) {
     Map<String, Rejection> more = new LinkedHashMap<>(rejected);
     more.put(field, rejection);
-    return judged(accepted, more);
+    return judged(accepted, more, called);
   }
 
-  private PlaceState judged(Set<String> newAccepted, Map<String, Rejection> newRejected) {
-    Phase next = phase instanceof Phase.Working ? asking() : phase;
+  private PlaceState judged(
+      Set<String> newAccepted, Map<String, Rejection> newRejected, boolean called) {
+    Phase next = phase instanceof Phase.Working ? asking(called) : phase;
     return new PlaceState(
         next,
         newAccepted,
@@ -159,8 +160,8 @@ public record PlaceState(
   }
 
   /** It waits for answers again, or for its questions to be put if they were not yet. */
-  private Phase asking() {
-    return questions.isEmpty() ? new Phase.Entering() : new Phase.Asking();
+  private Phase asking(boolean seen) {
+    return questions.isEmpty() ? new Phase.Entering() : new Phase.Asking(seen);
   }
 
   PlaceState answered(Set<String> fields, boolean acknowledged) {
@@ -191,7 +192,7 @@ public record PlaceState(
         phase instanceof Phase.Working working
             && working.field() != null
             && Paths.anyRelated(fields, working.field());
-    return overtaken ? asking() : phase;
+    return overtaken ? asking(true) : phase;
   }
 
   PlaceState attempted(Event.Attempted attempted) {

@@ -209,6 +209,7 @@ public record RunState(
     }
     Map<String, JsonNode> answers = new TreeMap<>();
     latest.forEach((field, answer) -> answers.put(field, answer.value()));
+    answers.values().removeIf(JsonNode::isNull);
     return answers;
   }
 

@@ -17,7 +17,8 @@ import java.util.Map;
  * one. A correction goes back to an earlier memory.
  *
  * @param data the state's values
- * @param answers what the client gave last for each field, before normalisation
+ * @param answers what the client gave last for each field, before normalisation; a null node where
+ *     it left the question open
  * @param accepted when an answer to each question was last accepted
  * @param written when each field was last written, in the run's count of events
  * @param left when each node was last left
@@ -95,6 +96,14 @@ public record StateMemory(
     return new StateMemory(data, newAnswers, accepted, newWritten, left, bytes).data(newData);
   }
 
+  /** Notes that the client was asked for a field and gave nothing. */
+  StateMemory leaveOpen(String path, List<JsonNode> about, long tick) {
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
+    JsonNode nothing = Json.MAPPER.nullNode();
+    newAnswers.put(path, new Answer(nothing, tick, last(accepted, path), about));
+    return new StateMemory(data, newAnswers, accepted, written, left, bytes);
+  }
+
   /**
    * Goes back to this memory with the answers that the run has had since, as the client gave them.
    * One that followed an answer accepted since then, in an earlier pass of a loop, is left out: it
@@ -111,7 +120,10 @@ public record StateMemory(
     for (Map.Entry<String, Answer> entry : known.entrySet()) {
       Answer answer = entry.getValue();
       if (answer.tick() > since && answer.earlier() <= since) {
-        merged = merged.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick);
+        merged =
+            Paths.filled(answer.value())
+                ? merged.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick)
+                : merged.leaveOpen(entry.getKey(), answer.about(), tick);
       }
     }
     return merged;
@@ -209,6 +221,15 @@ public record StateMemory(
   public boolean fresh(String field, String node) {
     return Paths.filled(Paths.get(data, field))
         && last(written, field) > left.getOrDefault(node, 0L);
+  }
+
+  /** Whether the client left the field's question open since the node was last left. */
+  public boolean leftOpen(String field, String node) {
+    Answer answer = answers.get(field);
+    return answer != null
+        && !Paths.filled(answer.value())
+        && answer.tick() > left.getOrDefault(node, 0L)
+        && answer.tick() > last(accepted, field);
   }
 
   private static long last(Map<String, Long> ticks, String field) {

@@ -22,6 +22,7 @@ final class Hooks {
     on(Observation.Written.class, Recorder::onWrite);
     on(Event.Committed.class, Recorder::onCommit);
     on(Observation.Answer.class, Recorder::onAnswer);
+    on(Event.Passed.class, Recorder::onPassed);
     on(Observation.Failure.class, Recorder::onError);
     on(Observation.RunStart.class, Recorder::onRunStart);
     on(Observation.RunEnd.class, Recorder::onRunEnd);

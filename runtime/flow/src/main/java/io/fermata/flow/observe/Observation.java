@@ -85,6 +85,8 @@ public record Observation(Occurrence moment, Fact fact) {
     ACTION,
     /** A validator normalised an answer, took it back, or set what follows from it. */
     VALIDATOR,
+    /** A question was left open: its default, or nothing. */
+    PASSED,
     SIGNAL,
     /** Branches became one. */
     JOIN,

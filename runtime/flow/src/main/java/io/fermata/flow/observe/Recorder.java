@@ -19,14 +19,14 @@ import io.fermata.flow.event.Event;
  * <tr><td>onStageStart, onStageEnd<td>whichever brings a run to a node, or away from it
  * <tr><td>onStageExecuted<td>Moved, Forked, Arrived: the node is done, and was not given up
  * <tr><td>onRead, onEmit<td>Committed
- * <tr><td>onWrite<td>Answered, Accepted, Rejected, Committed, Received, Opened, Closed, Joined, Reset,
+ * <tr><td>onWrite<td>Answered, Accepted, Rejected, Passed, Committed, Received, Opened, Closed, Joined, Reset,
  *     Migrated
  * <tr><td>onAnswer<td>Accepted, Rejected
  * <tr><td>onError<td>Stopped, unless another step made it stop; a recorder that threw
  * <tr><td>onRunStart<td>Started, with the Answered that comes with it
  * <tr><td>onRunEnd<td>Completed, Cancelled, Expired, Abandoned
  * <tr><td>onPause<td>Asked, Shown, Awaited, Slept, Stopped
- * <tr><td>onResume<td>Accepted of the last answer, Received, Woken, DeadlinePassed, Retried, Skipped; Moved
+ * <tr><td>onResume<td>Accepted or Passed of the last question, Received, Woken, DeadlinePassed, Retried, Skipped; Moved
  *     after a widget; whichever gives the wait up
  * <tr><td>onSignal<td>Signalled, Received
  * <tr><td>onCompensation<td>Undoing, Undone, Skipped
@@ -75,6 +75,9 @@ public interface Recorder {
 
   /** A client's answer was judged. */
   default void onAnswer(Occurrence at, Observation.Answer event) {}
+
+  /** A question was left open, and its field took the default if it has one. */
+  default void onPassed(Occurrence at, Event.Passed event) {}
 
   /** A step failed for good, or another recorder threw. */
   default void onError(Occurrence at, Observation.Failure event) {}

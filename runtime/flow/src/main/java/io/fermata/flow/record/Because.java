@@ -29,6 +29,8 @@ public record Because(
     ANSWER,
     /** A validator normalised an answer, or drew something from it. */
     VALIDATION,
+    /** It is the default of a question that was left open. */
+    DEFAULT,
     /** A step's action wrote it. */
     ACTION,
     SIGNAL,

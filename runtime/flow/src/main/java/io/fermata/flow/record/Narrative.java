@@ -249,6 +249,13 @@ public final class Narrative implements Recorder {
   }
 
   @Override
+  public void onPassed(Occurrence at, Event.Passed event) {
+    String took =
+        event.value() == null ? "" : " and took its default, " + Phrases.value(event.value());
+    say(at, event.field() + " was left open" + took + ".");
+  }
+
+  @Override
   public void onReset(Occurrence at, Event.Reset event) {
     corrected = at;
     List<String> to = event.to().stream().map(back -> name(back.place().node())).toList();

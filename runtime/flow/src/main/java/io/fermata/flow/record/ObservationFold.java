@@ -237,7 +237,9 @@ final class ObservationFold {
 
   /** What recorders get as writes, so that the writes always give the whole state. */
   private void written(Event event) {
-    if (event instanceof Event.Opened e) {
+    if (event instanceof Event.Passed e) {
+      passed(e);
+    } else if (event instanceof Event.Opened e) {
       opened(e);
     } else if (event instanceof Event.Closed e) {
       write(e.place(), Source.OUTPUT, new Write(Write.Verb.DELETE, e.scope(), null));
@@ -248,6 +250,14 @@ final class ObservationFold {
       for (String branch : after.branches().keySet()) {
         changes(in(branch), Source.MIGRATION, branch, "", Set.of());
       }
+    }
+  }
+
+  private void passed(Event.Passed e) {
+    if (e.value() != null) {
+      set(e.place(), Source.PASSED, e.field(), e.value());
+    } else if (value(e.place(), e.field()) != null) {
+      write(e.place(), Source.PASSED, new Write(Write.Verb.DELETE, e.field(), null));
     }
   }
 

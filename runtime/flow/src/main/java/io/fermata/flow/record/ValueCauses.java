@@ -231,7 +231,7 @@ final class ValueCauses {
         case JOIN -> joined(entry, known);
         case RESET -> restored(entry, known);
         case MIGRATION -> carried(entry, known);
-        case CLIENT, SIGNAL -> {}
+        case CLIENT, SIGNAL, PASSED -> {}
       }
       known.remove(entry);
       sources.put(entry.number(), known);
@@ -419,6 +419,7 @@ final class ValueCauses {
     return switch (entry.source()) {
       case CLIENT -> Kind.ANSWER;
       case VALIDATOR -> Kind.VALIDATION;
+      case PASSED -> Kind.DEFAULT;
       case ACTION -> Kind.ACTION;
       case SIGNAL -> Kind.SIGNAL;
       case INPUT -> Kind.INPUT;
@@ -447,6 +448,7 @@ final class ValueCauses {
           case CLIENT ->
               asker == null ? "the client gave it unasked" : "the client answered " + asker;
           case VALIDATOR -> "the validator of " + step + " made it so";
+          case PASSED -> step + " was left open, and this is its default";
           case ACTION -> step + " " + verb(entry) + " it";
           case SIGNAL -> step + " took it from a signal";
           case INPUT -> "sub-flow " + entry.own() + " was given it";

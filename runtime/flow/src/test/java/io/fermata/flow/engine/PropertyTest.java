@@ -68,7 +68,8 @@ public class PropertyTest {
           RandomFlows flows =
               new RandomFlows(
                   random,
-                  new RandomFlows.Taste(true, true, (run, forGood) -> random.nextInt(6) == 0));
+                  new RandomFlows.Taste(
+                      true, true, true, (run, forGood) -> random.nextInt(6) == 0));
           Walk walk = new Walk(random, flows, new Driver(flows.nextThatMayExpire(), LIMITS), false);
           walk.take(50);
           walk.end();
@@ -322,7 +323,7 @@ public class PropertyTest {
     forEverySeed(
         SEEDS / 4,
         seed -> {
-          Flow<?> flow = OrderTest.flows(seed, false).next();
+          Flow<?> flow = OrderTest.flows(seed, false, true).next();
           Bystanders whole = OrderTest.inDeclaredOrder(flow);
           List<Integer> cuts = IntStream.range(1, whole.run.journal.size()).boxed().toList();
           for (int cut : some(cuts, new Random(seed))) {
@@ -340,7 +341,7 @@ public class PropertyTest {
         SEEDS / 2,
         seed -> {
           Random random = new Random(seed);
-          Flow<?> flow = OrderTest.flows(seed, true).next();
+          Flow<?> flow = OrderTest.flows(seed, true, false).next();
           Bystanders whole = new Bystanders(new Driver(flow, OrderTest.LIMITS));
           whole.start(Json.object());
           whole.last(possible -> OrderTest.any(possible, random));

@@ -29,8 +29,9 @@ public class OrderTest {
   private static final int SEEDS = 200;
   public static final Limits LIMITS = new Limits(64 * 1024, 5_000, 5_000, 8);
 
-  public static RandomFlows flows(long seed, boolean races) {
-    return new RandomFlows(new Random(seed), new RandomFlows.Taste(races, true, Bystanders::fails));
+  public static RandomFlows flows(long seed, boolean races, boolean optional) {
+    return new RandomFlows(
+        new Random(seed), new RandomFlows.Taste(races, true, optional, Bystanders::fails));
   }
 
   public static Bystanders inDeclaredOrder(Flow<?> flow) {
@@ -50,7 +51,7 @@ public class OrderTest {
     PropertyTest.forEverySeed(
         SEEDS,
         seed -> {
-          Flow<?> flow = flows(seed, false).next();
+          Flow<?> flow = flows(seed, false, false).next();
           Bystanders inOrder = inDeclaredOrder(flow);
           forked[0] += inOrder.run.events(Event.Forked.class).size();
           for (int run = 0; run < 4; run++) {
@@ -76,7 +77,7 @@ public class OrderTest {
     PropertyTest.forEverySeed(
         SEEDS,
         seed -> {
-          Flow<?> flow = flows(seed, true).next();
+          Flow<?> flow = flows(seed, true, false).next();
           for (int run = 0; run < 3; run++) {
             Random random = new Random(31 * seed + run);
             Bystanders all = new Bystanders(new Driver(flow, LIMITS));

@@ -32,20 +32,31 @@ class VersionAndEventsJsonTest {
   /** One of each kind, with everything that may be absent once present and once not. */
   private static List<Event> everyKind() {
     Event.Question question =
-        new Event.Question("a", "a?", Json.object().put("type", "string"), List.of("x"), "hint");
+        new Event.Question(
+            "a", "a?", Json.object().put("type", "string"), List.of("x"), "hint", true);
     return List.of(
         new Event.Started("r", 3, "f00", "to test", 1),
         new Event.Answered(
             Map.of("a", Json.tree("x"), "n", Json.tree(new BigDecimal("1.50"))), PLACE, 2),
         new Event.Answered(Map.of("a", Json.MAPPER.nullNode()), null, 2),
         new Event.Answered(
-            Map.of("a", Json.tree(1)), null, 2, Map.of("a", List.of(PLACE.branch("x")))),
+            Map.of("a", Json.tree(1)),
+            null,
+            2,
+            Map.of("a", List.of(PLACE.branch("x"))),
+            List.of("b")),
         new Event.Accepted(PLACE, "a", Json.tree("X"), Map.of("b", Json.tree(List.of(1, 2)))),
         new Event.Accepted(PLACE, "a", null, Map.of()),
         new Event.Rejected(PLACE, "a", "No."),
+        new Event.Passed(PLACE, "a", Json.tree("x")),
+        new Event.Passed(PLACE, "a", null),
         new Event.Asked(PLACE, List.of(question), "context", new Event.WaitLimits(5L, 6L), 3),
         new Event.Asked(
-            PLACE, List.of(new Event.Question("a", "a?", null, List.of(), null)), null, null, 3),
+            PLACE,
+            List.of(new Event.Question("a", "a?", null, List.of(), null, false)),
+            null,
+            null,
+            3),
         new Event.Shown(
             PLACE,
             new Event.Widget("tool", Json.object(), true, "a", Json.object()),

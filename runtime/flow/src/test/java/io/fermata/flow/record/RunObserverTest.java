@@ -7,6 +7,7 @@ import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.visits;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
@@ -19,6 +20,7 @@ import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
+import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.Trips;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StepException;
@@ -121,7 +123,27 @@ class RunObserverTest {
     all.add(corrected);
     all.add(collected());
     all.add(migrated());
+    all.add(leftOpen());
     return all;
+  }
+
+  /** In the second pass of a loop it leaves open what it answered in the first. */
+  private static Driver leftOpen() {
+    Driver talk =
+        new Driver(
+            talk()
+                .ask(
+                    "ask",
+                    q ->
+                        q.question("a", "a?", QuestionOptions::optional)
+                            .question("b", "b?", o -> o.defaultsTo("x")))
+                .edge(START, "ask")
+                .decide("ask", d -> d.when(visits("ask").lt(2)).to("ask").otherwise(END))
+                .compile());
+    talk.start();
+    talk.proceed("a", "1", "b", "2");
+    talk.proceed();
+    return talk;
   }
 
   private static Driver migrated() {

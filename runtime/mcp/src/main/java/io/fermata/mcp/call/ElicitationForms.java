@@ -2,6 +2,7 @@ package io.fermata.mcp.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
@@ -27,12 +28,13 @@ final class ElicitationForms {
   /** No forms. */
   static final ElicitationForms NONE = new ElicitationForms(Map.of());
 
-  private record Form(String field, McpAsk ask) {}
+  private record Form(String field, boolean optional, McpAsk ask) {}
 
   /**
    * The replies of a client.
    *
-   * @param answers by field, in the form of {@code stateUpdates}
+   * @param answers by field, in the form of {@code stateUpdates}; a null node for a field that was
+   *     left empty
    * @param declined the fields whose forms were declined
    * @param unfit the keys of replies that do not match their forms
    */
@@ -65,9 +67,12 @@ final class ElicitationForms {
       }
       ObjectNode schema = Json.object().put("type", "object");
       schema.putObject("properties").set(field, shown);
-      schema.putArray("required").add(field);
+      boolean optional = question.path("optional").asBoolean();
+      if (!optional) {
+        schema.putArray("required").add(field);
+      }
       String message = correction(body, field) + question.path("question").asText();
-      forms.put(key.apply(field), new Form(field, McpAsk.form(message, schema)));
+      forms.put(key.apply(field), new Form(field, optional, McpAsk.form(message, schema)));
     }
     return new ElicitationForms(forms);
   }
@@ -110,6 +115,7 @@ final class ElicitationForms {
     }
     shown.put("type", schema.path("type").asText());
     copy(schema, shown, "title");
+    copy(schema, shown, "default");
     String description = described(schema.path("description").asText(), suggestions);
     if (!description.isEmpty()) {
       shown.put("description", description);
@@ -199,13 +205,18 @@ final class ElicitationForms {
     List<String> messages = new ArrayList<>();
     ObjectNode schema = Json.object().put("type", "object");
     ObjectNode properties = schema.putObject("properties");
-    ArrayNode required = schema.putArray("required");
+    ArrayNode required = JsonNodeFactory.instance.arrayNode();
     for (Form form : forms.values()) {
       ObjectNode params = form.ask().params();
       messages.add(params.path("message").asText());
       properties.set(
           form.field(), params.path("requestedSchema").path("properties").path(form.field()));
-      required.add(form.field());
+      if (!form.optional()) {
+        required.add(form.field());
+      }
+    }
+    if (!required.isEmpty()) {
+      schema.set("required", required);
     }
     return McpAsk.form(String.join("\n", messages), schema);
   }
@@ -238,7 +249,8 @@ final class ElicitationForms {
     }
     McpReply given = new McpReply(reply);
     if (given.accepted()) {
-      filled.answers().set(form.field(), given.content().path(form.field()));
+      JsonNode value = given.content().get(form.field());
+      filled.answers().set(form.field(), value);
     } else if (given.action().equals("decline")) {
       filled.declined().add(form.field());
     }

@@ -144,22 +144,24 @@ record FormPause(
     return true;
   }
 
-  /** The values that were filled in for the fields that were asked. */
+  /** The values that were filled in for the fields that were asked; null for one left empty. */
   ObjectNode answers(JsonNode filled) {
     ObjectNode answers = Json.object();
     if (filled.path("action").asText().equals("accept")) {
       JsonNode content = filled.path("content");
-      asked.keySet().stream()
-          .filter(content::has)
-          .forEach(field -> answers.set(field, content.get(field)));
+      asked.keySet().forEach(field -> answers.set(field, content.get(field)));
     }
     return answers;
   }
 
-  /** The arguments of a call that submits answers. */
+  /** The arguments of a call that submits answers; one without any only looks what is open. */
   ObjectNode arguments(ObjectNode answers) {
-    ObjectNode arguments = Json.object().put("action", "continue");
-    arguments.set("stateUpdates", answers);
+    ObjectNode arguments = Json.object();
+    if (answers.isEmpty()) {
+      arguments.put("action", "status");
+    } else {
+      arguments.put("action", "continue").set("stateUpdates", answers);
+    }
     return session == null ? arguments : arguments.put("sessionId", session);
   }
 

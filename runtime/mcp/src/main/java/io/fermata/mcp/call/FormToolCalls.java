@@ -198,10 +198,18 @@ public final class FormToolCalls {
   private CompletionStage<ToolReply> submit(
       ClientCall calling, FormPause pause, ObjectNode answers) {
     McpRequest request = calling.request();
-    return flows.call(
-        calling.call(pause.arguments(answers), pause.meta(request.meta(), answers)),
-        request,
-        calling.listener());
+    return flows
+        .call(
+            calling.call(pause.arguments(answers), pause.meta(request.meta(), answers)),
+            request,
+            calling.listener())
+        .thenApply(FormToolCalls::asOfACall);
+  }
+
+  /** What only somebody who asks for the status wants to know is left out. */
+  private static ToolReply asOfACall(ToolReply reply) {
+    ObjectNode structured = reply.structured().deepCopy();
+    return structured.remove("run") == null ? reply : new ToolReply(structured, reply.meta());
   }
 
   private static String code(ToolReply reply) {

@@ -113,6 +113,25 @@ class ElicitationFormsTest {
   }
 
   @Test
+  void whatIsOptionalIsNotRequiredAndShowsItsDefault() {
+    ObjectNode body =
+        parsed(
+            "{'status':'interrupt','questions':["
+                + "{'question':'a?','field':'a','fieldSchema':{'type':'string'}},"
+                + "{'question':'b?','field':'b','optional':true,"
+                + "'fieldSchema':{'type':'integer','default':2}}]}");
+
+    ElicitationForms forms = ElicitationForms.of(body);
+
+    JsonNode all = forms.combined().params().path("requestedSchema");
+    assertThat(all.path("required")).isEqualTo(Json.parse("[\"a\"]"));
+    assertThat(all.at("/properties/b/default").asInt()).isEqualTo(2);
+    assertThat(ask(forms, "b").params().path("requestedSchema").has("required")).isFalse();
+    assertThat(forms.filled(parsed("{'b':{'action':'accept','content':{}}}")).answers())
+        .isEqualTo(parsed("{'b':null}"));
+  }
+
+  @Test
   void submittedFormsBecomeAnswersAndOthersAreDistinguished() {
     ObjectNode body =
         parsed(

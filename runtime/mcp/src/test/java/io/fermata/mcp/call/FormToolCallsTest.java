@@ -103,6 +103,24 @@ class FormToolCallsTest {
           .result(meal -> meal)
           .compile();
 
+  record Wish(String dish, String note, @Min(1) Integer seats) {}
+
+  private static final Flow<Wish> WISH =
+      Flow.of("wish", Wish.class)
+          .description("Asks.")
+          .forms()
+          .ask(
+              "ask_dish",
+              q ->
+                  q.question("dish", "What to eat?")
+                      .question("note", "Any wishes?", o -> o.optional()))
+          .ask("ask_seats", q -> q.question("seats", "For how many?", o -> o.defaultsTo(2)))
+          .edge(START, "ask_dish")
+          .edge("ask_dish", "ask_seats")
+          .edge("ask_seats", END)
+          .result(wish -> wish)
+          .compile();
+
   @TempDir Path folder;
 
   private final Semaphore reminded = new Semaphore(0);
@@ -129,6 +147,7 @@ class FormToolCallsTest {
             .flow(PAY)
             .flow(TALK)
             .flow(MENU)
+            .flow(WISH)
             .flow(late)
             .start();
     server =
@@ -293,6 +312,42 @@ class FormToolCallsTest {
     assertThat(said.result().at("/content/0/text").asText()).contains(hint);
     Wired.Said next = proceed("order", content(said).path("sessionId").asText(), CONTACT);
     assertThat(content(next).path("question").asText()).isEqualTo("How many seats?");
+  }
+
+  private static final String START_WISH = "'arguments':{'action':'start','intent':'hungry'}";
+
+  @Test
+  void whatIsOptionalMayStayEmptyInAForm() {
+    JsonNode first = ada("wish", START_WISH).result();
+    JsonNode schema = form(first).path("requestedSchema");
+    assertThat(schema.at("/properties").fieldNames()).toIterable().containsExactly("dish", "note");
+    assertThat(schema.path("required")).hasSize(1);
+
+    JsonNode second = ada("wish", retry(START_WISH, first, filled("{'dish':'soup'}"))).result();
+    JsonNode seats = form(second).path("requestedSchema");
+    assertThat(seats.has("required")).isFalse();
+    assertThat(seats.at("/properties/seats/default").asInt()).isEqualTo(2);
+
+    JsonNode last = content(ada("wish", retry(START_WISH, second, filled("{}"))));
+    assertThat(last.path("status").asText()).isEqualTo("complete");
+    assertThat(last.path("result").toString()).isEqualTo("{\"dish\":\"soup\",\"seats\":2}");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"decline", "cancel"})
+  void aFormThatIsNotFilledInPassesNothing(String action) {
+    String start = START_WISH.replace("}", ",'stateUpdates':{'dish':'soup','note':'hot'}}");
+    JsonNode first = ada("wish", start).result();
+    form(first);
+
+    JsonNode said = content(ada("wish", retry(start, first, "{'action':'" + action + "'}")));
+
+    assertThat(said.path("status").asText()).isEqualTo("interrupt");
+    assertThat(said.path("field").asText()).isEqualTo("seats");
+    assertThat(said.path("optional").asBoolean()).isTrue();
+    assertThat(said.has("run")).isFalse();
+    JsonNode last = content(proceed("wish", said.path("sessionId").asText(), "{}"));
+    assertThat(last.at("/result/seats").asInt()).isEqualTo(2);
   }
 
   @Test

@@ -85,6 +85,9 @@ public final class OutcomeJson {
     body.put("question", question.question());
     body.put("field", question.field());
     putIfPresent(body, "fieldSchema", question.schema());
+    if (question.optional()) {
+      body.put("optional", true);
+    }
     if (!question.suggestions().isEmpty()) {
       question.suggestions().forEach(body.putArray("suggestions")::add);
     }

@@ -12,13 +12,14 @@ public final class ToolContracts {
 
 
       This tool runs a conversation that pauses for the user. Call {"action":"start","intent":"why \
-      the user wants this","stateUpdates":{what the user has said}} once, and not again while the run \
-      is open. Then read `status`. interrupt: ask the user `question`, or all `questions`, and call \
-      {"action":"continue","stateUpdates":{"<field>":<answer>}}. widget: call the tool named in `tool` \
-      with `data`. complete: tell the user the `result`. waiting, still_working, busy: tell the user \
-      and end your turn; do not poll. error: do what `error` says. Further actions: reset (corrects \
-      earlier answers), status, cancel (ends the run). Send `sessionId` back in every call if a result \
-      has one. Never invent an answer.""";
+      the user wants this","stateUpdates":{what the user has said}} once, and not again while the \
+      run is open. Then read `status`. interrupt: ask the user `question`, or all `questions`, and \
+      call {"action":"continue","stateUpdates":{"<field>":<answer>}}; an `optional` one may be \
+      left out. widget: call the tool named in `tool` with `data`. complete: tell the user the \
+      `result`. waiting, still_working, busy: tell the user and end your turn; do not poll. error: \
+      do what `error` says. Further actions: reset (corrects earlier answers), status, cancel \
+      (ends the run). Send `sessionId` back in every call if a result has one. Never invent an \
+      answer.""";
 
   private static final String INSTRUCTIONS =
       """
@@ -34,7 +35,9 @@ public final class ToolContracts {
       - interrupt: ask the user `question` (or all of `questions`, in one message). `fieldSchema` \
       says what fits, `suggestions` are answers to offer, `context` is for you, not for the user. \
       Then call {"action":"continue","stateUpdates":{"<field>":<answer>}}, with `field` as it is \
-      written there, dots included. Send only what the user has said.
+      written there, dots included. Send only what the user has said. A question with `optional` \
+      is put as well, but may stay without an answer: leave it out. If all are optional and the user \
+      answers none, continue without stateUpdates. A `default` is what is taken then; do not send it.
       - widget: call the tool named in `tool` with `data`, and with `sessionId` if there is one. If \
       `interactive` is true, wait for the user's choice and continue with it as `field`, unless the \
       widget did so itself. If it has no `field`, a continue without stateUpdates confirms it: send \
@@ -54,7 +57,8 @@ public final class ToolContracts {
       - status: shows where the run is; changes nothing.
       - cancel: ends the run for good and undoes what it can. The result is complete with \
       `cancelled`: true, and without `result`.
-      - continue without stateUpdates: repeats the open question, or tries a failed step again.""";
+      - continue without stateUpdates: repeats a question that needs an answer, or tries a failed \
+      step again.""";
 
   private ToolContracts() {}
 

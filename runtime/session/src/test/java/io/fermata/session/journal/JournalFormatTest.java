@@ -33,13 +33,14 @@ class JournalFormatTest {
     JsonNode text = Json.tree("x");
     Event.Question question =
         new Event.Question(
-            "email", "Email?", Json.object().put("type", "string"), List.of("a"), "c");
+            "email", "Email?", Json.object().put("type", "string"), List.of("a"), "c", true);
     Event.Widget widget = new Event.Widget("show", Json.object().put("n", 1), true, "plan", text);
     return List.of(
         new Event.Started("run-1", 3, "abc", "why", 1),
         new Event.Answered(Map.of("email", text), place, 2),
         new Event.Accepted(place, "email", text, Map.of("domain", text)),
         new Event.Rejected(place, "email", "no"),
+        new Event.Passed(place, "email", text),
         new Event.Asked(place, List.of(question), "all", new Event.WaitLimits(8L, 7L), 3),
         new Event.Shown(place, widget, new Event.WaitLimits(8L, 7L), 4),
         new Event.Slept(place, 5, 4),
