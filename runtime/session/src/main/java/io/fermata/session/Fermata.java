@@ -38,7 +38,7 @@ import io.fermata.session.host.Archive;
 import io.fermata.session.host.HostTasks;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
-import io.fermata.session.journal.JournalReader;
+import io.fermata.session.journal.JournalReplay;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
@@ -62,7 +62,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
@@ -96,7 +95,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostParts host;
   private final Tasks tasks;
   private final List<DisplayTool> displays;
-  private final AtomicLong readings = new AtomicLong();
 
   Fermata(HostParts parts, Timetable timetable) {
     this.host = parts;
@@ -286,23 +284,25 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return CompletableFuture.failedFuture(
           new IllegalStateException("The host is closed; start another one to read journals"));
     }
-    CompletableFuture<JournalReader.Journal> read = new CompletableFuture<>();
-    String name = "reading-" + readings.incrementAndGet();
-    host.system.tell(
-        new SessionRegion.Spawn(name, JournalReader.create(entityId, host.encryption, read)));
-    return read.thenAcceptAsync(
-        journal -> {
-          long failures =
-              journal
-                  .publish(entityId, runId, host.catalog, attached)
-                  .orElseThrow(() -> new IllegalArgumentException(unknown(flow, runId)));
-          if (failures > 0) {
-            throw new IllegalStateException(
-                "Recorders threw %d times during the replay of the run %s; see onError of the other recorders"
-                    .formatted(failures, runId));
-          }
-        },
-        host.threads.replies());
+    return new JournalReplay(
+            host.store,
+            host.encryption,
+            host.catalog,
+            entityId,
+            runId,
+            attached,
+            host.threads.replies())
+        .publish()
+        .thenAccept(
+            failures -> {
+              if (failures.isEmpty()) {
+                throw new IllegalArgumentException(unknown(flow, runId));
+              } else if (failures.getAsLong() > 0) {
+                throw new IllegalStateException(
+                    "Recorders threw %d times during the replay of the run %s; see onError of the other recorders"
+                        .formatted(failures.getAsLong(), runId));
+              }
+            });
   }
 
   /**
