@@ -26,6 +26,7 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.FlowTool;
+import io.fermata.session.key.RootCauses;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -86,6 +87,40 @@ class ThreadHostTest {
     return now(threads.messages("ann", id, null, 100, 0, true)).messages().stream()
         .map(m -> m.role() + ": " + m.content())
         .toList();
+  }
+
+  private static Threads.NewThread keyed(String agent, String key) {
+    return new Threads.NewThread("ann", agent, key, Set.of(), Map.of(), List.of());
+  }
+
+  private static String outcome(CompletionStage<Threads.View> created) throws Exception {
+    return now(
+        created.handle(
+            (view, thrown) -> {
+              ThreadException refused = RootCauses.find(thrown, ThreadException.class);
+              return refused == null ? "created" : refused.code();
+            }));
+  }
+
+  @Test
+  void ofTwoCreationsAtTheSameMomentUnderOneKeyForTwoAgentsOneWins() throws Exception {
+    Prompt prompt = Prompt.of("p", ScriptedModels.saying("Heard."));
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(Agent.aiHuman("one", prompt))
+            .agent(Agent.aiHuman("two", prompt))
+            .start()) {
+      for (int i = 0; i < 50; i++) {
+        CompletionStage<Threads.View> one = host.threads().create(keyed("one", "k" + i));
+        CompletionStage<Threads.View> two = host.threads().create(keyed("two", "k" + i));
+        assertThat(List.of(outcome(one), outcome(two)))
+            .containsExactlyInAnyOrder("created", "key_used");
+        assertThat(outcome(host.threads().create(keyed("one", "k" + i))))
+            .as("a repetition")
+            .isEqualTo(outcome(one));
+      }
+    }
   }
 
   @Test

@@ -42,9 +42,11 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -68,6 +70,9 @@ public final class AgentThreads implements Threads {
   private final Executor feedThreads;
   private final BooleanSupplier closed;
 
+  /** The latest creation under each key, as two at once could both find the key free. */
+  private final Map<String, CompletionStage<?>> creations;
+
   /** The trace of its calls. */
   private final TraceContext trace;
 
@@ -90,6 +95,7 @@ public final class AgentThreads implements Threads {
     this.executor = executor;
     this.feedThreads = feedThreads;
     this.closed = closed;
+    this.creations = new ConcurrentHashMap<>();
     this.trace = TraceContext.NONE;
   }
 
@@ -103,6 +109,7 @@ public final class AgentThreads implements Threads {
     this.executor = same.executor;
     this.feedThreads = same.feedThreads;
     this.closed = same.closed;
+    this.creations = same.creations;
     this.trace = trace;
   }
 
@@ -127,13 +134,32 @@ public final class AgentThreads implements Threads {
     if (agents.find(wanted.agent()) == null) {
       return failed("unknown_agent", "There is no agent " + wanted.agent());
     }
-    ThreadKey key =
-        wanted.key() == null
-            ? ThreadKey.random(wanted.agent(), wanted.principal())
-            : ThreadKey.named(wanted.agent(), wanted.principal(), wanted.key(), store.serverKey());
+    String name = wanted.key();
+    if (name == null) {
+      return view(create(ThreadKey.random(wanted.agent(), wanted.principal()), wanted, null));
+    }
+    ThreadKey key = ThreadKey.named(wanted.agent(), wanted.principal(), name, store.serverKey());
     return view(
-        keyIsFree(wanted, List.copyOf(agents.all()).iterator())
-            .thenCompose(free -> create(key, wanted, null)));
+        inTurn(
+            wanted.principal() + "\n" + name,
+            () ->
+                keyIsFree(wanted, List.copyOf(agents.all()).iterator())
+                    .thenCompose(free -> create(key, wanted, null))));
+  }
+
+  /** Creates once the creation before it under the same key has ended. */
+  private CompletionStage<ThreadReply> inTurn(
+      String name, Supplier<CompletionStage<ThreadReply>> create) {
+    CompletableFuture<Void> ended = new CompletableFuture<>();
+    CompletionStage<?> before = creations.put(name, ended);
+    CompletionStage<?> turn = before == null ? CompletableFuture.completedFuture(null) : before;
+    CompletionStage<ThreadReply> created = turn.thenComposeAsync(done -> create.get(), executor);
+    created.whenComplete(
+        (reply, thrown) -> {
+          creations.remove(name, ended);
+          ended.complete(null);
+        });
+    return created;
   }
 
   /** A thread's id names its agent, so that a key of another agent's thread is looked for there. */
