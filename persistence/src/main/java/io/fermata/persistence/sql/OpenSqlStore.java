@@ -18,6 +18,8 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;

@@ -276,7 +276,7 @@ public final class RandomFlows {
       if (kind == 0) {
         boolean other = mutates();
         options.validate(
-            (Object answer) -> own(other ? Verdict.accept(answer + "?") : verdict(answer)));
+            (Object answer) -> own(other ? Verdict.accept() : verdict(answer)));
       } else if (kind == 1) {
         options.validateAsync(
             (Object answer) -> CompletableFuture.completedStage(own(verdict(answer))));

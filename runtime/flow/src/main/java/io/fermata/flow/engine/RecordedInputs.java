@@ -14,6 +14,7 @@ import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -47,10 +48,7 @@ record RecordedInputs(
     } else if (first instanceof Event.Started started) {
       return List.of(start(started, 1));
     } else if (first instanceof Event.Answered e) {
-      ObjectNode updates = updates(e.values());
-      boolean answers = e.values().values().stream().allMatch(Paths::filled);
-      Input.Reset corrects = new Input.Reset(updates, e.at());
-      return answers ? List.of(new Input.Continue(updates, e.at()), corrects) : List.of(corrects);
+      return answers(e);
     } else if (first instanceof Event.Retried) {
       return List.of(
           new Input.Continue(Json.object(), at()), new Input.Resolve(Input.Resolution.RETRY, at()));
@@ -95,6 +93,22 @@ record RecordedInputs(
     Event after = events.size() > following ? events.get(following) : null;
     Map<String, JsonNode> given = after instanceof Event.Answered a ? a.values() : Map.of();
     return new Input.Start(started.runId(), started.intent(), updates(given), started.at());
+  }
+
+  /** A call without further values, one that names what it leaves open, or a first correction. */
+  private static List<Input> answers(Event.Answered e) {
+    List<Input> inputs = new ArrayList<>();
+    ObjectNode updates = updates(e.values());
+    if (e.values().values().stream().allMatch(Paths::filled)) {
+      inputs.add(new Input.Continue(updates, e.at()));
+    }
+    if (e.left() != null) {
+      ObjectNode named = updates(e.values());
+      e.left().forEach(named::putNull);
+      inputs.add(new Input.Continue(named, e.at()));
+    }
+    inputs.add(new Input.Reset(updates, e.at()));
+    return inputs;
   }
 
   private static ObjectNode updates(Map<String, JsonNode> values) {
