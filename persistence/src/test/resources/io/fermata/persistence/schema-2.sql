@@ -78,16 +78,16 @@ INSERT INTO "event_tag" VALUES(4,'working');
 INSERT INTO "snapshot" VALUES('long',2,1795289426391,19840,'Page',X'6C696E6520310A6C696E652032',NULL,NULL,NULL,731298497,-910212858);
 INSERT INTO "snapshot" VALUES('long',4,1795289426512,19840,'Page',X'6C696E6520310A6C696E6520320A6C696E6520330A6C696E652034',NULL,NULL,NULL,-868977417,205894878);
 CREATE INDEX event_tag_by_tag ON event_tag (tag, event_id);
-CREATE INDEX directory_active ON directory (kind, active_at, persistence_id);
-CREATE INDEX directory_created ON directory (kind, created_at, persistence_id);
+CREATE INDEX directory_active ON directory (kind, active_at);
+CREATE INDEX directory_created ON directory (kind, created_at);
 CREATE INDEX directory_active_principal
-ON directory (kind, principal, active_at, persistence_id);
+ON directory (kind, principal, active_at);
 CREATE INDEX directory_created_principal
-ON directory (kind, principal, created_at, persistence_id);
+ON directory (kind, principal, created_at);
 CREATE INDEX directory_active_name
-ON directory (kind, name, active_at, persistence_id);
+ON directory (kind, name, active_at);
 CREATE INDEX directory_created_name
-ON directory (kind, name, created_at, persistence_id);
+ON directory (kind, name, created_at);
 CREATE INDEX directory_tag_active
 ON directory_tag (kind, tag, active_at, persistence_id);
 CREATE INDEX directory_tag_created

@@ -44,8 +44,7 @@ public final class SqlAppointments {
   }
 
   /** Deletes some due tags of the past that later records made obsolete. */
-  static SqlUpkeep.Portion forget(Connection connection, long until, int most)
-      throws SQLException {
+  static SqlUpkeep.Portion forget(Connection connection, long until, int most) throws SQLException {
     return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until), most);
   }
 }

@@ -277,8 +277,7 @@ public final class SqlUpkeep {
   private record LastOfSweep(@Nullable String tag, int count) {}
 
   /** A run that starts meanwhile stays, as does everything journaled after the end. */
-  private static Portion forgetOver(Connection connection, long now, int most)
-      throws SQLException {
+  private static Portion forgetOver(Connection connection, long now, int most) throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
     Portion leftBehind = forgetLeftBehind(connection, from, to, most);

@@ -45,8 +45,7 @@ record SqliteBackend(
   /**
    * @param later runs a task after a moment
    */
-  static SqliteBackend connect(
-      SqliteFile file, FileClaim claim, InodeClaim inode, Executor later) {
+  static SqliteBackend connect(SqliteFile file, FileClaim claim, InodeClaim inode, Executor later) {
     List<SqlPool> pools = new ArrayList<>();
     try {
       pools.add(SqliteConnections.writing(file));

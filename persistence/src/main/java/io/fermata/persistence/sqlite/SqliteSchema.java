@@ -94,24 +94,25 @@ public final class SqliteSchema {
                 searchable TEXT NOT NULL
               ) STRICT
               """,
-                  "CREATE INDEX directory_active ON directory (kind, active_at, persistence_id)",
-                  "CREATE INDEX directory_created ON directory (kind, created_at,"
-                      + " persistence_id)",
+                  // Without the names that follow in the order of a list: they would be most of an
+                  // index, and the few entries of the same millisecond are sorted as they are read.
+                  "CREATE INDEX directory_active ON directory (kind, active_at)",
+                  "CREATE INDEX directory_created ON directory (kind, created_at)",
                   """
               CREATE INDEX directory_active_principal
-              ON directory (kind, principal, active_at, persistence_id)
+              ON directory (kind, principal, active_at)
               """,
                   """
               CREATE INDEX directory_created_principal
-              ON directory (kind, principal, created_at, persistence_id)
+              ON directory (kind, principal, created_at)
               """,
                   """
               CREATE INDEX directory_active_name
-              ON directory (kind, name, active_at, persistence_id)
+              ON directory (kind, name, active_at)
               """,
                   """
               CREATE INDEX directory_created_name
-              ON directory (kind, name, created_at, persistence_id)
+              ON directory (kind, name, created_at)
               """,
                   // Repeats the times, so that entries with a tag are found in the order of a list.
                   """
@@ -140,11 +141,11 @@ public final class SqliteSchema {
                   "CREATE INDEX directory_session ON directory (kind, session)",
                   """
               CREATE INDEX directory_created_status
-              ON directory (kind, status, created_at, persistence_id)
+              ON directory (kind, status, created_at)
               """,
                   """
               CREATE INDEX directory_since_status
-              ON directory (kind, status, since, persistence_id)
+              ON directory (kind, status, since)
               """,
                   "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
 

@@ -51,9 +51,7 @@ public final class SqliteStore implements StoreSource {
     try {
       byte[] serverKey = SqliteSchema.prepare(located);
       return new OpenSqlStore(
-          PREFIX + located.name(),
-          serverKey,
-          SqliteBackend.connect(located, claim, inode, later));
+          PREFIX + located.name(), serverKey, SqliteBackend.connect(located, claim, inode, later));
     } catch (RuntimeException refused) {
       inode.release();
       throw refused;

@@ -13,8 +13,8 @@ import org.sqlite.SQLiteException;
 
 /**
  * The only connection that writes, used as long as the path of the file leads to it. If another
- * program holds SQLite's write lock, one request waits for it a little; those after it fail at
- * once until one succeeds.
+ * program holds SQLite's write lock, one request waits for it a little; those after it fail at once
+ * until one succeeds.
  */
 final class SqliteWriter implements Transactions {
 

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -36,7 +37,7 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   @Test
-  void everyListWalksAnIndexInItsOrderAndSortsNothing() {
+  void everyListWalksAnIndexInItsOrderAndSortsEntriesOfOneTimeOnly() {
     walks(THREADS, "directory_%s (kind=?");
     walks(THREADS.containing("text").having("lang", "de"), "directory_%s (kind=?");
     String principal = "directory_%s_principal (kind=? AND principal=?";
@@ -58,8 +59,7 @@ final class SqliteDirectoryTest extends DirectoryContract {
         .anyMatch(step -> step.contains(walk.formatted("created", "")));
     String cursor = DirectoryCursor.of(Order.STATUS, entry("last")).encode();
     assertThat(plan(THREADS.statuses(Set.of("waits")).orderedBy(Order.STATUS).after(cursor)))
-        .anyMatch(
-            step -> step.contains(walk.formatted("since", " AND (since,persistence_id)>(?,?)")));
+        .anyMatch(step -> step.contains(walk.formatted("since", " AND since>?")));
     DirectoryQuery either = THREADS.statuses(Set.of("waits", "works")).orderedBy(Order.STATUS);
     assertThat(plans(either))
         .filteredOn(step -> step.contains(walk.formatted("since", "")))
@@ -73,18 +73,23 @@ final class SqliteDirectoryTest extends DirectoryContract {
     walks(query.orderedBy(Order.CREATION), index.formatted("created"), "created_at");
   }
 
+  /** The index of a tag ends with the name, so that nothing is sorted. */
   private void walks(DirectoryQuery query, String index, String time) {
     String cursor = DirectoryCursor.of(query.order(), entry("last")).encode();
+    String after = index.contains("tag") ? "(" + time + ",persistence_id)<" : time + "<?)";
     assertThat(plan(query)).anyMatch(step -> step.contains("INDEX " + index + ")"));
     assertThat(plan(query.after(cursor)))
-        .anyMatch(step -> step.contains("INDEX " + index + " AND (" + time + ",persistence_id)<"));
+        .anyMatch(step -> step.contains("INDEX " + index + " AND " + after));
   }
 
   private List<String> plan(DirectoryQuery query) {
     List<String> plan = plans(query);
     assertThat(plan)
         .as(query.toString())
-        .noneMatch(step -> step.contains("TEMP B-TREE"))
+        .noneMatch(
+            step ->
+                step.contains("TEMP B-TREE")
+                    && !step.equals("USE TEMP B-TREE FOR LAST TERM OF ORDER BY"))
         .noneMatch(step -> step.matches("SCAN (entry|tagged|other).*"));
     return plan;
   }
@@ -122,6 +127,35 @@ final class SqliteDirectoryTest extends DirectoryContract {
     DirectoryPage third = Host.await(entries.list(needles.after(second.next())));
     assertThat(third.entries()).extracting(DirectoryEntry::persistenceId).containsExactly("e1");
     assertThat(third.next()).isNull();
+  }
+
+  @Test
+  void theIndexesOfTheDirectoryAreLittleLargerThanItsEntries() {
+    Directory entries = open().directory();
+    List<CompletionStage<?>> puts = new ArrayList<>();
+    for (int i = 1; i <= 4_000; i++) {
+      String id = "trip|" + UUID.nameUUIDFromBytes(new byte[] {(byte) i, (byte) (i >> 8)});
+      puts.add(
+          entries.put(
+              new DirectoryEntry(
+                  id + ".run" + i,
+                  "run",
+                  "person" + i % 50 + "@example.com",
+                  "trip",
+                  2,
+                  i * 20L,
+                  i * 20L + 300,
+                  new DirectoryLabels(
+                      Set.of(), Map.of("version", "1", "waits", "ask_to answers to the person")),
+                  id + "session",
+                  new DirectoryEntry.Status("waiting", i * 20L + 300))));
+    }
+    puts.forEach(Host::await);
+    String bytes = "SELECT sum(pgsize) FROM dbstat WHERE name ";
+    long table = SqliteProbe.numbers(file(), bytes + "= ?", "directory").get(0);
+    long indexes =
+        SqliteProbe.numbers(file(), bytes + "LIKE ? AND name <> 'directory'", "%directory%").get(0);
+    assertThat(indexes).isLessThan(table * 3 / 2);
   }
 
   @Test

@@ -9,10 +9,16 @@ import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.directory.DirectoryCursor;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.directory.DirectoryQuery.Order;
+import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlEntries;
+import io.fermata.persistence.sql.SqlListing;
 import io.fermata.persistence.sql.SqlUpkeep;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -22,6 +28,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
@@ -156,6 +164,53 @@ final class PostgresStoreTest extends SqlContract {
         assertThat(plan(connection, statement))
             .noneMatch(step -> step.matches(".*(Seq Scan|Bitmap|Hash Join|Merge Join).*"))
             .anyMatch(step -> step.matches(".*Index (Only )?Scan (Backward )?using .*"));
+      }
+    }
+  }
+
+  @Test
+  void everyListWalksAnIndexInItsOrderAndSortsEntriesOfOneTimeOnly() throws SQLException {
+    try (Host host = Host.on(store())) {
+      Host.await(host.store().directory().put(DirectoryContract.entry("a")));
+    }
+    PostgresAddress address = PostgresAddress.parse(database().address(), Map.of());
+    DirectoryQuery all = DirectoryQuery.of("thread");
+    DirectoryQuery waiting = all.statuses(Set.of("waits"));
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      for (boolean analyzed : new boolean[] {false, true}) {
+        walks(connection, "directory_%s", all, all.containing("text"));
+        walks(connection, "directory_%s_principal", all.belongingTo("ann"));
+        walks(connection, "directory_%s_name", all.named("support"));
+        walks(connection, Order.CREATION, "directory_created_status", waiting);
+        walks(connection, Order.STATUS, "directory_since_status", waiting);
+        if (!analyzed) {
+          database().execute("ANALYZE");
+        }
+      }
+    }
+  }
+
+  private static void walks(Connection connection, String index, DirectoryQuery... queries)
+      throws SQLException {
+    for (DirectoryQuery query : queries) {
+      walks(connection, Order.ACTIVITY, index.formatted("active"), query);
+      walks(connection, Order.CREATION, index.formatted("created"), query);
+    }
+  }
+
+  private static void walks(
+      Connection connection, Order order, String index, DirectoryQuery unordered)
+      throws SQLException {
+    DirectoryQuery query = unordered.orderedBy(order);
+    DirectoryCursor last = DirectoryCursor.of(order, DirectoryContract.entry("last"));
+    String cursor = Objects.requireNonNull(query.page(List.of(), last).next());
+    for (DirectoryQuery each : List.of(query, query.after(cursor))) {
+      for (SqlListing scan : SqlListing.of(Dialect.POSTGRES, each)) {
+        assertThat(plan(connection, scan.matches().sql()))
+            .as(each.toString())
+            .noneMatch(step -> step.matches(".*(Seq Scan|Bitmap|Hash Join|Merge Join).*"))
+            .anyMatch(step -> step.matches(".*Index Scan (Backward )?using " + index + " .*"))
+            .anyMatch(step -> step.contains("Incremental Sort"));
       }
     }
   }
