@@ -17,7 +17,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 
@@ -42,8 +41,7 @@ final class SqlJournals implements StoreJournals {
   /** Appends in progress; a session that wakes again must wait for them. */
   private final Map<String, CompletableFuture<?>> writing = new ConcurrentHashMap<>();
 
-  private final AtomicReference<CompletableFuture<Boolean>> next =
-      new AtomicReference<>(CompletableFuture.completedFuture(true));
+  private volatile CompletableFuture<Boolean> next = CompletableFuture.completedFuture(true);
 
   private final Transactions writer;
   private final Transactions reader;
@@ -93,7 +91,7 @@ final class SqlJournals implements StoreJournals {
   @Override
   public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     CompletableFuture<@Nullable Void> appended = appends.ask(write);
-    appended.thenRun(() -> next.get().complete(true));
+    appended.thenRun(() -> next.complete(true));
     CompletableFuture<?> all = writing.merge(persistenceId, appended, CompletableFuture::allOf);
     return all.handle((done, failure) -> writing.remove(persistenceId, all))
         .thenCompose(removed -> appended);
@@ -102,7 +100,7 @@ final class SqlJournals implements StoreJournals {
   /** Completes when the next append succeeds, unless it is asked again before. */
   CompletableFuture<Boolean> nextAppend() {
     CompletableFuture<Boolean> asked = new CompletableFuture<>();
-    next.set(asked);
+    next = asked;
     return asked;
   }
 
