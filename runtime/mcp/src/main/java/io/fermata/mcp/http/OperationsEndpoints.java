@@ -17,7 +17,6 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -37,8 +36,8 @@ public final class OperationsEndpoints {
   private final HandlerExecutor workers;
   private final @Nullable Supplier<String> metrics;
 
-  /** Why the host cannot go on; empty while it can. */
-  private final AtomicReference<String> lost = new AtomicReference<>("");
+  /** Why the host cannot go on; null while it can. */
+  private volatile @Nullable String lost;
 
   public OperationsEndpoints(
       ToolHost host,
@@ -49,7 +48,7 @@ public final class OperationsEndpoints {
     this.gate = gate;
     this.workers = workers;
     this.metrics = metrics;
-    host.lost().thenAccept(lost::set);
+    host.lost().thenAccept(reason -> lost = reason);
   }
 
   String paths() {
@@ -86,8 +85,8 @@ public final class OperationsEndpoints {
   }
 
   private Response live() {
-    String reason = lost.get();
-    return reason.isEmpty()
+    String reason = lost;
+    return reason == null
         ? json(200, Json.object().put("live", true))
         : json(503, Json.object().put("live", false).put("reason", reason));
   }

@@ -57,7 +57,8 @@ final class Pings {
       last = answer;
       running = true;
     }
-    silentAfter(asked, LOST * timeout).whenComplete((problem, never) -> over());
+    CompletionStage<Optional<StoreProblem>> end = silentAfter(asked, LOST * timeout);
+    end.whenComplete((problem, never) -> over());
     begun().whenComplete((done, thrown) -> asked.complete(problem(thrown)));
     return answer.copy();
   }

@@ -77,8 +77,9 @@ public final class Upkeep {
         new SessionRegion.Spawn(
             "alarms", Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due)));
     sweepLater();
-    lost.thenAccept(
-        reason -> LOG.error("This host writes nothing any more and must end: {}", reason.text()));
+    lost()
+        .thenAccept(
+            reason -> LOG.error("This host writes nothing any more and must end: {}", reason));
   }
 
   private CompletionStage<Void> wakeUp(List<String> entityIds) {
