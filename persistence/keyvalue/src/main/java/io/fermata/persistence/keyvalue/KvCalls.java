@@ -113,6 +113,7 @@ final class KvCalls {
         });
   }
 
+  @SuppressWarnings("FutureReturnValueIgnored") // the caller has the answer
   private <T extends @Nullable Object> void begin(
       Supplier<CompletionStage<T>> request, CompletableFuture<T> answer) {
     boolean waitedTooLong = answer.isDone();
