@@ -127,20 +127,23 @@ final class Schemas {
     return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
   }
 
-  /** The same in the words of the schema, where all that its check says is a regular expression. */
+  /** The same in plain words, and in those of the schema where it has some. */
   static Violation violation(Error error, JsonNode schema) {
     Violation plain = violation(error);
-    if (!"pattern".equals(error.getKeyword())) {
-      return plain;
-    }
+    String form = "pattern".equals(error.getKeyword()) ? form(owner(error, schema)) : null;
+    String words = form == null ? Wording.of(error, schema) : form;
+    return words == null ? plain : new Violation(plain.field(), words);
+  }
+
+  /** The part of the schema that has the keyword. */
+  private static JsonNode owner(Error error, JsonNode schema) {
     NodePath way = error.getEvaluationPath();
     JsonNode owner = schema;
     for (int i = 0; i < way.getNameCount() - 1; i++) {
       Object step = way.getElement(i);
       owner = step instanceof Integer index ? owner.path(index) : owner.path(step.toString());
     }
-    String form = form(owner);
-    return form == null ? plain : new Violation(plain.field(), form);
+    return owner;
   }
 
   private static @Nullable String form(JsonNode owner) {

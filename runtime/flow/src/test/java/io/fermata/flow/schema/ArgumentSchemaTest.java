@@ -63,8 +63,8 @@ class ArgumentSchemaTest {
         .contains(
             new Violation("query", "is required"),
             new Violation("near.0.city", "is required"),
-            new Violation("limit", "must have a maximum value of 50"),
-            new Violation("exact", "string found, boolean expected"),
+            new Violation("limit", "must be 50 or less, not 70"),
+            new Violation("exact", "must be true or false, not \"yes\""),
             new Violation("qery", "is not one of the arguments; did you mean query?"))
         .extracting(Violation::field)
         .containsOnly("query", "near.0.city", "limit", "exact", "qery", "replyTo");
@@ -94,7 +94,7 @@ class ArgumentSchemaTest {
     json.removeAll();
     assertThat(own.check(tree("{'n':1,'m':2}"))).isEmpty();
     assertThat(own.check(tree("{'n':'a'}")))
-        .containsExactly(new Violation("n", "string found, integer expected"));
+        .containsExactly(new Violation("n", "must be a whole number, not \"a\""));
   }
 
   @Test

@@ -264,12 +264,65 @@ class StateSchemaTest {
     assertThat(violations.get(100).message()).isEqualTo("has 4900 more violations");
   }
 
+  record Worded(
+      @Min(1) @Max(9) Integer seats,
+      String name,
+      @Email String email,
+      Size3 size,
+      LocalDate day,
+      Boolean agreed,
+      @Size(min = 2, max = 3) String code,
+      @Pattern(regexp = "[a-z]+") String word,
+      @Size(min = 1) List<Integer> numbers,
+      Person driver,
+      List<Person> others,
+      @Secret @Min(1000) Integer pin) {}
+
+  @Test
+  void aViolationSaysInPlainWordsWhatIsAcceptedAndWhatWasSent() {
+    assertThat(worded("name", 7)).isEqualTo("name must be a text, not 7");
+    assertThat(worded("name", List.of())).isEqualTo("name must be a text, not a list");
+    assertThat(worded("seats", 0)).isEqualTo("seats must be 1 or more, not 0");
+    assertThat(worded("seats", 10)).isEqualTo("seats must be 9 or less, not 10");
+    assertThat(worded("size", "huge")).isEqualTo("size must be one of 1-10, 51+, not \"huge\"");
+    assertThat(worded("email", "nope"))
+        .isEqualTo("email must be an e-mail address such as ann@example.com, not \"nope\"");
+    assertThat(worded("day", "tomorrow"))
+        .isEqualTo("day must be a date such as 2026-12-24, not \"tomorrow\"");
+    assertThat(worded("agreed", "yes")).isEqualTo("agreed must be true or false, not \"yes\"");
+    assertThat(worded("code", "a")).isEqualTo("code must have at least 2 characters");
+    assertThat(worded("code", "abcd")).isEqualTo("code must have at most 3 characters");
+    assertThat(worded("word", "A"))
+        .isEqualTo("word must match the regular expression ^(?:[a-z]+)$, not \"A\"");
+    assertThat(worded("numbers", List.of("x")))
+        .isEqualTo("numbers.0 must be a whole number, not \"x\"");
+    assertThat(worded("numbers", List.of())).isEqualTo("numbers must have at least 1 element");
+    assertThat(worded("others", List.of(Map.of("last", "x")))).isEqualTo("others.0 lacks first");
+    assertThat(worded("others", List.of(Map.of("first", "a", "x", 1))))
+        .isEqualTo("others.0 has x, which is not known here");
+    assertThat(worded("driver", "Ann")).isEqualTo("driver must be an object, not \"Ann\"");
+    assertThat(worded("name", Map.of("first", "x".repeat(99)))).hasSizeLessThan(99);
+  }
+
+  @Test
+  void itDoesNotRepeatASecret() {
+    assertThat(worded("pin", "hunter22")).isEqualTo("pin must be a whole number");
+    assertThat(worded("pin", 12)).isEqualTo("pin must be 1000 or more");
+  }
+
+  private static String worded(String field, Object value) {
+    StateSchema<Worded> worded = new StateSchema<>(Worded.class);
+    List<Violation> found = worded.check(Driver.object(field, value), Limits.DEFAULT).violations();
+    assertThat(found).as(found.toString()).hasSize(1);
+    return found.get(0).field() + " " + found.get(0).message();
+  }
+
   @Test
   void violationsReadTheSameInEveryLocale() {
     Locale before = Locale.getDefault();
     try {
       Locale.setDefault(Locale.GERMANY);
-      assertThat(messages("seats", "x")).containsExactly("string found, integer expected");
+      assertThat(messages("seats", "x")).containsExactly("must be a whole number, not \"x\"");
     } finally {
       Locale.setDefault(before);
     }
