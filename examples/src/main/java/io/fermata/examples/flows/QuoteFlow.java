@@ -14,6 +14,7 @@ import jakarta.validation.constraints.Min;
 import java.math.BigDecimal;
 import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Pattern;
 
 /** Collects contact details, computes a price and presents plans. */
 public final class QuoteFlow {
@@ -34,6 +35,18 @@ public final class QuoteFlow {
     LARGE
   }
 
+  /** The plans that {@code show_plans.html} offers. */
+  public enum Plan {
+    @JsonProperty("silver")
+    SILVER,
+    @JsonProperty("gold")
+    GOLD,
+    @JsonProperty("platinum")
+    PLATINUM
+  }
+
+  private static final Pattern ADDRESS = Pattern.compile("[^@\\s]+@[^@\\s.]+(\\.[^@\\s.]+)*");
+
   public record Quote(
       @Describe("Full name") String name,
       @Describe("Work email") String email,
@@ -41,11 +54,11 @@ public final class QuoteFlow {
       @Computed Segment segment,
       @Describe("Company size") CompanySize companySize,
       @Computed BigDecimal price,
-      @Describe("Chosen plan id") String selectedPlan) {}
+      @Describe("Chosen plan id") Plan selectedPlan) {}
 
   /** What a completed quote returns. */
   public record Offer(
-      String name, String email, Segment segment, BigDecimal price, String selectedPlan) {}
+      String name, String email, Segment segment, BigDecimal price, Plan selectedPlan) {}
 
   private QuoteFlow() {}
 
@@ -96,8 +109,9 @@ public final class QuoteFlow {
   }
 
   private static Verdict checkEmail(String email) {
-    return email.contains("@")
-        ? Verdict.accept(email.trim().toLowerCase(Locale.ROOT))
+    String address = email.trim().toLowerCase(Locale.ROOT);
+    return ADDRESS.matcher(address).matches()
+        ? Verdict.accept(address)
         : Verdict.reject("That does not look like an email.");
   }
 

@@ -8,14 +8,20 @@ import static io.fermata.flow.route.Condition.gte;
 import static io.fermata.flow.route.Condition.not;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.action.Run;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Describe;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
+import jakarta.validation.constraints.Pattern;
+import jakarta.validation.constraints.Size;
+import java.time.Clock;
 import java.time.Duration;
 import java.time.LocalDate;
 import java.time.LocalTime;
+import java.time.ZoneId;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,8 +38,9 @@ public final class TableFlow {
       @Describe("Day of the visit, as 2026-12-24") LocalDate date,
       @Describe("Time of arrival, as 19:30") LocalTime time,
       @Describe("Number of guests") @Min(1) @Max(8) Integer guests,
-      @Describe("Name for the booking") String name,
-      @Describe("Phone number") String phone,
+      @Describe("Name for the booking") @Size(max = 100) String name,
+      @Describe("Phone number, as +49 30 1234") @Pattern(regexp = "[+]?[0-9][0-9 ()/.-]{0,24}")
+          String phone,
       @Describe("Id of the chosen table") String table,
       @Computed List<Table> free,
       @Computed List<String> otherTimes,
@@ -49,12 +56,24 @@ public final class TableFlow {
 
   private final RestaurantClient restaurant;
 
-  private TableFlow(RestaurantClient restaurant) {
+  private final Clock clock;
+
+  private TableFlow(RestaurantClient restaurant, Clock clock) {
     this.restaurant = restaurant;
+    this.clock = clock;
   }
 
   public static Flow<Booking> create(RestaurantClient restaurant) {
-    return new TableFlow(restaurant).flow();
+    return create(restaurant, Clock.system(ZoneId.systemDefault()));
+  }
+
+  /**
+   * The same where it is another day.
+   *
+   * @param clock says which days have passed
+   */
+  static Flow<Booking> create(RestaurantClient restaurant, Clock clock) {
+    return new TableFlow(restaurant, clock).flow();
   }
 
   private Flow<Booking> flow() {
@@ -65,7 +84,7 @@ public final class TableFlow {
         .ask(
             "ask_visit",
             q ->
-                q.question("date", "Which day would you like to come?")
+                q.question("date", "Which day would you like to come?", this::dated)
                     .question("time", "At what time?")
                     .question("guests", "How many will you be?")
                     .question("name", "What name shall we write down?")
@@ -76,7 +95,9 @@ public final class TableFlow {
             e -> e.idempotent().timeout(Duration.ofSeconds(3)).retry(3, Duration.ofMillis(200)))
         .ask(
             "ask_other_day",
-            q -> q.question("date", "We are closed that day. Which other day would suit you?"))
+            q ->
+                q.question(
+                    "date", "We are closed that day. Which other day would suit you?", this::dated))
         .ask(
             "ask_other_time",
             q ->
@@ -87,7 +108,9 @@ public final class TableFlow {
         .ask(
             "ask_phone",
             q -> q.question("phone", "For a large party we need a phone number. What is yours?"))
-        .widget("choose_table", w -> w.data(TableFlow::choice).field("table"))
+        .widget(
+            "choose_table",
+            w -> w.data(TableFlow::choice).field("table").validate(TableFlow::offered))
         .actAsync(
             "reserve",
             this::reserve,
@@ -112,6 +135,18 @@ public final class TableFlow {
             "reserve", d -> d.when("booked", exists("reference")).to(END).otherwise("find_tables"))
         .result(TableFlow::confirmation)
         .compile();
+  }
+
+  private void dated(QuestionOptions<Booking> options) {
+    options.validate((LocalDate day) -> TripFlow.ahead(day, clock));
+  }
+
+  private static Verdict offered(Booking booking, String id) {
+    List<String> ids = booking.free().stream().map(Table::id).toList();
+    return ids.contains(id)
+        ? Verdict.accept()
+        : Verdict.reject(
+            "There is no such free table. Choose one of " + String.join(", ", ids) + ".");
   }
 
   private CompletionStage<?> findTables(Run<Booking> run) {

@@ -7,12 +7,15 @@ import static io.fermata.flow.route.Condition.gt;
 import io.fermata.examples.flows.TravelAgency.Offer;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Describe;
 import jakarta.validation.constraints.Pattern;
 import jakarta.validation.constraints.Size;
+import java.time.Clock;
 import java.time.Duration;
 import java.time.LocalDate;
+import java.time.ZoneId;
 import java.util.List;
 import java.util.Map;
 
@@ -25,7 +28,7 @@ public final class TripFlow {
   private static final int NEEDS_APPROVAL = 1500;
 
   public record Trip(
-      @Describe("The city to go to") String city,
+      @Describe("The city to go to") @Size(max = 100) String city,
       @Describe("Day of departure, as 2026-12-24") LocalDate day,
       @Describe("Full names of all who travel") @Size(min = 1, max = 9) List<String> travellers,
       @Describe("Id of the chosen flight") String flight,
@@ -51,13 +54,24 @@ public final class TripFlow {
       String seats, String rooms, List<Document> documents, int price, String receipt) {}
 
   private final TravelAgency agency;
+  private final Clock clock;
 
-  private TripFlow(TravelAgency agency) {
+  private TripFlow(TravelAgency agency, Clock clock) {
     this.agency = agency;
+    this.clock = clock;
   }
 
   public static Flow<Trip> create(TravelAgency agency) {
-    return new TripFlow(agency).flow();
+    return create(agency, Clock.system(ZoneId.systemDefault()));
+  }
+
+  /**
+   * The same where it is another day.
+   *
+   * @param clock says which days have passed
+   */
+  static Flow<Trip> create(TravelAgency agency, Clock clock) {
+    return new TripFlow(agency, clock).flow();
   }
 
   private static Flow<Passport> passport() {
@@ -81,7 +95,7 @@ public final class TripFlow {
             "ask_trip",
             q ->
                 q.question("city", "Where do you want to go?")
-                    .question("day", "When?")
+                    .question("day", "When?", d -> d.validate((LocalDate day) -> ahead(day, clock)))
                     .question("travellers", "Who travels? Please tell the full names."))
         .act(
             "find_flights",
@@ -97,7 +111,9 @@ public final class TripFlow {
                 q.question(
                     "flight",
                     trip -> "Which flight? " + listed(trip.flights()),
-                    f -> f.suggest(trip -> ids(trip.flights()))))
+                    f ->
+                        f.suggest(trip -> ids(trip.flights()))
+                            .validate((Trip trip, String id) -> offered(trip.flights(), id))))
         .act(
             "hold_flight",
             run -> run.set("seats", agency.hold(run.state().flight(), run.idempotencyKey())))
@@ -115,7 +131,9 @@ public final class TripFlow {
                 q.question(
                     "hotel",
                     trip -> "Which hotel? " + listed(trip.hotels()),
-                    h -> h.suggest(trip -> ids(trip.hotels()))))
+                    h ->
+                        h.suggest(trip -> ids(trip.hotels()))
+                            .validate((Trip trip, String id) -> offered(trip.hotels(), id))))
         .act(
             "hold_hotel",
             run -> run.set("rooms", agency.hold(run.state().hotel(), run.idempotencyKey())))
@@ -174,6 +192,22 @@ public final class TripFlow {
                 new Itinerary(
                     trip.seats(), trip.rooms(), trip.documents(), trip.price(), trip.receipt()))
         .compile();
+  }
+
+  /** Whether a day has not passed. */
+  static Verdict ahead(LocalDate day, Clock clock) {
+    LocalDate today = LocalDate.now(clock);
+    return day.isBefore(today)
+        ? Verdict.reject(day + " has passed. Choose " + today + " or a later day.")
+        : Verdict.accept();
+  }
+
+  private static Verdict offered(List<Offer> offers, String id) {
+    List<String> ids = ids(offers);
+    return ids.contains(id)
+        ? Verdict.accept()
+        : Verdict.reject(
+            "That is none of the offers. Choose one of " + String.join(", ", ids) + ".");
   }
 
   private static int price(Trip trip) {

@@ -80,7 +80,7 @@ class JavaSdkTest {
       later.initialize();
       JsonNode shown = call(later, "quote", proceed(session, Map.of("email", "bo@gmail.com")));
       assertThat(shown.path("tool").asText()).isEqualTo("show_plans");
-      JsonNode ended = call(later, "quote", proceed(session, Map.of("selectedPlan", "p1")));
+      JsonNode ended = call(later, "quote", proceed(session, Map.of("selectedPlan", "gold")));
       assertThat(ended.path("status").asText()).isEqualTo("complete");
       assertThat(ended.at("/result/name").asText()).isEqualTo("Bo");
       assertThat(ended.at("/result/price").asInt()).isEqualTo(5);

@@ -141,7 +141,7 @@ class NodeClientsTest {
         .isEqualTo("answer_rejected");
     assertThat(inspector.proceed(session, "{'email':'bo@gmail.com'}").path("tool").asText())
         .isEqualTo("show_plans");
-    assertThat(inspector.proceed(session, "{'selectedPlan':'p1'}").at("/result/price").asInt())
+    assertThat(inspector.proceed(session, "{'selectedPlan':'gold'}").at("/result/price").asInt())
         .isEqualTo(5);
   }
 

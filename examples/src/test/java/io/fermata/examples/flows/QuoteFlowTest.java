@@ -13,6 +13,8 @@ import java.math.BigDecimal;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The quote, from contact details to a chosen plan. */
 class QuoteFlowTest {
@@ -58,7 +60,7 @@ class QuoteFlowTest {
                 Segment.COMPANY,
                 CompanySize.LARGE,
                 BigDecimal.valueOf(30),
-                "gold"));
+                QuoteFlow.Plan.GOLD));
   }
 
   @Test
@@ -83,6 +85,27 @@ class QuoteFlowTest {
         .stillAsks("email")
         .answer("email", "ann@acme.com")
         .asks("companySize");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"@", "a@", "@acme.com", "ann@acme.", "a b@acme.com", "a@@acme.com"})
+  void refusesHalfAnAddress(String email) {
+    quote()
+        .start("wants a price", "name", "Ann", "email", email)
+        .rejects("email", "That does not look like an email.")
+        .stillAsks("email");
+  }
+
+  @Test
+  void refusesAPlanThatIsNotOffered() {
+    quote()
+        .start("wants a price", "name", "Ann", "email", "ann@gmail.com")
+        .answer("selectedPlan", "<script>nonexistent")
+        .refuses("selectedPlan")
+        .saying("silver, gold, platinum")
+        .shows("show_plans")
+        .answer("selectedPlan", "platinum")
+        .completesWith("selectedPlan", "platinum");
   }
 
   @Test

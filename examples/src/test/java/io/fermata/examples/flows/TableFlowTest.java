@@ -8,7 +8,10 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.testkit.FlowProbe;
 import io.fermata.testkit.HostProbe;
 import java.net.URI;
+import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -20,13 +23,16 @@ class TableFlowTest {
   private static final String THURSDAY = "2026-12-24";
   private static final String MONDAY = "2026-12-21";
 
+  private static final Clock ADVENT =
+      Clock.fixed(Instant.parse("2026-12-20T12:00:00Z"), ZoneOffset.UTC);
+
   private Restaurant restaurant;
   private Flow<Booking> table;
 
   @BeforeEach
   void open() {
     restaurant = Restaurant.open();
-    table = TableFlow.create(new RestaurantClient(restaurant.uri()));
+    table = TableFlow.create(new RestaurantClient(restaurant.uri()), ADVENT);
   }
 
   @AfterEach
@@ -122,6 +128,26 @@ class TableFlowTest {
   }
 
   @Test
+  void refusesADayThatHasPassedAndATableThatIsNotOffered() {
+    dinner("2026-12-19", "19:30", 2)
+        .rejects("date", "2026-12-19 has passed. Choose 2026-12-20 or a later day.")
+        .stillAsks("date")
+        .answer("date", MONDAY)
+        .asks("date")
+        .answer("date", "2026-12-01")
+        .rejects("date", "2026-12-01 has passed. Choose 2026-12-20 or a later day.")
+        .answer("date", THURSDAY)
+        .shows("choose_table")
+        .answer("table", "<b>roof</b>")
+        .rejects(
+            "table", "There is no such free table. Choose one of window, corner, garden, round.")
+        .shows("choose_table")
+        .answer("table", "window")
+        .completes();
+    assertThat(restaurant.bookings()).hasSize(1);
+  }
+
+  @Test
   void refusesTimesThatAreNone() {
     dinner(THURSDAY, "half past seven", 2).refuses("time");
     dinner(THURSDAY, "19:30", 9).refuses("guests");
@@ -156,7 +182,7 @@ class TableFlowTest {
   @Test
   void saysSoWhenNobodyListens() {
     Flow<Booking> nowhere =
-        TableFlow.create(new RestaurantClient(URI.create("http://localhost:9")));
+        TableFlow.create(new RestaurantClient(URI.create("http://localhost:9")), ADVENT);
     FlowProbe.of(nowhere)
         .start("dinner", "date", THURSDAY, "time", "19:30", "guests", 2, "name", "Ann")
         .fails(ErrorCode.STEP_FAILED)

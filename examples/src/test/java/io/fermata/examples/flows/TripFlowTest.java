@@ -6,14 +6,18 @@ import io.fermata.examples.flows.TripFlow.Trip;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.testkit.FlowProbe;
+import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A trip: planned in branches, paid later, and cancelled. */
 class TripFlowTest {
   private final TravelAgency agency = new TravelAgency();
-  private final Flow<Trip> trip = TripFlow.create(agency);
+  private final Flow<Trip> trip =
+      TripFlow.create(agency, Clock.fixed(Instant.parse("2026-12-20T12:00:00Z"), ZoneOffset.UTC));
 
   private FlowProbe<Trip> toLisbon(String... travellers) {
     return FlowProbe.of(trip)
@@ -88,6 +92,33 @@ class TripFlowTest {
         .saying("The payment was not confirmed in time.");
     assertThat(agency.holds()).isEmpty();
     assertThat(agency.charged()).isZero();
+  }
+
+  @Test
+  void refusesADayThatHasPassedAndNamesOneThatHasNot() {
+    FlowProbe.of(trip)
+        .start("a week off", "city", "Lisbon", "travellers", List.of("Ann Lee"))
+        .answer("day", "2026-12-19")
+        .rejects("day", "2026-12-19 has passed. Choose 2026-12-20 or a later day.")
+        .stillAsks("day")
+        .answer("day", "2026-12-20")
+        .asks("flight", "hotel", "passport.0.number");
+  }
+
+  @Test
+  void refusesWhatIsNotOfferedAndKeepsTheRest() {
+    toLisbon("Ann Lee")
+        .answer("flight", "noon", "hotel", "inn", "passport.0.number", "A111111")
+        .rejects("flight", "That is none of the offers. Choose one of morning, evening.")
+        .stillAsks("flight")
+        .answer("flight", "morning")
+        .waitsFor("signal payment");
+    assertThat(agency.holds()).containsExactly("inn-1", "morning-2");
+    FlowProbe.of(trip)
+        .start("a week off", "city", "Rome", "day", "2026-12-24", "flight", "x", "hotel", "y")
+        .answer("travellers", List.of("Ann Lee"))
+        .fails(ErrorCode.ANSWER_REJECTED)
+        .stillAsks("flight", "hotel", "passport.0.number");
   }
 
   @Test

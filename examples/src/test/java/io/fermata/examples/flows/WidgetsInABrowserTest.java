@@ -14,6 +14,10 @@ import io.fermata.session.call.ToolCall;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.DayOfWeek;
+import java.time.LocalDate;
+import java.time.ZoneId;
+import java.time.temporal.TemporalAdjusters;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -265,9 +269,12 @@ class WidgetsInABrowserTest {
 
   @Test
   void aTableThatIsGoneIsOfferedNoMoreInTheSamePage() throws Exception {
+    String thursday =
+        LocalDate.now(ZoneId.systemDefault()).with(TemporalAdjusters.next(DayOfWeek.THURSDAY)) + "";
     String dinner =
-        "host.converse('A table for two by the window', 'table', {date: '2026-12-24',"
-            + " time: '19:30', guests: 2, name: '%s'})";
+        "host.converse('A table for two by the window', 'table', {date: '"
+            + thursday
+            + "', time: '19:30', guests: 2, name: '%s'})";
     shown(dinner.formatted("Ann"));
     tab.screenshot(PICTURES.resolve("tables-light.png"));
     try (AppsHost theirs = new AppsHost(server.endpoint());

@@ -106,6 +106,8 @@ final class GraphCheck<S extends Record> {
               + " names the display tool \""
               + show.tool()
               + "\", which is no tool name");
+    } else if (node instanceof Node.Show<S> show && show.check() != null && show.field() == null) {
+      defects.add("Node " + node.id() + " validates a choice, but has no field for it; add one");
     } else if (node instanceof Node.Act<S> act) {
       policy("Node " + node.id(), act.policy());
       act.reads().forEach(field -> ownField("Node " + node.id() + " reads", field));

@@ -84,9 +84,21 @@ public sealed interface Node<S extends Record> {
   /** How an answer is checked. */
   sealed interface Check {}
 
-  record Quick(Validator<Object> validator) implements Check {}
+  record Quick(Validator<Object> validator) implements Check {
+    /** The author named the field's type; a wrong one shows as a failed validator. */
+    @SuppressWarnings("unchecked")
+    static Quick of(Validator<?> validator) {
+      return new Quick((Validator<Object>) validator);
+    }
+  }
 
-  record Cross(StateValidator<Record, Object> validator) implements Check {}
+  record Cross(StateValidator<Record, Object> validator) implements Check {
+    /** The state is the one that the question belongs to. */
+    @SuppressWarnings("unchecked")
+    static Cross of(StateValidator<?, ?> validator) {
+      return new Cross((StateValidator<Record, Object>) validator);
+    }
+  }
 
   record Async(AsyncValidator<Object> validator, Policy policy) implements Check {}
 
@@ -96,7 +108,8 @@ public sealed interface Node<S extends Record> {
       String tool,
       @Nullable Function<S, Map<String, ?>> data,
       boolean interactive,
-      @Nullable String field)
+      @Nullable String field,
+      @Nullable Check check)
       implements Node<S> {
     @Override
     public Observation.Kind kind() {

@@ -67,7 +67,7 @@ public final class QuestionOptions<S extends Record> {
    * world. {@code V} is the Java type of the field.
    */
   public <V> QuestionOptions<S> validate(Validator<V> validator) {
-    check = new Node.Quick(untyped(validator));
+    check = Node.Quick.of(validator);
     return this;
   }
 
@@ -75,9 +75,8 @@ public final class QuestionOptions<S extends Record> {
    * Checks each answer against the rest of the state, which has the answer already, and the other
    * answers of the call; otherwise as {@link #validate(Validator)}.
    */
-  @SuppressWarnings("unchecked") // the state is the one that the question belongs to
   public <V> QuestionOptions<S> validate(StateValidator<S, V> validator) {
-    check = new Node.Cross((StateValidator<Record, Object>) (StateValidator<?, ?>) validator);
+    check = Node.Cross.of(validator);
     return this;
   }
 
@@ -95,11 +94,6 @@ public final class QuestionOptions<S extends Record> {
   }
 
   /** The author named the field's type; a wrong one shows as a failed validator. */
-  @SuppressWarnings("unchecked")
-  private static Validator<Object> untyped(Validator<?> validator) {
-    return (Validator<Object>) validator;
-  }
-
   @SuppressWarnings("unchecked")
   private static AsyncValidator<Object> untypedAsync(AsyncValidator<?> validator) {
     return (AsyncValidator<Object>) validator;

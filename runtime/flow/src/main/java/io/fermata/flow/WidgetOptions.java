@@ -1,5 +1,7 @@
 package io.fermata.flow;
 
+import io.fermata.flow.action.StateValidator;
+import io.fermata.flow.action.Validator;
 import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -11,6 +13,7 @@ public final class WidgetOptions<S extends Record> {
   private @Nullable Function<S, Map<String, ?>> data;
   private boolean interactive = true;
   private @Nullable String field;
+  private Node.@Nullable Check check;
 
   WidgetOptions(String node) {
     this.node = node;
@@ -31,10 +34,25 @@ public final class WidgetOptions<S extends Record> {
 
   /**
    * The field that the user's choice goes to. The run waits until it has a value, and skips the
-   * widget when it has one. Without a field any {@code continue} goes on.
+   * widget when it has one. Without a field a {@code continue} that carries no values goes on.
    */
   public WidgetOptions<S> field(String name) {
     field = name;
+    return this;
+  }
+
+  /**
+   * Checks the choice, within the step: quickly and without touching the world. {@code V} is the
+   * Java type of the field.
+   */
+  public <V> WidgetOptions<S> validate(Validator<V> validator) {
+    check = Node.Quick.of(validator);
+    return this;
+  }
+
+  /** Checks the choice against the rest of the state, which has the choice already. */
+  public <V> WidgetOptions<S> validate(StateValidator<S, V> validator) {
+    check = Node.Cross.of(validator);
     return this;
   }
 
@@ -45,6 +63,6 @@ public final class WidgetOptions<S extends Record> {
   }
 
   Node.Show<S> build() {
-    return new Node.Show<>(node, tool, data, interactive, field);
+    return new Node.Show<>(node, tool, data, interactive, field, check);
   }
 }

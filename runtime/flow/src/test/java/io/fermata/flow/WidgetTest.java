@@ -2,13 +2,18 @@ package io.fermata.flow;
 
 import static io.fermata.flow.Driver.asked;
 import static io.fermata.flow.Driver.code;
+import static io.fermata.flow.Driver.failure;
+import static io.fermata.flow.Driver.result;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Verdict;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -38,6 +43,72 @@ class WidgetTest {
     assertThat(talk.proceed()).isEqualTo(shown);
     assertThat(asked(talk.proceed("b", "other"))).containsExactly("a");
     assertThat(talk.proceed("a", "x")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aChoiceIsValidatedAndRefusedWithTheWidget() {
+    Driver talk =
+        drive(
+            talk()
+                .widget(
+                    "show",
+                    w ->
+                        w.field("a")
+                            .validate(
+                                (Flows.Talk s, String a) ->
+                                    s.list().contains(a)
+                                        ? Verdict.accept(a + "!")
+                                        : Verdict.reject("Choose one of " + s.list() + "."))),
+            "show");
+    talk.start("list", List.of("x", "y"));
+    Outcome.Failure refused = failure(talk.proceed("a", "z"));
+    assertThat(refused.code()).isEqualTo("answer_rejected");
+    assertThat(refused.field()).isEqualTo("a");
+    assertThat(refused.message()).isEqualTo("Choose one of [x, y].");
+    assertThat(asked(refused)).containsExactly("a");
+    assertThat(result(talk.proceed("a", "x")).path("a").asText()).isEqualTo("x!");
+
+    Driver early =
+        drive(talk().widget("show", w -> w.field("a").validate(WidgetTest::known)), "show");
+    Outcome.Failure prefilled = failure(early.start("a", "z"));
+    assertThat(prefilled.open()).isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(early.proceed("a", "x")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  private static Verdict known(String a) {
+    return a.equals("x") ? Verdict.accept() : Verdict.reject("Unknown.");
+  }
+
+  @Test
+  void aChoiceThatCannotBeCheckedComesWithTheWidget() {
+    Driver talk =
+        drive(
+            talk()
+                .widget(
+                    "show",
+                    w ->
+                        w.field("a")
+                            .validate(
+                                (String a) -> {
+                                  if (a.equals("z")) {
+                                    throw new IllegalStateException("broken");
+                                  }
+                                  return Verdict.accept();
+                                })),
+            "show");
+    talk.start();
+    Outcome.Failure broken = failure(talk.proceed("a", "z"));
+    assertThat(broken.code()).isEqualTo("validator_failed");
+    assertThat(broken.field()).isEqualTo("a");
+    assertThat(asked(broken)).containsExactly("a");
+    assertThat(talk.proceed("a", "x")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aWidgetWithoutAFieldHasNothingToValidate() {
+    assertThatThrownBy(
+            () -> drive(talk().widget("show", w -> w.validate(WidgetTest::known)), "show"))
+        .hasMessageContaining("Node show validates a choice, but has no field for it");
   }
 
   @Test

@@ -360,7 +360,7 @@ final class Drive {
         attempt(place, spot.path(q.field()));
         return;
       }
-      if (!check(spot, q)) {
+      if (!check(spot, q.field(), q.check())) {
         return;
       }
     }
@@ -419,16 +419,15 @@ final class Drive {
   }
 
   /** Judges an answer within the step; false if the place had to stop. */
-  private <S extends Record> boolean check(TypedPlace<S> spot, Node.Question<S> question) {
-    String path = spot.path(question.field());
-    Node.Check check = question.check();
+  private boolean check(TypedPlace<?> spot, String field, Node.@Nullable Check check) {
+    String path = spot.path(field);
     if (check == null || check instanceof Node.Async) {
       emit(new Event.Accepted(spot.place(), path, null, Map.of()));
       return true;
     }
     try {
       JsonNode answer = Paths.get(state.memory(spot.place().branch()).data(), path);
-      Object typed = spot.schema().value(question.field(), answer);
+      Object typed = spot.schema().value(field, answer);
       Verdict verdict =
           check instanceof Node.Quick quick
               ? quick.validator().check(Objects.requireNonNull(typed))
@@ -511,11 +510,15 @@ final class Drive {
   private <S extends Record> void show(TypedPlace<S> spot, Node.Show<S> show) {
     Place place = spot.place();
     String path = show.field() == null ? null : spot.path(show.field());
-    if (path != null && state.memory(place.branch()).fresh(path, place.node())) {
-      emit(new Event.Accepted(place, path, null, Map.of()));
+    if (path != null
+        && answered(place, path)
+        && !check(spot, Objects.requireNonNull(show.field()), show.check())) {
+      return;
+    }
+    if (path != null && at(place).accepted().contains(path)) {
       leave(place, null);
     } else if (!(at(place).phase() instanceof Phase.Showing showing)) {
-      putWidget(spot, show, false);
+      putWidget(spot.now(state), show, false);
     } else if (showing.displayOnly()
         && !showing.seen()
         && state.called()

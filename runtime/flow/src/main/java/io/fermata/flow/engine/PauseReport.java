@@ -30,7 +30,9 @@ public final class PauseReport {
     }
     for (Place place : state.inOrder()) {
       PlaceState at = state.at(place);
-      if (asks(at)) {
+      if (unchecked(at) && at.phase().busy() instanceof Phase.Showing showing) {
+        return new Outcome.ShowWidget(showing.widget());
+      } else if (asks(at)) {
         questions.addAll(at.open());
         if (at.context() != null) {
           contexts.add(at.context());
