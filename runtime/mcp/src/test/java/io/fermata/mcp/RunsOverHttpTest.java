@@ -51,6 +51,18 @@ class RunsOverHttpTest {
   private McpServer server;
   private String alices = "";
 
+  @Test
+  void aPathThatIsNotServedGetsAnErrorOfHttpAndNotOfJsonRpc() throws Exception {
+    for (String path : new String[] {"/nowhere", "/mcp/more", "/runs/order/x/y"}) {
+      HttpResponse<String> response = get("a-key", path);
+      assertThat(response.statusCode()).as(path).isEqualTo(404);
+      JsonNode body = Json.parse(response.body());
+      assertThat(body.has("jsonrpc")).as(path).isFalse();
+      assertThat(body.at("/error/code").asText()).as(path).isEqualTo("not_found");
+      assertThat(body.at("/error/message").asText()).contains("Nothing is served at this path");
+    }
+  }
+
   @BeforeAll
   void start() throws Exception {
     host = Fermata.host().store(Store.memory()).flow(ORDER).start();

@@ -69,6 +69,8 @@ public final class HttpError extends RuntimeException {
           case 400 -> "bad_request";
           case 401 -> "unauthorized";
           case 403 -> "forbidden";
+          case 404 -> "not_found";
+          case 405 -> "method_not_allowed";
           case 408 -> "request_timeout";
           case 413 -> "body_too_long";
           case 429 -> "too_many_calls";

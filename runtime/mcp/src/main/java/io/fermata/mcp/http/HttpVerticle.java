@@ -164,9 +164,7 @@ public final class HttpVerticle extends VerticleBase {
   }
 
   private Function<RpcException, Response> refusing(HttpServerRequest request) {
-    return route(request) != null || operations.servesMetrics(request.path())
-        ? HttpError::refused
-        : RequestExchange::errorResponse;
+    return PATH.equals(request.path()) ? RequestExchange::errorResponse : HttpError::refused;
   }
 
   private void serve(HttpServerRequest request) {
@@ -190,13 +188,14 @@ public final class HttpVerticle extends VerticleBase {
     } else if (access.cors().endsPreflight(request)) {
       return;
     } else if (resource != null && resource.serves(request.path())) {
-      describe(request, resource);
+      describe(request, resource, refusing);
     } else if (operations.servesHealth(request.path())) {
       operations.serve(request);
     } else if (route == null && !metrics && !PATH.equals(request.path())) {
-      refuse(
+      RequestExchange.refuse(
           request,
-          RpcException.http(404, "Nothing is served at this path. Served are " + served()));
+          RpcException.http(404, "Nothing is served at this path. Served are " + served()),
+          refusing);
     } else if (!metrics && !connections.mayServe(connection)) {
       RequestExchange.refuse(request, RpcException.overloaded(), refusing);
     } else {
@@ -219,16 +218,18 @@ public final class HttpVerticle extends VerticleBase {
     return served.append(", ").append(operations.paths()).append('.').toString();
   }
 
-  private static void describe(HttpServerRequest request, ProtectedResource resource) {
+  private static void describe(
+      HttpServerRequest request,
+      ProtectedResource resource,
+      Function<RpcException, Response> refusing) {
     if (request.method().equals(HttpMethod.GET)) {
       Response metadata = resource.metadata();
       RequestExchange.answer(
-          request,
-          body -> CompletableFuture.completedFuture(metadata),
-          RequestExchange::errorResponse);
+          request, body -> CompletableFuture.completedFuture(metadata), refusing);
     } else {
       request.response().putHeader(HttpHeaders.ALLOW, "GET");
-      refuse(request, RpcException.http(405, "This resource is read-only: use GET."));
+      RequestExchange.refuse(
+          request, RpcException.http(405, "This resource is read-only: use GET."), refusing);
     }
   }
 
