@@ -18,6 +18,8 @@ import org.apache.pekko.persistence.journal.japi.AsyncWriteJournal;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.SerializationExtension;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.concurrent.Future;
 import scala.jdk.javaapi.FutureConverters;
 
@@ -30,6 +32,8 @@ import scala.jdk.javaapi.FutureConverters;
  * concern one session.
  */
 final class JournalPlugin extends AsyncWriteJournal {
+
+  private static final Logger LOG = LoggerFactory.getLogger(JournalPlugin.class);
 
   private final StoreSetup store = StoreSetup.of(context().system());
   private final StoreJournals journals = store.journals();
@@ -65,9 +69,16 @@ final class JournalPlugin extends AsyncWriteJournal {
             return Optional.empty();
           }
           tips.forget(persistenceId);
-          throw failure instanceof CompletionException wrapped
-              ? wrapped
-              : new CompletionException(failure);
+          CompletionException thrown =
+              failure instanceof CompletionException wrapped
+                  ? wrapped
+                  : new CompletionException(failure);
+          LOG.warn(
+              "Entry {} of {} could not be written: {}",
+              records.get(0).sequenceNr(),
+              persistenceId,
+              String.valueOf(thrown.getCause()));
+          throw thrown;
         });
   }
 

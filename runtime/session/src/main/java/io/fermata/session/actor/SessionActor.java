@@ -25,8 +25,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.BackoffSupervisorStrategy;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
+import org.apache.pekko.actor.typed.SupervisorStrategy;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
@@ -107,6 +109,13 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     void keepSecret(io.fermata.flow.event.RunState run);
   }
 
+  /** It stops when the journal fails, and says so itself. */
+  private static final BackoffSupervisorStrategy STOPS =
+      SupervisorStrategy.restartWithBackoff(
+              SessionRegion.RECOVERS, SessionRegion.RECOVERS.multipliedBy(2), 0)
+          .withMaxRestarts(0)
+          .withLoggingEnabled(false);
+
   private final Handle handle = new Self();
   private final String entityId;
   private final SessionHost host;
@@ -131,6 +140,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private TraceContext cause = TraceContext.NONE;
 
   private boolean waking = true;
+  private boolean unrecovered;
   private boolean resuming;
   private boolean sleepy;
   private boolean vanishing;
@@ -144,7 +154,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       ActorContext<SessionCommand> context,
       TimerScheduler<SessionCommand> timers,
       Function<Handle, SessionPort<S, I, E, F, R, W>> ports) {
-    super(PersistenceId.ofUniqueId(entityId));
+    super(PersistenceId.ofUniqueId(entityId), STOPS);
     this.entityId = entityId;
     this.host = host;
     this.region = region;
@@ -875,7 +885,12 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         : next instanceof Program.Pause<F> pause ? pause.timers() : List.of();
   }
 
+  /** Pekko reports one failure twice. */
   private void unrecovered(Throwable failure) {
+    if (unrecovered) {
+      return;
+    }
+    unrecovered = true;
     awake();
     UnreadableEntry unreadable = RootCauses.find(failure, UnreadableEntry.class);
     DamagedException damaged = RootCauses.find(failure, DamagedException.class);
@@ -883,12 +898,14 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       leave(damaged, HostError.damaged(damaged));
     } else if (unreadable != null) {
       leave(unreadable, HostError.JOURNAL_UNREADABLE.failure());
+    } else {
+      handle.log().warn("Session {} could not be read and is retried", entityId, failure);
     }
   }
 
   private void leave(Exception because, Outcome.Failure why) {
-    handle.log().error("Session {} cannot continue: {}", entityId, because.getMessage());
-    region.tell(new SessionRegion.Unreadable(entityId, context.getSelf(), why));
+    String reason = String.valueOf(because.getMessage());
+    region.tell(new SessionRegion.Unreadable(entityId, context.getSelf(), why, reason));
   }
 
   private void awake() {

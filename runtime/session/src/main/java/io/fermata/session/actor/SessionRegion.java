@@ -5,9 +5,11 @@ import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.LogLabels;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -27,6 +29,7 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.Receive;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
 
 /**
  * Delivers messages to sessions by name, on one node. It wakes sleeping sessions, stops idle ones,
@@ -61,7 +64,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
   /** A session stops because it cannot read its journal and never will. */
-  record Unreadable(String entityId, ActorRef<SessionCommand> session, Outcome.Failure why)
+  record Unreadable(
+      String entityId, ActorRef<SessionCommand> session, Outcome.Failure why, String reason)
       implements Message {}
 
   /** Look for idle sessions. */
@@ -168,6 +172,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private final Map<String, Lost> lost = new LinkedHashMap<>();
 
   private final WakeUps wakeUps = new WakeUps();
+
+  /** The sessions that were logged as unreadable. */
+  private final Set<String> reported = new HashSet<>();
+
   private boolean storeFails;
   private boolean probing;
   private long nextProbe;
@@ -422,8 +430,21 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     Awake entry = awake.get(unreadable.entityId());
     if (entry != null && entry.session.equals(unreadable.session())) {
       entry.unreadable = unreadable.why();
+      log(unreadable);
     }
     return this;
+  }
+
+  /**
+   * Logs once, although every call reads the journal again. The actor system clears the labels,
+   * with its own, after the message.
+   */
+  private void log(Unreadable unreadable) {
+    if (reported.add(unreadable.entityId())) {
+      Logger log = getContext().getLog();
+      LogLabels.on().session(unreadable.entityId());
+      log.error("Session {} cannot continue: {}", unreadable.entityId(), unreadable.reason());
+    }
   }
 
   private Behavior<Message> sleepAll(SleepAll all) {

@@ -6,6 +6,10 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
@@ -37,6 +41,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** An entry that is missing, altered or another session's stops its session, and no other. */
 class DamagedJournalTest {
@@ -97,6 +102,35 @@ class DamagedJournalTest {
       }
       assertThat(host.fermata().health().toCompletableFuture().get().ready()).isTrue();
     }
+  }
+
+  @Test
+  void aDamagedSessionIsLoggedOnceWithItsEntryAndTheNextStep() throws Exception {
+    Logger root = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    try (TestHost host = new TestHost(Store.sqlite(file()), flows())) {
+      Client client = host.client("talk");
+      client.start("word", "one");
+      client.proceed("word", "two");
+      host.fermata().close();
+      sql("delete from event_journal where sequence_number = 2");
+      root.addAppender(logged);
+      logged.start();
+      host.restart();
+      assertThat(code(client.proceed())).isEqualTo("damaged");
+      assertThat(code(client.proceed())).isEqualTo("damaged");
+    } finally {
+      root.detachAppender(logged);
+    }
+    List<ILoggingEvent> lines =
+        logged.list.stream().filter(line -> line.getLevel().isGreaterOrEqual(Level.WARN)).toList();
+    assertThat(lines)
+        .as("%s", lines)
+        .singleElement()
+        .satisfies(
+            line ->
+                assertThat(line.getFormattedMessage())
+                    .contains("talk|", "entry 2 is missing", "restore the store from a backup"));
   }
 
   @Test
