@@ -274,11 +274,13 @@ final class EffectResults {
       return;
     }
     if (result instanceof ThreadInput.Summed summed) {
-      loop.emit(new ThreadEvent.Compacted(summed.summary(), summed.upTo(), summed.usage(), at));
+      loop.emit(
+          new ThreadEvent.Compacted(
+              summed.summary(), summed.upTo(), summed.model(), summed.usage(), at));
     } else if (effect.attempt() < SUMMARIES) {
       loop.emit(new ThreadEvent.Compacting(effect.attempt() + 1, at));
     } else {
-      loop.emit(new ThreadEvent.Compacted(null, null, Usage.ZERO, at));
+      loop.emit(new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at));
     }
   }
 

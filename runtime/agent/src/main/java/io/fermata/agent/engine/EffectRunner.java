@@ -452,7 +452,10 @@ final class EffectRunner {
       throw new IllegalStateException("The summary is empty");
     }
     return new ThreadInput.Summed(
-        String.valueOf(Bounds.shortened(summary)), old.get(old.size() - 1).id(), reply.usage());
+        String.valueOf(Bounds.shortened(summary)),
+        old.get(old.size() - 1).id(),
+        reply.model(),
+        reply.usage());
   }
 
   /** The messages before another that no summary covers, oldest first, from the journal. */

@@ -240,8 +240,10 @@ public sealed interface ThreadEvent {
    * The older messages were summarized.
    *
    * @param upTo the last message that the summary covers; null if it could not be made
+   * @param model the model that made it; null if none did
    */
-  record Compacted(@Nullable String summary, @Nullable String upTo, Usage usage, long at)
+  record Compacted(
+      @Nullable String summary, @Nullable String upTo, @Nullable String model, Usage usage, long at)
       implements ThreadEvent {}
 
   // --- calls -----------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ public sealed interface ThreadInput {
   record Delegated(@Nullable String threadId, List<ThreadEvent.Change> changes) implements Result {}
 
   /** The summary of the older messages. */
-  record Summed(String summary, String upTo, Usage usage) implements Result {}
+  record Summed(String summary, String upTo, String model, Usage usage) implements Result {}
 
   /**
    * It failed.

@@ -2,6 +2,7 @@ package io.fermata.session.thread;
 
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -284,9 +285,15 @@ public final class ThreadPort
 
   private void report(ThreadEvent event) {
     if (event instanceof ThreadEvent.StepEnded ended) {
-      String agent = ThreadKey.ofEntity(session.entityId()).agent();
-      host.telemetry().modelReplied(agent, ended.log().model(), ended.log().usage());
+      modelReplied(ended.log().model(), ended.log().usage());
+    } else if (event instanceof ThreadEvent.Compacted compacted && compacted.model() != null) {
+      modelReplied(compacted.model(), compacted.usage());
     }
+  }
+
+  private void modelReplied(String model, Usage usage) {
+    String agent = ThreadKey.ofEntity(session.entityId()).agent();
+    host.telemetry().modelReplied(agent, model, usage);
   }
 
   // --- effects --------------------------------------------------------------------------------

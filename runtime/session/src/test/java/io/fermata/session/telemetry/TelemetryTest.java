@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Compaction;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
@@ -192,6 +193,34 @@ class TelemetryTest {
           .get(60, TimeUnit.SECONDS);
 
       assertThat(replied).containsExactly("desk");
+    }
+  }
+
+  @Test
+  void aModelThatSummarizesIsCountedAsAnyOther() throws Exception {
+    Agent desk =
+        Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")))
+            .compaction(Compaction.by(ScriptedModels.saying("They greeted."), 2, 1));
+    List<Usage> replied = new CopyOnWriteArrayList<>();
+    Telemetry counting =
+        new Telemetry() {
+          @Override
+          public void modelReplied(String agent, String model, Usage usage) {
+            replied.add(usage);
+          }
+        };
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).agent(desk).telemetry(counting).start()) {
+      ObjectNode send = Json.object().put("action", "send").put("message", "Good morning?");
+      ObjectNode body = Json.object();
+      for (int i = 0; i < 2; i++) {
+        ToolReply reply =
+            host.call(new ToolCall("desk", "ann", send.setAll(body), Json.object(), null))
+                .toCompletableFuture()
+                .get(60, TimeUnit.SECONDS);
+        body.set("sessionId", reply.structured().path("sessionId"));
+      }
+      awaitThat(() -> replied.size() == 3);
     }
   }
 
