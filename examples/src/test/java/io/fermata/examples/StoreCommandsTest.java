@@ -100,7 +100,12 @@ class StoreCommandsTest {
 
   private Work work(String file) {
     try (OpenStore store = open(file)) {
-      return new Work(Set.copyOf(now(store.unfinished("", OpenStore.MAX_ENTRIES)).stream().map(Unfinished::persistenceId).toList()), now(store.newest()));
+      return new Work(
+          Set.copyOf(
+              now(store.unfinished("", OpenStore.MAX_ENTRIES)).stream()
+                  .map(Unfinished::persistenceId)
+                  .toList()),
+          now(store.newest()));
     }
   }
 

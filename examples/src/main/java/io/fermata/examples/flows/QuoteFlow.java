@@ -35,15 +35,8 @@ public final class QuoteFlow {
     LARGE
   }
 
-  /** The plans that {@code show_plans.html} offers. */
-  public enum Plan {
-    @JsonProperty("silver")
-    SILVER,
-    @JsonProperty("gold")
-    GOLD,
-    @JsonProperty("platinum")
-    PLATINUM
-  }
+  /** Which plans there are is a matter of the page, and of who shows another one. */
+  private static final Pattern PLAN = Pattern.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,39}");
 
   private static final Pattern ADDRESS = Pattern.compile("[^@\\s]+@[^@\\s.]+(\\.[^@\\s.]+)*");
 
@@ -54,11 +47,11 @@ public final class QuoteFlow {
       @Computed Segment segment,
       @Describe("Company size") CompanySize companySize,
       @Computed BigDecimal price,
-      @Describe("Chosen plan id") Plan selectedPlan) {}
+      @Describe("Chosen plan id") String selectedPlan) {}
 
   /** What a completed quote returns. */
   public record Offer(
-      String name, String email, Segment segment, BigDecimal price, Plan selectedPlan) {}
+      String name, String email, Segment segment, BigDecimal price, String selectedPlan) {}
 
   private QuoteFlow() {}
 
@@ -90,7 +83,8 @@ public final class QuoteFlow {
             "show_plans",
             w ->
                 w.data(quote -> Map.of("price", quote.price(), "segment", quote.segment()))
-                    .field("selectedPlan"))
+                    .field("selectedPlan")
+                    .validate(QuoteFlow::checkPlan))
         .act("finish", run -> {}, EffectOptions::idempotent)
         .edge(START, "ask_contact")
         .edge("ask_contact", "classify")
@@ -106,6 +100,12 @@ public final class QuoteFlow {
         .edge("finish", END)
         .result(q -> new Offer(q.name(), q.email(), q.segment(), q.price(), q.selectedPlan()))
         .compile();
+  }
+
+  private static Verdict checkPlan(String plan) {
+    return PLAN.matcher(plan).matches()
+        ? Verdict.accept()
+        : Verdict.reject("That is no plan. Choose silver, gold or platinum.");
   }
 
   private static Verdict checkEmail(String email) {

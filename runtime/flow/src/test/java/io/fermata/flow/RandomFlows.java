@@ -275,8 +275,7 @@ public final class RandomFlows {
     private void check(QuestionOptions<Data> options, int kind) {
       if (kind == 0) {
         boolean other = mutates();
-        options.validate(
-            (Object answer) -> own(other ? Verdict.accept() : verdict(answer)));
+        options.validate((Object answer) -> own(other ? Verdict.accept() : verdict(answer)));
       } else if (kind == 1) {
         options.validateAsync(
             (Object answer) -> CompletableFuture.completedStage(own(verdict(answer))));

@@ -32,6 +32,7 @@ final class LocalKvStore implements KvStore {
     /** It is written, but its reply is lost. */
     REPLY_LOST
   }
+
   private boolean full;
 
   synchronized void down(boolean now) {

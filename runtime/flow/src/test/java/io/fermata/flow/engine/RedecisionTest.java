@@ -26,7 +26,8 @@ class RedecisionTest {
 
   private static RandomFlows flows(Random random, int mutated) {
     return new RandomFlows(
-            random, new RandomFlows.Taste(true, true, true, (run, forGood) -> random.nextInt(6) == 0))
+            random,
+            new RandomFlows.Taste(true, true, true, (run, forGood) -> random.nextInt(6) == 0))
         .mutating(mutated);
   }
 
