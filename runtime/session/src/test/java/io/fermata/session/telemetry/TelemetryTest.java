@@ -218,7 +218,7 @@ class TelemetryTest {
             host.call(new ToolCall("desk", "ann", send.setAll(body), Json.object(), null))
                 .toCompletableFuture()
                 .get(60, TimeUnit.SECONDS);
-        body.set("sessionId", reply.structured().path("sessionId"));
+        body.set("threadId", reply.structured().path("threadId"));
       }
       awaitThat(() -> replied.size() == 3);
     }
