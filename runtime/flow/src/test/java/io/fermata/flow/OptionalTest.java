@@ -30,6 +30,7 @@ import io.fermata.flow.schema.Secret;
 import jakarta.validation.constraints.Min;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -304,7 +305,7 @@ class OptionalTest {
     Driver talk = drive(askB(o -> o.defaultsTo("x")), "ask");
     Outcome.Interrupt both = (Outcome.Interrupt) talk.start();
     assertThat(both.questions().get(1).optional()).isTrue();
-    assertThat(both.questions().get(1).schema().path("default")).isEqualTo(Json.tree("x"));
+    assertThat(Objects.requireNonNull(both.questions().get(1).schema()).path("default")).isEqualTo(Json.tree("x"));
     assertThat(talk.state.data()).isEqualTo(object());
     assertThat(result(talk.proceed("a", "1"))).isEqualTo(object("a", "1", "b", "x"));
     Event.Passed passed = talk.events(Event.Passed.class).get(0);

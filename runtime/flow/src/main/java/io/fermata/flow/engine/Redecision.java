@@ -89,8 +89,8 @@ public final class Redecision {
         again.add(program.accept(state, input));
       }
     }
-    if (first instanceof Event.Stopped stopped && stopped.code() != ErrorCode.OUTCOME_UNKNOWN
-        || again.isEmpty() && first instanceof Event.Stopped) {
+    if (first instanceof Event.Stopped stopped
+        && (stopped.code() != ErrorCode.OUTCOME_UNKNOWN || again.isEmpty())) {
       // What a step returned and could not be kept is not in the journal.
       again.add(program.following(state, first, at));
     }
