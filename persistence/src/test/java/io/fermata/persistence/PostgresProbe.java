@@ -15,7 +15,7 @@ public record PostgresProbe(PostgresServer server, String address) {
     return of(PostgresServer.shared());
   }
 
-  static PostgresProbe of(PostgresServer server) {
+  public static PostgresProbe of(PostgresServer server) {
     return new PostgresProbe(server, server.newDatabase());
   }
 

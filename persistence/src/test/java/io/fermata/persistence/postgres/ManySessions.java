@@ -1,0 +1,64 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.persistence.PostgresProbe;
+import io.fermata.persistence.spi.JournalTags;
+
+/** Fills the tables of a store with many sessions, as hosts would in months. */
+final class ManySessions {
+
+  /** A time that has not come, in milliseconds since 1970. */
+  static final long FUTURE = 4_000_000_000_000L;
+
+  private ManySessions() {}
+
+  /** One listed run for each number, each with a journal of two entries of which one is tagged. */
+  static void fill(PostgresProbe database, int sessions) {
+    String numbers = "FROM generate_series(1, " + sessions + ") AS i";
+    // Neighbours in time are not neighbours in the table.
+    String time = "(i * 7919::bigint % " + sessions + ")";
+    database.execute(
+        """
+        INSERT INTO directory (persistence_id, kind, principal, name, session, seq, created_at,
+          active_at, status, since, labels, searchable)
+        SELECT 'run|' || i, 'run', 'p' || i %% 1000, 'flow' || i %% 10, 's' || i / 2, 2, %1$s,
+          %1$s, CASE i %% 100 WHEN 1 THEN 'failed' WHEN 2 THEN 'complete' ELSE 'waiting' END, %1$s,
+          '{"attributes":{"a":"x"},"tags":["t' || i %% 50 || '"]}', 'text ' || i %2$s
+        """
+            .formatted(time, numbers),
+        """
+        INSERT INTO directory_tag (persistence_id, tag, kind, created_at, active_at)
+        SELECT 'run|' || i, 't' || i %% 50, 'run', %1$s, %1$s %2$s
+        """
+            .formatted(time, numbers),
+        """
+        INSERT INTO event_journal (ordering, persistence_id, sequence_number, writer,
+          write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+          checksum, previous)
+        SELECT 2 * i + seq - 2, 'run|' || i, seq, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1
+        FROM generate_series(1, %d) AS i, generate_series(1, 2) AS seq
+        """
+            .formatted(sessions),
+        "SELECT setval(pg_get_serial_sequence('event_journal', 'ordering'), "
+            + (2L * sessions + 1)
+            + ")",
+        """
+        INSERT INTO event_tag (event_id, tag)
+        SELECT 2 * i, (ARRAY['%s', left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
+          left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
+          left('%s', -6) || lpad((i %% 999983)::text, 6, '0')])[i %% 4 + 1] %s
+        """
+            .formatted(
+                JournalTags.UNFINISHED,
+                JournalTags.due(FUTURE),
+                JournalTags.sweep(FUTURE),
+                JournalTags.forget(FUTURE),
+                numbers),
+        """
+        INSERT INTO snapshot (persistence_id, sequence_number, created, snapshot_ser_id,
+          snapshot_ser_manifest, snapshot_payload, last, checksum)
+        SELECT 'run|' || i, 1, 1, 1, 'm', '\\x00'::bytea, 1, 1 %s
+        """
+            .formatted(numbers),
+        "VACUUM ANALYZE");
+  }
+}

@@ -1,0 +1,67 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.postgres.PostgresServer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * The statements that stores have sent to a server to find rows, with parameters, as its log shows
+ * them.
+ */
+final class StatementLog {
+
+  /** Settings of a server that logs them. */
+  static final String[] SETTINGS = {"log_statement = all", "log_line_prefix = '@%u '"};
+
+  private static final Pattern EXECUTED =
+      Pattern.compile("@fermata LOG:  execute [^:]+: (.*)", Pattern.DOTALL);
+
+  private static final Pattern PARAMETERS =
+      Pattern.compile("@fermata DETAIL:  [Pp]arameters: (.*)", Pattern.DOTALL);
+
+  private static final Pattern PARAMETER = Pattern.compile("\\$\\d+ = (NULL|'(?:[^']|'')*')");
+
+  private static final Pattern TABLE =
+      Pattern.compile("\\b(event_journal|event_tag|snapshot|directory|directory_tag)\\b");
+
+  private StatementLog() {}
+
+  /** Every statement about journals and the directory, with its last parameters as literals. */
+  static Map<String, List<String>> of(PostgresServer server) {
+    Map<String, List<String>> statements = new LinkedHashMap<>();
+    String executed = "";
+    for (String message : server.log().split("\n(?=@)", -1)) {
+      String text = message.replace("\n\t", "\n").strip();
+      Matcher execution = EXECUTED.matcher(text);
+      Matcher parameters = PARAMETERS.matcher(text);
+      if (execution.matches()) {
+        executed = execution.group(1).strip();
+        if (isAboutTables(executed)) {
+          statements.putIfAbsent(executed, List.of());
+        }
+      } else if (parameters.matches() && statements.containsKey(executed)) {
+        statements.put(executed, literals(parameters.group(1)));
+      }
+    }
+    return statements;
+  }
+
+  private static boolean isAboutTables(String sql) {
+    return sql.matches("(?s)(SELECT|UPDATE|DELETE|WITH)\\b.*")
+        && !sql.contains("pg_")
+        && TABLE.matcher(sql).find();
+  }
+
+  private static List<String> literals(String parameters) {
+    List<String> literals = new ArrayList<>();
+    Matcher each = PARAMETER.matcher(parameters);
+    while (each.find()) {
+      literals.add(each.group(1));
+    }
+    return literals;
+  }
+}
