@@ -41,6 +41,7 @@ final class SqliteLog {
   }
 
   /** Something was written, on the thread of the writer. */
+  @SuppressWarnings("FutureReturnValueIgnored") // the next write tries again
   void written() {
     emptyLater();
     if (size() >= bound) {
@@ -59,6 +60,7 @@ final class SqliteLog {
     }
   }
 
+  @SuppressWarnings("FutureReturnValueIgnored") // the next write tries again
   private void emptyNow() {
     scheduled.set(false);
     writer

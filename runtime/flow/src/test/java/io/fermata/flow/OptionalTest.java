@@ -305,7 +305,8 @@ class OptionalTest {
     Driver talk = drive(askB(o -> o.defaultsTo("x")), "ask");
     Outcome.Interrupt both = (Outcome.Interrupt) talk.start();
     assertThat(both.questions().get(1).optional()).isTrue();
-    assertThat(Objects.requireNonNull(both.questions().get(1).schema()).path("default")).isEqualTo(Json.tree("x"));
+    assertThat(Objects.requireNonNull(both.questions().get(1).schema()).path("default"))
+        .isEqualTo(Json.tree("x"));
     assertThat(talk.state.data()).isEqualTo(object());
     assertThat(result(talk.proceed("a", "1"))).isEqualTo(object("a", "1", "b", "x"));
     Event.Passed passed = talk.events(Event.Passed.class).get(0);

@@ -110,10 +110,10 @@ final class LocalKvStore implements KvStore {
     if (fault.isEmpty()) {
       return answer(request, work);
     }
-    if (fault.get() == Fault.REPLY_LOST) {
-      work.get();
-    }
-    return CompletableFuture.failedFuture(new IllegalStateException(fault.get().name()));
+    IllegalStateException failure = new IllegalStateException(fault.get().name());
+    return fault.get() == Fault.REPLY_LOST
+        ? answer(request, work).thenCompose(lost -> CompletableFuture.failedFuture(failure))
+        : CompletableFuture.failedFuture(failure);
   }
 
   private synchronized <T extends @Nullable Object> CompletionStage<T> answer(

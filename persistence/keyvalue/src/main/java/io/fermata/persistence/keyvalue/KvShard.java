@@ -253,7 +253,7 @@ final class KvShard {
             if (unneeded) {
               corrected.remove(persistenceId);
             }
-          } else if (stale) {
+          } else if (mark != null && stale) {
             corrected.put(persistenceId, new KvMark(known.demand(), mark.host(), mark.since()));
           } else if (!covers(mark, known.demand(), known.since())) {
             corrected.put(persistenceId, mark(mark, known.demand(), now));

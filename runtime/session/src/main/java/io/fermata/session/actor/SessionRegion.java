@@ -516,11 +516,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     long next = Long.MAX_VALUE;
     for (Map.Entry<String, Lost> each : lost.entrySet()) {
       long wait = each.getValue().until() - now;
-      if (awake.containsKey(each.getKey())) {
-        continue;
-      } else if (wait <= 0) {
+      boolean asleep = !awake.containsKey(each.getKey());
+      if (asleep && wait <= 0) {
         due.add(each.getKey());
-      } else {
+      } else if (asleep) {
         next = Math.min(next, wait);
       }
     }
