@@ -23,7 +23,8 @@ import java.util.stream.Collectors;
  *
  * @param same how many runs would have been decided as they were
  * @param groups those that would not, by where they first part, the most frequent first
- * @param skipped how many runs are of flows that were not given, or cannot be read
+ * @param skipped how many sessions have only runs of flows that were not given, that are swept, or
+ *     that cannot be read
  */
 public record WhatIf(int same, List<Group> groups, int skipped) {
 
@@ -75,7 +76,10 @@ public record WhatIf(int same, List<Group> groups, int skipped) {
         "%d run(s): %d are decided as they were, %d otherwise%n"
             .formatted(same + otherwise(), same, otherwise());
     return counts
-        + (skipped == 0 ? "" : "%d run(s) were skipped%n".formatted(skipped))
+        + (skipped == 0
+            ? ""
+            : "%d session(s) were skipped: their flow was not given, or their runs are swept or unreadable%n"
+                .formatted(skipped))
         + groups.stream().map(WhatIf::described).collect(Collectors.joining());
   }
 
