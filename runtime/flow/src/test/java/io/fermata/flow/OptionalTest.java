@@ -17,6 +17,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
@@ -183,6 +184,17 @@ class OptionalTest {
     talk.start();
     talk.pass();
     assertThat(asked(talk.proceed())).containsExactly("b");
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aQuestionThatIsPutAfterItsCallWasAnsweredIsShownBeforeItIsPassed() {
+    Driver talk =
+        drive(onlyB(talk().act("act", run -> {}), QuestionOptions::optional), "act", "ask_b");
+    talk.feed(new Input.Start("run-1", "to test", object(), talk.now++));
+    talk.feed(new Input.Unattended(talk.now++));
+    assertThat(asked(talk.settle())).containsExactly("b");
+    assertThat(asked(talk.proceed())).as("nobody got it").containsExactly("b");
     assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
   }
 

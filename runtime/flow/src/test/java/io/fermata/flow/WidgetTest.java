@@ -11,7 +11,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Verdict;
 import java.util.List;
 import java.util.Map;
@@ -123,6 +125,78 @@ class WidgetTest {
     Driver talk = drive(ask(talk().widget("show", w -> {}), "a"), "show", "ask_a");
     assertThat(talk.start()).isInstanceOf(Outcome.ShowWidget.class);
     assertThat(asked(talk.proceed())).containsExactly("a");
+  }
+
+  /** A run whose call put a question and works, and then puts a widget without a field. */
+  private static Driver working() {
+    Driver talk =
+        drive(
+            ask(talk(), "a").act("act", run -> {}).widget("show", w -> {}), "ask_a", "act", "show");
+    talk.start();
+    talk.feed(new Input.Continue(Driver.object("a", "x"), talk.now++));
+    return talk;
+  }
+
+  @Test
+  void aWidgetThatIsPutAfterItsCallWasAnsweredIsShownBeforeItIsPassed() {
+    Driver talk = working();
+    talk.feed(new Input.Unattended(talk.now++));
+    talk.feed(new Input.Unattended(talk.now++));
+    assertThat(talk.events(Event.Unattended.class)).hasSize(1);
+    assertThat(talk.settle()).isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.proceed()).as("nobody got it").isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aWidgetThatIsPutAfterItsCallWasLostIsShownBeforeItIsPassed() {
+    Driver talk = working();
+    talk.recover();
+    assertThat(talk.settle()).isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.proceed()).as("nobody got it").isInstanceOf(Outcome.ShowWidget.class);
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aWidgetThatWasPutStaysSeenWhenTheHostStartsAgain() {
+    Driver talk = working();
+    assertThat(talk.settle()).isInstanceOf(Outcome.ShowWidget.class);
+    talk.feed(new Input.Unattended(talk.now++));
+    talk.recover();
+    assertThat(talk.events(Event.Unattended.class)).isEmpty();
+    assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  /** The answer of a call that ends early has what is open; that of a lost one had nothing. */
+  @Test
+  void aWidgetBesideWorkIsSeenUnlessItsCallWasLost() {
+    for (boolean lost : List.of(false, true)) {
+      Driver talk =
+          new Driver(
+              talk()
+                  .widget("show", w -> {})
+                  .act("begin", run -> {})
+                  .act("act", run -> {})
+                  .act("done", run -> {})
+                  .edge(Flow.START, "begin")
+                  .fork("begin", f -> f.branch("show").branch("act").join("done"))
+                  .edge("show", "done")
+                  .edge("act", "done")
+                  .edge("done", Flow.END)
+                  .compile());
+      talk.feed(new Input.Start("run-1", "to test", Driver.object(), talk.now++));
+      StepEffect begin = talk.pendingEffect();
+      talk.feed(new Input.EffectEnded(begin, talk.result(begin), talk.now++));
+      assertThat(talk.pendingEffect().place().node()).isEqualTo("act");
+      if (lost) {
+        talk.recover();
+      } else {
+        talk.feed(new Input.Unattended(talk.now++));
+      }
+      assertThat(talk.settle()).isInstanceOf(Outcome.ShowWidget.class);
+      Class<?> next = lost ? Outcome.ShowWidget.class : Outcome.Complete.class;
+      assertThat(talk.proceed()).isInstanceOf(next);
+    }
   }
 
   @Test

@@ -206,6 +206,12 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     boolean repeats = feed(input).isEmpty();
     hanging = input instanceof Input.Cancel ? null : hanging;
     Outcome settled = settle();
+    if (!(input instanceof Input.Signal || settled instanceof Outcome.Failure)
+        && program.unseen(state)) {
+      // After a crash the call is sent again, and joins the work.
+      feed(new Input.Continue(Trees.of(), now.toEpochMilli()));
+      settled = settle();
+    }
     boolean open = repeats && program.open(state) != null;
     return called(what, open ? program.now(state) : settled);
   }
@@ -427,6 +433,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
             ? pause.outcome()
             : ((Program.Finish<StepEffect>) next).outcome();
       } else if (manualTime) {
+        feed(new Input.Unattended(now.toEpochMilli()));
         write();
         return stillWorking();
       } else {

@@ -133,6 +133,8 @@ final class Story {
       return "signal " + e.signal() + " with " + json(e.payload());
     } else if (event instanceof Event.Received e) {
       return e.place() + " took the signal " + e.signal();
+    } else if (event instanceof Event.Unattended) {
+      return "nobody waits for the run any more";
     } else if (event instanceof Event.Woken e) {
       return e.place() + " wakes";
     } else if (event instanceof Event.DeadlinePassed e) {

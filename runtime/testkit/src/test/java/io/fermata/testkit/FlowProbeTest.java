@@ -146,6 +146,38 @@ class FlowProbeTest {
   }
 
   @Test
+  void showsAWidgetThatWasPutWhileNobodyWaitedBeforeItIsPassed() {
+    Flow<Order> confirmed =
+        Flow.of("confirmed", Order.class)
+            .description("Orders.")
+            .actAsync("cook", kitchen, o -> o.retry(3, Duration.ofSeconds(1)))
+            .widget("confirm", w -> {})
+            .edge(Flow.START, "cook")
+            .edge("cook", "confirm")
+            .edge("confirm", Flow.END)
+            .compile();
+    FlowProbe.of(confirmed)
+        .manualTime()
+        .failAt("cook", 1)
+        .start("is hungry")
+        .worksAt("cook")
+        .passTime(Duration.ofSeconds(1))
+        .shows("confirm")
+        .again()
+        .shows("confirm")
+        .again()
+        .completes()
+        .replayed();
+    FlowProbe.of(confirmed)
+        .crashAt("cook", 1)
+        .start("is hungry")
+        .shows("confirm")
+        .again()
+        .completes()
+        .replayed();
+  }
+
+  @Test
   void treatsAnAttemptThatOutlastsTheTimeoutAsAnEndlessOne() {
     FlowProbe.of(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
         .timeout(Duration.ofMillis(20))

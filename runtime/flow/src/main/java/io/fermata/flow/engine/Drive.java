@@ -128,6 +128,11 @@ final class Drive {
     return !retriable().isEmpty() || addressesWidget(passes) || unseen();
   }
 
+  /** Whether the next call is the first to see what it might pass. */
+  boolean showsUnseen() {
+    return addressesWidget(false) || unseen();
+  }
+
   /** Whether a call is the first to see a question that it might have passed. */
   private boolean unseen() {
     return state.places().values().stream().anyMatch(this::unseen);

@@ -103,6 +103,8 @@ public final class FlowProgram<S extends Record>
       return signal(state, signal);
     } else if (input instanceof Input.Resolve resolve) {
       return resolve(state, resolve);
+    } else if (input instanceof Input.Unattended unattended) {
+      return unattended(state, unattended);
     } else if (input instanceof Input.EffectEnded ended) {
       return effectEnded(state, ended);
     } else if (input instanceof Input.EffectDue due) {
@@ -155,6 +157,11 @@ public final class FlowProgram<S extends Record>
     StepEffect expiry = expiry(state);
     List<StepEffect> timers = expiry == null ? effects : RunState.plus(effects, expiry);
     return new Pause<>(pauses.pause(state), timers, pauses.until(state));
+  }
+
+  /** Whether a call without updates might pass what is open, and no caller has got that yet. */
+  public boolean unseen(RunState state) {
+    return new Drive(flow, limits, state, 0).showsUnseen();
   }
 
   @Override
@@ -539,9 +546,26 @@ public final class FlowProgram<S extends Record>
     return drive.accepted();
   }
 
-  /** Restarts what a crash interrupted, and continues where a journal ends within a step. */
+  /** A pause that is reached later is not given to the caller. */
+  private Acceptance<Event> unattended(RunState state, Input.Unattended unattended) {
+    return new Accepted<>(
+        attended(state) ? List.of(new Event.Unattended(true, unattended.at())) : List.of());
+  }
+
+  /** Whether a call waits for the work of the run. */
+  private static boolean attended(RunState state) {
+    return state.called() && PendingEffects.works(state);
+  }
+
+  /**
+   * Restarts what a crash interrupted, and continues where a journal ends within a step. The call
+   * that waited for it is lost.
+   */
   private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
     Drive drive = new Drive(flow, limits, state, recovered.at());
+    if (attended(state)) {
+      drive.emit(new Event.Unattended(false, recovered.at()));
+    }
     wanted.of(state).stream()
         .filter(e -> !e.timer() && !recovered.running().contains(e.key()))
         .forEach(drive::recover);

@@ -58,6 +58,8 @@ record RecordedInputs(
       return List.of(new Input.Reset(updates(e.corrected()), e.at()));
     } else if (first instanceof Event.Signalled e) {
       return List.of(new Input.Signal(e.signal(), e.payload(), e.at()));
+    } else if (first instanceof Event.Unattended e) {
+      return List.of(e.informed() ? new Input.Unattended(e.at()) : recovered());
     } else if (first instanceof Event.Cancelled
         || (first instanceof Event.Ending ending && ending.code() == null)) {
       return List.of(new Input.Cancel(at()));
@@ -128,7 +130,8 @@ record RecordedInputs(
   /** The attempts that a crash interrupted: those that were begun again, or given up. */
   private Input recovered() {
     Set<Place> lost = new HashSet<>();
-    for (Event event : events) {
+    int begun = events.get(0) instanceof Event.Unattended ? 1 : 0;
+    for (Event event : events.subList(begun, events.size())) {
       Place place = event.place();
       if (place == null || !restarts(event)) {
         break;

@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Shown.class, name = "shown"),
   @JsonSubTypes.Type(value = Event.Slept.class, name = "slept"),
   @JsonSubTypes.Type(value = Event.Awaited.class, name = "awaited"),
+  @JsonSubTypes.Type(value = Event.Unattended.class, name = "unattended"),
   @JsonSubTypes.Type(value = Event.Signalled.class, name = "signalled"),
   @JsonSubTypes.Type(value = Event.Received.class, name = "received"),
   @JsonSubTypes.Type(value = Event.Woken.class, name = "woken"),
@@ -122,6 +123,14 @@ public sealed interface Event extends Fact {
 
   /** A widget was put. */
   record Shown(Place place, Widget widget, @Nullable WaitLimits limits, long at) implements Event {}
+
+  /**
+   * The last caller who waited for the work of the run has gone: its call was answered before the
+   * work ended, or was lost with its process. Nobody gets what is put from here on.
+   *
+   * @param informed whether the caller was answered, with what was open then
+   */
+  record Unattended(boolean informed, long at) implements Event {}
 
   /** The run waits for a moment. */
   record Slept(Place place, long until, long at) implements Event {}

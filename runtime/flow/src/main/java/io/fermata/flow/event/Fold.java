@@ -67,7 +67,9 @@ public final class Fold {
   }
 
   private static boolean timed(Draft state, Event event) {
-    if (event instanceof Event.Slept e) {
+    if (event instanceof Event.Unattended e) {
+      unattended(state, e);
+    } else if (event instanceof Event.Slept e) {
       state.changedAt = e.at();
       state.at(e.place(), at -> at.waits(new Phase.Sleeping(e.until()), e.at()));
     } else if (event instanceof Event.Awaited e) {
@@ -326,15 +328,34 @@ public final class Fold {
 
   /** The run moves on by itself. Nobody has seen what it shows from here on. */
   private static void uncalled(Draft state) {
-    Place seen = state.build().shown();
+    hide(state, state.build().shown());
     state.moved(false);
-    Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
-    places.replaceAll(
-        (place, at) -> seen == null || place.equals(seen) ? at : at.phase(unseen(at.phase())));
-    state.places = places;
+  }
+
+  /** The allowance of visits and the rejections are still those of the call that has begun it. */
+  private static void unattended(Draft state, Event.Unattended e) {
+    if (e.informed()) {
+      hide(state, state.build().shown());
+    } else {
+      state.places = unseen(state.places, null);
+    }
+    state.called = false;
   }
 
   /** Where one widget is shown, nothing else is put. */
+  private static void hide(Draft state, @Nullable Place shown) {
+    if (shown != null) {
+      state.places = unseen(state.places, shown);
+    }
+  }
+
+  private static Map<Place, PlaceState> unseen(
+      Map<Place, PlaceState> places, @Nullable Place except) {
+    Map<Place, PlaceState> hidden = new LinkedHashMap<>(places);
+    hidden.replaceAll((place, at) -> place.equals(except) ? at : at.phase(unseen(at.phase())));
+    return hidden;
+  }
+
   private static Phase unseen(Phase phase) {
     if (phase instanceof Phase.Showing showing) {
       return new Phase.Showing(showing.widget(), false);

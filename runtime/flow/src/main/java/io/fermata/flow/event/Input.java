@@ -39,6 +39,9 @@ public sealed interface Input {
   /** The moment of a timer has come. */
   record EffectDue(StepEffect effect, long at) implements Input {}
 
+  /** The last caller is answered although the run still works. */
+  record Unattended(long at) implements Input {}
+
   /**
    * The run was read back from its journal: attempts that were running are lost.
    *

@@ -163,6 +163,7 @@ public class PropertyTest {
                 ? new Input.Start("run " + now, "to test", some(), now)
                 : signal(now);
         case 8 -> signal(now);
+        case 9 -> new Input.Unattended(now);
         default ->
             run.state.running()
                 ? new Input.Continue(openAnswers(), now)

@@ -167,6 +167,10 @@ public final class Bystanders {
       }
     }
     if (!said.isEmpty()) {
+      if (run.program.unseen(run.state)) {
+        // A client that answers has seen what is open, also after a crash.
+        run.feed(new Input.Continue(Json.object(), run.now++));
+      }
       run.feed(new Input.Continue(said, run.now++));
     }
     moves.stream().filter(move -> move.kind() != Kind.ANSWER).forEach(this::make);

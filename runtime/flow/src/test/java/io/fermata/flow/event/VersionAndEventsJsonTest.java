@@ -65,6 +65,8 @@ class VersionAndEventsJsonTest {
         new Event.Shown(PLACE, new Event.Widget("tool", null, false, null, null), null, 4),
         new Event.Slept(PLACE, 9, 4),
         new Event.Awaited(PLACE, "paid", new Event.WaitLimits(7L, null), 4),
+        new Event.Unattended(true, 4),
+        new Event.Unattended(false, 4),
         new Event.Signalled("paid", Json.tree(true), 4),
         new Event.Received(PLACE, "paid", "a", Json.tree(true)),
         new Event.Received(PLACE, "paid", null, null),

@@ -484,12 +484,13 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private Effect<Entry<E>, SessionState<S>> deadlinePassed(SessionState<S> state, long id) {
     Waiting current = calls.current();
     if (current != null && current.waitsFor(id)) {
-      Written<E> written = port.detached(situation(state), current);
       Call left = current.leave(id);
       if (left != null) {
-        replyTo(left, written.reply());
+        replyTo(left, port.detached(situation(state), current).reply());
         return Effect().none();
       }
+      unattended(state);
+      Written<E> written = port.detached(situation(state), current);
       return write(
           state,
           written,
@@ -537,16 +538,29 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   private Effect<Entry<E>, SessionState<S>> happened(SessionState<S> state, List<E> events) {
-    if (!events.isEmpty()) {
-      ahead = port.newest().apply(ahead, events, handle.seq() + 1);
-      unjournaled.addAll(events);
-    }
+    happens(events);
     Waiting current = calls.current();
     if (current != null) {
       long now = host.now();
       events.forEach(event -> port.happened(current, event, now));
     }
     return drive(state, program(ahead), events.isEmpty());
+  }
+
+  private void happens(List<E> events) {
+    if (!events.isEmpty()) {
+      ahead = port.newest().apply(ahead, events, handle.seq() + 1);
+      unjournaled.addAll(events);
+    }
+  }
+
+  /** The work continues, and nobody waits for what it comes to. */
+  private void unattended(SessionState<S> state) {
+    I input = port.unattended(situation(state));
+    if (input != null
+        && program(ahead).accept(ahead, input) instanceof Program.Accepted<E> accepted) {
+      happens(accepted.events());
+    }
   }
 
   /**
@@ -611,6 +625,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       Waiting call,
       List<F> wanted,
       List<F> fresh) {
+    if (call.held == null || !call.held.callsAgain()) {
+      unattended(state);
+    }
     Written<E> written = port.acknowledged(situation(state), call);
     return write(
         state,

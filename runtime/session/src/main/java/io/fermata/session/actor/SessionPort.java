@@ -143,7 +143,12 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   /** Whether effects of the program are outstanding. */
   boolean works(S state);
 
-  /** The input with which a session continues without a caller; null if it waits for one. */
+  /** The input when the last caller is answered before the work ends; null for none. */
+  default @Nullable I unattended(Situation<S, E> at) {
+    return null;
+  }
+
+  /** The input with which a session continues at a pause; null if it waits for a caller. */
   default @Nullable I continuesAlone(Situation<S, E> at, Outcome outcome) {
     return null;
   }

@@ -302,16 +302,29 @@ public final class RunPort
     return replies.of(failure, run, at.seq());
   }
 
-  /** A run that stopped at the visit limit of a call continues by itself without a caller. */
+  @Override
+  public @Nullable Input unattended(Situation<RunState, Event> at) {
+    return program(at.ahead()) == null ? null : new Input.Unattended(at.now());
+  }
+
+  /**
+   * A run that stopped at the visit limit of a call continues by itself without a caller. A caller
+   * who joined the work is the first to see what it comes to.
+   */
   @Override
   public @Nullable Input continuesAlone(Situation<RunState, Event> at, Outcome outcome) {
     Waiting current = at.current();
     boolean alone = current == null || !current.callsAgain();
-    return alone
-            && outcome instanceof Outcome.Failure failure
-            && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName())
-        ? new Input.Continue(Json.object(), at.now())
-        : null;
+    boolean continues =
+        outcome instanceof Outcome.Failure failure
+            ? alone && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName())
+            : !alone && unseen(at.ahead());
+    return continues ? new Input.Continue(Json.object(), at.now()) : null;
+  }
+
+  private boolean unseen(RunState run) {
+    FlowProgram<?> program = program(run);
+    return program != null && program.unseen(run);
   }
 
   @Override

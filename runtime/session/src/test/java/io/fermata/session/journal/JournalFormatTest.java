@@ -45,6 +45,7 @@ class JournalFormatTest {
         new Event.Shown(place, widget, new Event.WaitLimits(8L, 7L), 4),
         new Event.Slept(place, 5, 4),
         new Event.Awaited(place, "paid", new Event.WaitLimits(8L, 7L), 4),
+        new Event.Unattended(true, 4),
         new Event.Signalled("paid", text, 4),
         new Event.Received(place, "paid", "email", text),
         new Event.Woken(place, 5),
