@@ -8,6 +8,8 @@ import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StorePool;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -34,6 +36,21 @@ public abstract class SqlContract extends HistoryContract {
       host.open("a").write(new Appointment(Long.MAX_VALUE)).write(new Conclusion("over"));
       host.sweep();
       assertThat(tags()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void theLoadOfEachPoolOfConnectionsIsKnown() {
+    try (OpenStore open = store().open()) {
+      Host.await(open.newest());
+      assertThat(open.pools()).extracting(StorePool::name).doesNotHaveDuplicates();
+      assertThat(open.pools())
+          .extracting(StorePool::name)
+          .contains("write", "wake", "upkeep", "read");
+      for (StorePool pool : open.pools()) {
+        assertThat(pool.used() + pool.idle()).as(pool.name()).isPositive();
+        assertThat(pool.waiting()).as(pool.name()).isZero();
+      }
     }
   }
 

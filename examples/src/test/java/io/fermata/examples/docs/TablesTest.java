@@ -52,6 +52,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
@@ -70,6 +71,7 @@ class TablesTest {
   private static final Pattern LITERAL = Pattern.compile("\"[^\"\\n]*\"");
   private static final Pattern VARIABLE = Pattern.compile("\\b(?:FERMATA|WANIWANI)(?:_[A-Z]+)+\\b");
 
+  @TempDir private Path directory = Path.of("");
   private final Types types = Types.ofRepository();
 
   @Test
@@ -204,11 +206,12 @@ class TablesTest {
   }
 
   /** The meters of a host that was called and evicted its session, and of its server. */
-  private static List<String> meters() throws Exception {
+  private List<String> meters() throws Exception {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Meters meters = Meters.of(registry);
     meters.modelReplied("desk", "model", Usage.ZERO);
-    try (HostProbe probe = quotes(host -> host.telemetry(meters));
+    Store store = Store.sqlite(directory.resolve("meters.db"));
+    try (HostProbe probe = quotes(store, host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       get(server.endpoint());
@@ -223,15 +226,14 @@ class TablesTest {
     }
   }
 
-  private static HostProbe quotes(UnaryOperator<HostBuilder> more) {
+  private static HostProbe quotes(Store store, UnaryOperator<HostBuilder> more) {
     DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
-    return HostProbe.of(
-        QuoteFlow.create(), Store.memory(), host -> more.apply(host.display(plans)));
+    return HostProbe.of(QuoteFlow.create(), store, host -> more.apply(host.display(plans)));
   }
 
   /** A run of the quote as the command graph prints it. */
   private static List<String> picture() {
-    try (HostProbe probe = quotes(host -> host)) {
+    try (HostProbe probe = quotes(Store.memory(), host -> host)) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       String run = probe.reply().meta().path("fermata/run").path("runId").textValue();
       RunPicture drawn = new RunPicture(QuoteFlow.create());

@@ -1,6 +1,7 @@
 package io.fermata.persistence.postgres;
 
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlBackend;
@@ -13,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,7 +57,7 @@ final class PostgresBackend implements SqlBackend {
   static PostgresBackend connect(PostgresAddress address, PostgresClaim claim) {
     List<PostgresPool> pools = new ArrayList<>();
     try {
-      pools.add(PostgresPool.writing(address, claim, NAME, address.connections()));
+      pools.add(PostgresPool.writing(address, claim, NAME + "-append", address.connections()));
       pools.add(PostgresPool.reading(address, claim, NAME + "-wake", READERS));
       pools.add(PostgresPool.writing(address, claim, NAME + "-write", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-upkeep", 1));
@@ -109,6 +111,16 @@ final class PostgresBackend implements SqlBackend {
   @Override
   public Transactions reader() {
     return reader;
+  }
+
+  @Override
+  public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
+    return List.of(
+        journals.load("append", appends),
+        waking.load("wake", wakes),
+        writer.load("write", changes),
+        upkeep.load("upkeep"),
+        reader.load("read"));
   }
 
   @Override

@@ -205,6 +205,11 @@ public interface OpenStore extends AutoCloseable {
    */
   CompletionStage<@Nullable Void> backup(Path file);
 
+  /** The connection pools of this store, by name; a store without connections has none. */
+  default List<StorePool> pools() {
+    return List.of();
+  }
+
   /**
    * Completes pending requests and releases the store for the next host. Call it after the actor
    * system has terminated; calling it again does nothing.

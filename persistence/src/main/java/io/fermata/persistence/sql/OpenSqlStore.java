@@ -13,6 +13,7 @@ import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
@@ -227,6 +228,11 @@ public final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<@Nullable Void> backup(Path file) {
     return whileOpen(() -> backend.backup(file));
+  }
+
+  @Override
+  public List<StorePool> pools() {
+    return backend.pools(journals::waitingAppends, journals::waitingWakes, changes::waiting);
   }
 
   private <T extends @Nullable Object> CompletionStage<T> whileOpen(

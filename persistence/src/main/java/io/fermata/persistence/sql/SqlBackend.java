@@ -1,9 +1,12 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The open database of a store: its connections and its SQL. */
@@ -37,6 +40,16 @@ public interface SqlBackend {
    * statements.
    */
   Transactions reader();
+
+  /**
+   * The connection pools, for meters. Requests that wait for a batch wait for the pool that serves
+   * it.
+   *
+   * @param appends those that wait to append to journals
+   * @param wakes those of sessions that wake
+   * @param changes those that wait for {@link #writer}
+   */
+  List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes);
 
   /** Completes if this host has lost the database for good. */
   CompletionStage<StoreProblem> lost();

@@ -96,6 +96,15 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     return answer;
   }
 
+  /**
+   * How many requests wait, without one for each scheduled service: that waits for its connection.
+   */
+  int waiting() {
+    synchronized (waiting) {
+      return Math.max(0, waiting.size() - servicesAhead);
+    }
+  }
+
   /** Whether more requests wait than the scheduled services will take. */
   private boolean reserveService() {
     boolean needed = waiting.size() > servicesAhead * bounds.atOnce();

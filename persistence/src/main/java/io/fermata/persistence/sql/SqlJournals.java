@@ -98,6 +98,16 @@ final class SqlJournals implements StoreJournals {
         .thenCompose(removed -> appended);
   }
 
+  /** Appends that wait for a batch. */
+  int waitingAppends() {
+    return appends.waiting();
+  }
+
+  /** Requests of sessions that wake, which wait for a batch. */
+  int waitingWakes() {
+    return tips.waiting() + snapshots.waiting();
+  }
+
   /** Completes when the next append succeeds, unless it is asked again before. */
   CompletableFuture<Boolean> nextAppend() {
     CompletableFuture<Boolean> asked = new CompletableFuture<>();

@@ -2,15 +2,19 @@ package io.fermata.persistence.sql;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.HikariPoolMXBean;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StorePool;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.IntSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -142,6 +146,40 @@ public final class SqlPool implements Transactions {
 
     void drop() {
       done.completeExceptionally(closing());
+    }
+  }
+
+  /**
+   * Its load, for meters.
+   *
+   * @param batched requests that wait for a batch on this pool
+   */
+  public StorePool load(String name, IntSupplier... batched) {
+    return new Load(name, source.getHikariPoolMXBean(), threads, List.of(batched));
+  }
+
+  private record Load(
+      String name,
+      HikariPoolMXBean connections,
+      ThreadPoolExecutor threads,
+      List<IntSupplier> batched)
+      implements StorePool {
+
+    @Override
+    public int used() {
+      return connections.getActiveConnections();
+    }
+
+    @Override
+    public int idle() {
+      return connections.getIdleConnections();
+    }
+
+    @Override
+    public int waiting() {
+      return threads.getQueue().size()
+          + connections.getThreadsAwaitingConnection()
+          + batched.stream().mapToInt(IntSupplier::getAsInt).sum();
     }
   }
 

@@ -1,6 +1,7 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.Dialect;
 import io.fermata.persistence.sql.SqlBackend;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -91,6 +93,15 @@ record SqliteBackend(
   @Override
   public Transactions journalReader() {
     return waking;
+  }
+
+  @Override
+  public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
+    return List.of(
+        writer.load("write", appends, changes),
+        waking.load("wake", wakes),
+        upkeep.load("upkeep"),
+        reader.load("read"));
   }
 
   @Override

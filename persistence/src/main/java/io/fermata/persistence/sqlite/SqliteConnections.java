@@ -22,7 +22,7 @@ public final class SqliteConnections {
   private SqliteConnections() {}
 
   public static SqlPool writing(SqliteFile file) {
-    HikariDataSource source = new HikariDataSource(pool(file, "fermata-sqlite", 1));
+    HikariDataSource source = new HikariDataSource(pool(file, "fermata-sqlite-write", 1));
     try {
       requireWriteAheadLog(file, source);
     } catch (RuntimeException refused) {

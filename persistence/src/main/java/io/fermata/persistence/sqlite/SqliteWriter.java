@@ -1,12 +1,14 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.SqlPool;
 import io.fermata.persistence.sql.Transactions;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.IntSupplier;
 import org.sqlite.SQLiteConnection;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
@@ -45,6 +47,10 @@ final class SqliteWriter implements Transactions {
   @Override
   public <T> CompletableFuture<T> query(Work<T> work) {
     return connection.query(checked(work));
+  }
+
+  StorePool load(String name, IntSupplier... batched) {
+    return connection.load(name, batched);
   }
 
   void close() {

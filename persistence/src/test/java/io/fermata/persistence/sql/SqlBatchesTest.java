@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.sqlite.SqliteConnections;
 import io.fermata.persistence.sqlite.SqliteFile;
 import io.fermata.persistence.sqlite.SqliteSchema;
@@ -134,6 +135,29 @@ final class SqlBatchesTest {
       changes.forEach(Host::await);
       assertThat(commits).hasValue(1 + 3);
       assertThat(opened.rows()).isEqualTo(1 + 3 * AT_ONCE);
+    }
+  }
+
+  @Test
+  void theLoadOfAPoolCountsEveryRequestThatWaits() throws Exception {
+    try (Opened opened = opened()) {
+      StorePool load = opened.writer.load("write", opened.changes::waiting);
+      CountDownLatch released = new CountDownLatch(1);
+      CompletionStage<Boolean> held = opened.hold(released);
+      var changes = opened.make(0, AT_ONCE + 3);
+      var count = opened.writer.query(Opened::rows);
+
+      assertThat(load.used()).isEqualTo(1);
+      assertThat(load.idle()).isZero();
+      assertThat(load.waiting()).isEqualTo(AT_ONCE + 3 + 1);
+
+      released.countDown();
+      Host.await(held);
+      changes.forEach(Host::await);
+      Host.await(count);
+      assertThat(load.used()).isZero();
+      assertThat(load.idle()).isEqualTo(1);
+      assertThat(load.waiting()).isZero();
     }
   }
 

@@ -7,6 +7,7 @@ import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sqlite.SqliteConnections;
 import io.fermata.persistence.sqlite.SqliteFile;
@@ -19,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntSupplier;
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -156,6 +158,11 @@ final class SqlJournalsTest {
     @Override
     public Transactions reader() {
       return pool;
+    }
+
+    @Override
+    public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
+      return List.of(pool.load("all", appends, wakes, changes));
     }
 
     @Override

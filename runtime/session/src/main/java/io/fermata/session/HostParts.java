@@ -58,7 +58,7 @@ final class HostParts {
   final HostBuilder config;
   final Settings settings;
   final HostThreads threads;
-  final HostGauges gauges = new HostGauges();
+  final HostGauges gauges;
   final Telemetry telemetry;
   final FlowCatalog catalog;
   final Agents agents;
@@ -83,6 +83,7 @@ final class HostParts {
   HostParts(HostBuilder builder, OpenStore store) {
     this.store = store;
     this.config = builder;
+    this.gauges = new HostGauges(store.pools());
     this.settings =
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     this.telemetry = Telemetries.of(builder.telemetries);

@@ -1,14 +1,21 @@
 package io.fermata.session.observe;
 
+import io.fermata.persistence.spi.StorePool;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The load of a host, as reported by its actors. */
 public final class HostGauges implements Telemetry.Gauges {
+  private final List<StorePool> pools;
   private final AtomicInteger waking = new AtomicInteger();
   private volatile int awake;
   private volatile int callsInFlight;
   private volatile int due;
   private volatile int schedules;
+
+  public HostGauges(List<StorePool> pools) {
+    this.pools = List.copyOf(pools);
+  }
 
   @Override
   public int awake() {
@@ -33,6 +40,11 @@ public final class HostGauges implements Telemetry.Gauges {
   @Override
   public int schedules() {
     return schedules;
+  }
+
+  @Override
+  public List<StorePool> pools() {
+    return pools;
   }
 
   public void due(int sessions) {

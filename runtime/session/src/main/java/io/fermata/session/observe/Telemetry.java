@@ -1,6 +1,7 @@
 package io.fermata.session.observe;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.session.key.TraceContext;
 import java.util.List;
 
@@ -81,6 +82,9 @@ public interface Telemetry {
 
     /** Schedules that start runs. */
     int schedules();
+
+    /** The connection pools of the host's store. */
+    List<StorePool> pools();
   }
 
   /** A server over HTTP has started; its gauges are readable until it closes. */

@@ -1,6 +1,7 @@
 package io.fermata.session.telemetry;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.persistence.spi.StorePool;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import io.micrometer.core.instrument.Counter;
@@ -10,6 +11,7 @@ import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -43,6 +45,9 @@ import java.util.function.ToDoubleFunction;
  * kind} (input, cached, output)</td></tr>
  * <tr><td>{@code fermata.model.cost}</td><td>counter</td><td>{@code agent}, {@code model}</td></tr>
  * <tr><td>{@code fermata.timers.due}, {@code fermata.schedules}</td><td>gauge</td><td></td></tr>
+ * <tr><td>{@code fermata.store.connections}</td><td>gauge</td><td>{@code pool}, {@code state}
+ * (used, idle)</td></tr>
+ * <tr><td>{@code fermata.store.waiting}</td><td>gauge</td><td>{@code pool}</td></tr>
  * <tr><td>{@code fermata.mcp.refusals}</td><td>counter</td><td>{@code reason} (unauthenticated,
  * forbidden, rate, replaced, no_room, late)</td></tr>
  * </table>
@@ -222,8 +227,9 @@ public final class Meters implements Telemetry {
 
   @Override
   public void opened(Gauges of) {
-    gauges.put(
-        of,
+    List<Gauge> all = new ArrayList<>();
+    of.pools().forEach(pool -> all.addAll(gauges(pool)));
+    all.addAll(
         List.of(
             gauge("fermata.sessions.awake", "Sessions in memory", of, Gauges::awake),
             gauge(
@@ -234,6 +240,27 @@ public final class Meters implements Telemetry {
             gauge("fermata.calls.waiting", "Calls in flight", of, Gauges::callsInFlight),
             gauge("fermata.timers.due", "Sessions whose timers are due soon", of, Gauges::due),
             gauge("fermata.schedules", "Schedules that start runs", of, Gauges::schedules)));
+    gauges.put(of, all);
+  }
+
+  private List<Gauge> gauges(StorePool pool) {
+    return List.of(
+        connections(pool, "used", StorePool::used),
+        connections(pool, "idle", StorePool::idle),
+        Gauge.builder("fermata.store.waiting", pool, StorePool::waiting)
+            .description("Requests that wait for a connection of the store")
+            .tag("pool", pool.name())
+            .strongReference(true)
+            .register(registry));
+  }
+
+  private Gauge connections(StorePool pool, String state, ToDoubleFunction<StorePool> count) {
+    return Gauge.builder("fermata.store.connections", pool, count)
+        .description("Open connections of the store")
+        .tag("pool", pool.name())
+        .tag("state", state)
+        .strongReference(true)
+        .register(registry);
   }
 
   @Override

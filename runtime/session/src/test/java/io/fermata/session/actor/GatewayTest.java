@@ -29,7 +29,7 @@ final class GatewayTest {
           System::nanoTime,
           new Handles(new byte[32]),
           Runnable::run,
-          new HostGauges(),
+          new HostGauges(List.of()),
           flow -> SecretFields.NONE);
 
   private final List<CompletableFuture<ToolReply>> calls = new ArrayList<>();

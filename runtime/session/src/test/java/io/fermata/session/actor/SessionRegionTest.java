@@ -63,7 +63,7 @@ final class SessionRegionTest {
                 (entityId, fresh, itself) -> session(entityId),
                 Settings.DEFAULT,
                 () -> scheduler.currentTimeMs() * 1_000_000,
-                new HostGauges(),
+                new HostGauges(List.of()),
                 (entityId, lastCall, why) -> {},
                 this::ping),
             HERE);

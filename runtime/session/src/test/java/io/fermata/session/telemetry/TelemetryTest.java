@@ -367,6 +367,31 @@ class TelemetryTest {
     return registry.get("fermata.calls").tags("tool", "order", tag, value).timer().count();
   }
 
+  @Test
+  void theConnectionsOfAStoreAreGaugesWhileItsHostRuns(@TempDir Path directory) throws Exception {
+    Store store = Store.sqlite(directory.resolve("test.db"));
+    try (Fermata host = host(store, flow(run -> run.set("receipt", "paid")))) {
+      call(host, "", start());
+
+      awaitThat(() -> connections("write", "idle") == 1 && connections("write", "used") == 0);
+      for (String pool : List.of("write", "wake", "upkeep", "read")) {
+        assertThat(connections(pool, "idle") + connections(pool, "used")).as(pool).isPositive();
+        awaitThat(
+            () -> registry.get("fermata.store.waiting").tag("pool", pool).gauge().value() == 0);
+      }
+    }
+    assertThat(registry.find("fermata.store.connections").gauges()).isEmpty();
+    assertThat(registry.find("fermata.store.waiting").gauges()).isEmpty();
+  }
+
+  private double connections(String pool, String state) {
+    return registry
+        .get("fermata.store.connections")
+        .tags("pool", pool, "state", state)
+        .gauge()
+        .value();
+  }
+
   /** One whose work began well. */
   private static Telemetry grumbling() {
     return new Telemetry() {
