@@ -6,6 +6,7 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.ThrowableProxyUtil;
@@ -143,6 +144,8 @@ class KeyValueHostTest {
     ListAppender<ILoggingEvent> log = new ListAppender<>();
     log.start();
     root.addAppender(log);
+    Logger stores = (Logger) LoggerFactory.getLogger("io.fermata.persistence");
+    stores.setLevel(Level.WARN);
     try (WaniwaniStub stub = new WaniwaniStub()) {
       String key = stub.newKey();
       Map<String, String> environment =
@@ -161,6 +164,7 @@ class KeyValueHostTest {
           .hasMessageContainingAll("waniwani:" + stub.base(), why)
           .hasMessageNotContaining(key);
     } finally {
+      stores.setLevel(null);
       root.detachAppender(log);
     }
   }
