@@ -47,6 +47,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -57,6 +58,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(180)
 @Tag("slow")
 class FuzzTest {
+  private static final Pattern TO_MCP = Pattern.compile("[A-Z]+ /mcp[ ?]");
   private static final Set<Integer> STATUSES =
       Set.of(200, 202, 400, 403, 404, 405, 406, 413, 414, 415, 429, 431, 500);
 
@@ -208,6 +210,18 @@ class FuzzTest {
     }
   }
 
+  /** What is no request for MCP is not answered as if it were one. */
+  private static void checkElsewhere(byte[] said) {
+    try {
+      JsonNode answer = STRICT.readTree(said);
+      assertThat(answer.has("jsonrpc")).as(shown(said)).isFalse();
+      assertThat(answer.at("/error/code").isTextual()).as(shown(said)).isTrue();
+      assertThat(answer.at("/error/message").asText()).as(shown(said)).isNotBlank();
+    } catch (IOException e) {
+      throw new AssertionError(shown(said), e);
+    }
+  }
+
   private static String shown(byte[] bytes) {
     String text = new String(bytes, UTF_8);
     return text.length() > 600 ? text.substring(0, 600) + "… (" + text.length() + ")" : text;
@@ -235,7 +249,12 @@ class FuzzTest {
             String headers = text.substring(0, end).toLowerCase(Locale.ROOT);
             boolean bare = shown(head).startsWith("HEAD");
             if (!bare && headers.contains("content-type: application/json")) {
-              check(status, text.substring(end + 4).getBytes(UTF_8), body);
+              byte[] said = text.substring(end + 4).getBytes(UTF_8);
+              if (TO_MCP.matcher(shown(head)).lookingAt()) {
+                check(status, said, body);
+              } else {
+                checkElsewhere(said);
+              }
             }
             seen.add(status);
           });
