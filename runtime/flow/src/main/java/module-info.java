@@ -39,4 +39,6 @@ module io.fermata.flow {
       com.fasterxml.jackson.databind;
   opens io.fermata.flow.observe to
       com.fasterxml.jackson.databind;
+
+  uses org.slf4j.spi.SLF4JServiceProvider;
 }

@@ -1,6 +1,7 @@
 package io.fermata.flow.schema;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.github.victools.jsonschema.generator.FieldScope;
 import com.github.victools.jsonschema.generator.Option;
@@ -25,6 +26,7 @@ import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Violation;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
@@ -69,12 +71,36 @@ final class Schemas {
     return describe(STATE, record);
   }
 
+  /**
+   * Refuses a type that Jackson may not read, because its module keeps its package closed.
+   *
+   * @throws IllegalArgumentException if it does, with what to declare
+   */
+  static void requireReadable(Class<?> type) {
+    Module reader = ObjectMapper.class.getModule();
+    Module module = type.getModule();
+    String of = type.getPackageName();
+    boolean visible = Modifier.isPublic(type.getModifiers()) && module.isExported(of, reader);
+    if (!visible && !module.isOpen(of, reader)) {
+      throw new IllegalArgumentException(
+          type.getSimpleName()
+              + " cannot be read, as its module "
+              + module.getName()
+              + " does not open its package; declare in module-info.java: opens "
+              + of
+              + " to com.fasterxml.jackson.databind");
+    }
+  }
+
   /** A primitive has no way to be absent, so it is required. */
   static ObjectNode ofArguments(Type type) {
     return describe(ARGUMENTS, type);
   }
 
   private static ObjectNode describe(SchemaGenerator generator, Type type) {
+    if (type instanceof Class<?> read) {
+      requireReadable(read);
+    }
     try {
       return generator.generateSchema(type);
     } catch (IllegalArgumentException e) {

@@ -439,6 +439,14 @@ public final class StateSchema<S extends Record> {
     }
   }
 
+  private void requireReadable(Class<?> nested) {
+    try {
+      Schemas.requireReadable(nested);
+    } catch (IllegalArgumentException e) {
+      defects.add("State " + e.getMessage());
+    }
+  }
+
   private void collect(
       Class<?> record,
       String prefix,
@@ -468,6 +476,9 @@ public final class StateSchema<S extends Record> {
       fields.put(path, field);
       Set<Class<?>> inner = new HashSet<>(enclosing);
       if (field.nested() && inner.add(componentType)) {
+        if (!componentType.getPackage().equals(record.getPackage())) {
+          requireReadable(componentType);
+        }
         collect(componentType, path + ".", fieldSchema, isComputed, inner);
       }
     }
