@@ -327,7 +327,11 @@ class RacesTest {
 
   @Test
   void manySessionsOnAHostThatHoldsFewAllGetTheirAnswer() {
-    try (TestHost host = new TestHost(Store.memory(), s -> s.awake(50), TestFlows.trip())) {
+    try (TestHost host =
+        new TestHost(
+            Store.memory(),
+            s -> s.awake(50).callDeadline(Duration.ofMinutes(5)),
+            TestFlows.trip())) {
       ObjectNode start = Json.object().put("action", "start").put("intent", "i");
       List<CompletableFuture<ToolReply>> all = new ArrayList<>();
       for (int i = 0; i < 5_000; i++) {
