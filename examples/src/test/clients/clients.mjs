@@ -1,5 +1,7 @@
 // The MCP clients under test. A target is an endpoint, or the words of a command as a JSON array, which is started for each connection.
 const INFO = { name: 'quote-test', version: '1' };
+// A server that is started for a connection may take long on a busy machine.
+const WAITS = { timeout: 300_000 };
 const FORMS = { capabilities: { elicitation: { form: {} } } };
 
 /** Connects a client; it shows forms if it is given what fills them in. */
@@ -18,12 +20,12 @@ async function v1(target, command, fill) {
   }
   if (command) {
     const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
-    await client.connect(new StdioClientTransport(command));
+    await client.connect(new StdioClientTransport(command), WAITS);
   } else {
     const { StreamableHTTPClientTransport } = await import(
       '@modelcontextprotocol/sdk/client/streamableHttp.js'
     );
-    await client.connect(new StreamableHTTPClientTransport(new URL(target)));
+    await client.connect(new StreamableHTTPClientTransport(new URL(target)), WAITS);
   }
   return client;
 }
@@ -37,9 +39,9 @@ async function v2(name, target, command, fill) {
   }
   if (command) {
     const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
-    await client.connect(new StdioClientTransport(command));
+    await client.connect(new StdioClientTransport(command), WAITS);
   } else {
-    await client.connect(new StreamableHTTPClientTransport(new URL(target)));
+    await client.connect(new StreamableHTTPClientTransport(new URL(target)), WAITS);
   }
   return client;
 }

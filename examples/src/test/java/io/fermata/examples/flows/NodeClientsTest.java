@@ -166,6 +166,7 @@ class NodeClientsTest {
     String run(String... options) throws Exception {
       List<String> command = new ArrayList<>(List.of("node", INSPECTOR.toString()));
       command.addAll(server);
+      command.addAll(List.of("--connect-timeout", "300000"));
       command.addAll(List.of(options));
       return NodeClientsTest.run(command.toArray(String[]::new));
     }
@@ -187,7 +188,7 @@ class NodeClientsTest {
           command[0] + " is missing; install Node 20 or newer with npm, or leave out the tag tools",
           e);
     }
-    boolean ended = process.waitFor(3, TimeUnit.MINUTES);
+    boolean ended = process.waitFor(10, TimeUnit.MINUTES);
     if (!ended) {
       process.destroyForcibly();
     }

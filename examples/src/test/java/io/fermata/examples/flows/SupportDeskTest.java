@@ -207,7 +207,7 @@ class SupportDeskTest {
       String id = begin(host);
       chat(host, id, "refund B-1001", "perhaps", "y", "damaged");
       String last = "";
-      for (int i = 0; i < 300 && !last.contains("arrived"); i++) {
+      for (int i = 0; i < 3_000 && !last.contains("arrived"); i++) {
         Thread.sleep(50);
         last = lastSaid(host, id);
       }
