@@ -87,10 +87,72 @@ class ConsumerTest {
       }
       """;
 
+  private static final String MODULE =
+      """
+      module delivery {
+        requires io.fermata.mcp;
+        requires jakarta.validation;
+        opens delivery to com.fasterxml.jackson.databind;
+      }
+      """;
+
+  /** A run that is continued by the next host. */
+  private static final String MAIN =
+      """
+      package delivery;
+
+      import com.fasterxml.jackson.databind.JsonNode;
+      import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+      import com.fasterxml.jackson.databind.node.ObjectNode;
+      import io.fermata.mcp.McpServer;
+      import io.fermata.persistence.Store;
+      import io.fermata.session.Fermata;
+      import io.fermata.session.call.ToolCall;
+      import java.nio.file.Path;
+
+      public final class Main {
+        public static void main(String[] args) throws Exception {
+          Path file = Path.of(args[0]);
+          JsonNode asked = call(file, object().put("action", "start").put("intent", "is hungry")
+              .set("stateUpdates", object().put("people", 2)));
+          System.out.println("asked " + asked.get("question").asText());
+          JsonNode ended = call(file, object().put("action", "continue")
+              .set("stateUpdates", object().put("dish", "soup")));
+          System.out.println("receipt " + ended.at("/result/receipt").asText());
+        }
+
+        static JsonNode call(Path file, ObjectNode arguments) throws Exception {
+          ObjectNode meta = object().put("fermata/sessionId", "chat");
+          try (Fermata host = Fermata.host().store(Store.sqlite(file)).flow(Delivery.flow()).start();
+              McpServer server = McpServer.serving(host).port(0).start()) {
+            return host.call(new ToolCall("order", "ann", arguments, meta, null))
+                .toCompletableFuture().get().structured();
+          }
+        }
+
+        static ObjectNode object() {
+          return JsonNodeFactory.instance.objectNode();
+        }
+      }
+      """;
+
+  /** Jars of tests, which are no modules of the application. */
+  private static final List<String> NO_MODULE =
+      List.of("junit-", "opentest4j-", "apiguardian-", "surefire-", "fermata-testkit-");
+
   @TempDir private static Path folder = Path.of("");
 
   private static Path published() {
     return folder.resolve("published");
+  }
+
+  private static Path consumer() {
+    return folder.resolve("consumer");
+  }
+
+  /** The jars of the consumer, in a repository that was empty before. */
+  private static String classPath() throws IOException {
+    return Files.readString(consumer().resolve("target/class-path"));
   }
 
   @BeforeAll
@@ -104,14 +166,9 @@ class ConsumerTest {
         "-pl",
         String.join(",", MODULES),
         "deploy");
-  }
-
-  @Test
-  void resolvesTheTestedVersionsCompilesTheReadmesExampleAndRunsIt() throws Exception {
-    Path project = Files.createDirectories(folder.resolve("consumer"));
     String downloaded = DOWNLOADED.formatted(Path.of(System.getProperty("maven.local")).toUri());
-    Files.writeString(
-        project.resolve("pom.xml"),
+    write(
+        consumer().resolve("pom.xml"),
         PROJECT.formatted(
             published().toUri(),
             downloaded,
@@ -121,17 +178,57 @@ class ConsumerTest {
                 + plugin("maven-compiler-plugin")
                 + plugin("maven-surefire-plugin")));
     write(
-        project.resolve("src/main/java/Delivery.java"),
+        consumer().resolve("src/main/java/Delivery.java"),
         readme("java", "public final class Delivery"));
-    write(project.resolve("src/test/java/DeliveryTest.java"), TEST);
+    write(consumer().resolve("src/test/java/DeliveryTest.java"), TEST);
 
-    maven(project, "-Dmaven.repo.local=" + folder.resolve("local"), "test");
+    maven(consumer(), "-Dmaven.repo.local=" + folder.resolve("local"), "test");
+  }
 
-    Set<String> resolved = jars(Files.readString(project.resolve("target/class-path")));
-    Set<String> tested = jars(System.getProperty("java.class.path"));
+  @Test
+  void resolvesTheTestedVersions() throws Exception {
+    Set<String> resolved = names(jars(classPath()));
+    Set<String> tested = names(jars(System.getProperty("java.class.path")));
     assertThat(resolved).anyMatch(jar -> jar.startsWith("jackson-databind-"));
     resolved.removeIf(jar -> jar.startsWith("fermata-"));
     assertThat(tested).containsAll(resolved);
+  }
+
+  @Test
+  void runsAsAModule() throws Exception {
+    Path sources = folder.resolve("module");
+    write(sources.resolve("module-info.java"), MODULE);
+    write(
+        sources.resolve("delivery/Delivery.java"),
+        "package delivery;\n" + readme("java", "public final class Delivery"));
+    write(sources.resolve("delivery/Main.java"), MAIN);
+    String jars =
+        jars(classPath()).stream()
+            .filter(jar -> NO_MODULE.stream().noneMatch(jar.getFileName().toString()::startsWith))
+            .map(Path::toString)
+            .collect(Collectors.joining(File.pathSeparator));
+    Path classes = folder.resolve("module-classes");
+    jdk(
+        "javac",
+        "-nowarn",
+        "-p",
+        jars,
+        "-d",
+        classes.toString(),
+        sources.resolve("module-info.java").toString(),
+        sources.resolve("delivery/Delivery.java").toString(),
+        sources.resolve("delivery/Main.java").toString());
+
+    String said =
+        jdk(
+            "java",
+            "-p",
+            classes + File.pathSeparator + jars,
+            "-m",
+            "delivery/delivery.Main",
+            folder.resolve("module.db").toString());
+
+    assertThat(said).contains("asked What would you like?").contains("receipt paid 18 with key ");
   }
 
   @Test
@@ -187,27 +284,46 @@ class ConsumerTest {
     Files.writeString(file, text);
   }
 
-  /** The names of the jars, which hold their versions. */
-  private static Set<String> jars(String classPath) {
+  private static List<Path> jars(String classPath) {
     return Arrays.stream(classPath.split(File.pathSeparator))
         .filter(entry -> entry.endsWith(".jar"))
-        .map(entry -> Path.of(entry).getFileName().toString())
+        .map(Path::of)
+        .toList();
+  }
+
+  /** The names of the jars, which hold their versions. */
+  private static Set<String> names(List<Path> jars) {
+    return jars.stream()
+        .map(jar -> jar.getFileName().toString())
         .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  private static String jdk(String tool, String... arguments) throws Exception {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", tool).toString());
+    command.addAll(List.of(arguments));
+    return run(folder, command);
   }
 
   private static void maven(Path directory, String... arguments) throws Exception {
     List<String> command = new ArrayList<>(List.of("mvn", "-B", "-q"));
     command.addAll(List.of(arguments));
-    Path log = Files.createTempFile(folder, "maven", ".log");
+    run(directory, command);
+  }
+
+  private static String run(Path directory, List<String> command) throws Exception {
+    Path log = Files.createTempFile(folder, "command", ".log");
     ProcessBuilder builder =
         new ProcessBuilder(command)
             .directory(directory.toFile())
             .redirectErrorStream(true)
             .redirectOutput(log.toFile());
     builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
-    Process maven = builder.start();
-    boolean ended = maven.waitFor(15, TimeUnit.MINUTES);
-    maven.destroyForcibly();
-    assertThat(ended && maven.exitValue() == 0).as(Files.readString(log)).isTrue();
+    Process process = builder.start();
+    boolean ended = process.waitFor(15, TimeUnit.MINUTES);
+    process.destroyForcibly();
+    String said = Files.readString(log);
+    assertThat(ended && process.exitValue() == 0).as(said).isTrue();
+    return said;
   }
 }
