@@ -73,7 +73,9 @@ public final class World implements Outside {
   public CompletionStage<FlowOutcome> callFlow(String name, String callKey, ObjectNode arguments) {
     flowCalls.add(name + " " + callKey + " " + arguments);
     FlowOutcome known = begun.get(callKey);
-    if (known == null || known instanceof FlowOutcome.Unfinished) {
+    if (known == null
+        || known instanceof FlowOutcome.Unfinished
+        || known instanceof FlowOutcome.Waiting) {
       known = flow.apply(arguments);
       begun.put(callKey, known);
     }

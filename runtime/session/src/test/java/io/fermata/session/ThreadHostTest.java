@@ -391,6 +391,41 @@ class ThreadHostTest {
   }
 
   @Test
+  void aThreadWhoseFlowWaitsForASignalOrAMomentAnswersMeanwhile() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .waitFor("dry", "dried")
+                .deadline("dry", Duration.ofDays(30), "dry2")
+                .sleep("dry2", Duration.ofDays(30))
+                .edge(START, "dry")
+                .edge("dry", "dry2")
+                .edge("dry2", END)
+                .compile());
+    Model model =
+        ScriptedModels.answering(
+            told ->
+                told.get(told.size() - 1) instanceof UserMessage user
+                        && user.singleText().equals("And now?")
+                    ? AiMessage.from("Wait. " + paints(told).text())
+                    : paints(told));
+    try (Fermata host = withFlow(decorator(model), paint)) {
+      String id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      now(host.threads().settled("ann", id, TIMEOUT));
+      now(host.threads().post("ann", id, says("And now?")));
+      now(host.threads().settled("ann", id, TIMEOUT));
+
+      assertThat(texts(host.threads(), id).get(0))
+          .contains("It waits for signal dried until 20", "has not ended yet")
+          .doesNotContain("stateUpdates");
+    }
+  }
+
+  @Test
   void whatStepsDidToTheThreadComesToNothingWhenTheirFlowFails() throws Exception {
     FlowTool paint =
         FlowTool.of(

@@ -56,8 +56,17 @@ public interface Outside {
 
     record Asking(JsonNode question) implements FlowOutcome {}
 
-    /** It continues by itself: poll again later. */
+    /** It continues by itself: poll again soon. */
     record Unfinished(String reason) implements FlowOutcome {}
+
+    /**
+     * It waits for a moment, a signal or another person.
+     *
+     * @param waitsFor for what, in words
+     * @param until when it continues by itself at the latest; null if it never does
+     * @param moment whether only time ends it
+     */
+    record Waiting(String waitsFor, @Nullable Long until, boolean moment) implements FlowOutcome {}
   }
 
   /**

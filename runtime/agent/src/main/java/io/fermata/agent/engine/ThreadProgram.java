@@ -326,7 +326,7 @@ public final class ThreadProgram
         Message.system(
                 withdrawn.isEmpty()
                     ? "Execution stopped by user"
-                    : "Execution stopped by user; nobody decides about these calls any more: "
+                    : "Execution stopped by user; nothing is waited for any more in these calls: "
                         + withdrawn)
             .placed("m-stop" + state.history().count(), at * 1000, 0, null);
     loop.emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
@@ -609,7 +609,7 @@ public final class ThreadProgram
       loop.emit(new ThreadEvent.DeliveryBegan(delivery(effect), delivery.attempt() + 1));
     }
     CallState call = effect.kind() == ThreadEffect.Kind.CALL ? state.call(effect.id()) : null;
-    if (call != null && call.phase() == CallState.Phase.RETRYING) {
+    if (call != null && call.scheduled()) {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, due.at()));
     }
   }
@@ -790,7 +790,7 @@ public final class ThreadProgram
       if (call.phase() == CallState.Phase.RUNNING) {
         wanted.add(
             effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), policy(agent, frame, call)));
-      } else if (call.phase() == CallState.Phase.RETRYING) {
+      } else if (call.scheduled()) {
         wanted.add(
             new ThreadEffect(
                 ThreadEffect.Kind.CALL,

@@ -38,6 +38,12 @@ public final class ToolCalls {
   /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
   private static final long ASK_AGAIN = 2_000;
 
+  /** Until a flow that waits for a time is polled again, as somebody may have cancelled it. */
+  private static final long LONGEST_WAIT = 3_600_000;
+
+  private static final long LONGEST_WAIT_FOR_SOMEBODY = 60_000;
+  private static final int DOUBLINGS = 12;
+
   private final ChangeRecorder recorder;
   private final RecordingFlowState flow;
   private final StepFrame frame;
@@ -158,12 +164,23 @@ public final class ToolCalls {
     if (outcome instanceof Outside.FlowOutcome.Asking asking) {
       return new ThreadInput.Asks(asking.question(), recorder.changes());
     } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
-      return new ThreadInput.Later(recorder.now() + ASK_AGAIN, recorder.changes());
+      return new ThreadInput.Later(recorder.now() + ASK_AGAIN, null, recorder.changes());
+    } else if (outcome instanceof Outside.FlowOutcome.Waiting waiting) {
+      return new ThreadInput.Later(next(waiting), waiting.waitsFor(), recorder.changes());
     }
     Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
     result.changes().forEach(recorder::write);
     return ended(
         result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
+  }
+
+  /** Ever later, as each poll is journaled, but not after the moment that is waited for. */
+  private long next(Outside.FlowOutcome.Waiting waiting) {
+    long longest = waiting.moment() ? LONGEST_WAIT : LONGEST_WAIT_FOR_SOMEBODY;
+    long poll = Math.min(longest, ASK_AGAIN << Math.min(call.attempt(), DOUBLINGS));
+    Long until = waiting.until();
+    long now = recorder.now();
+    return until == null ? now + poll : Math.max(now + ASK_AGAIN, Math.min(until, now + poll));
   }
 
   private static List<ChildThread> of(SubAgent relation, Collection<ChildThread> children) {

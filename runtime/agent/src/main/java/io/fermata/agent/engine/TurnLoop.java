@@ -240,14 +240,15 @@ final class TurnLoop {
     wake();
   }
 
-  // --- while people decide ---------------------------------------------------------------------
+  // --- while calls wait ------------------------------------------------------------------------
 
   /**
-   * Lets the conversation go on where a step waits for nothing but people: the first call that they
-   * decide leaves the step with a preliminary result, and its outcome is a message of its own.
+   * Lets the conversation continue where a step waits for nothing but people, moments and signals:
+   * the first call that does leaves the step with a preliminary result, and its outcome is a
+   * message of its own.
    */
   private boolean detaches() {
-    StepFrame asks = null;
+    StepFrame pauses = null;
     for (StepFrame frame : state.frames().values()) {
       if (frame.detached()) {
         continue;
@@ -257,39 +258,43 @@ final class TurnLoop {
       for (CallState call : frame.calls()) {
         boolean subPrompt = call.phase() == CallState.Phase.DELEGATED && call.child() == null;
         boolean waits = call.phase() == CallState.Phase.WAITING;
-        if (!call.over() && !asks(call) && !subPrompt && !waits) {
+        if (!call.over() && !pauses(call) && !subPrompt && !waits) {
           return false;
         }
       }
-      asks = asks(frame.calls().get(0)) ? frame : asks;
+      pauses = pauses(frame.calls().get(0)) ? frame : pauses;
     }
-    if (asks == null) {
+    if (pauses == null) {
       return false;
     }
-    detach(asks, asks.calls().get(0));
+    detach(pauses, pauses.calls().get(0));
     return true;
   }
 
-  /** Whether people decide about a call, here or in the child that works for it. */
-  private boolean asks(CallState call) {
+  /** Whether a call waits for people, here or in the child that works for it, or for its flow. */
+  private boolean pauses(CallState call) {
     ChildThread child =
         call.phase() == CallState.Phase.DELEGATED && call.child() != null
             ? state.children().get(call.child())
             : null;
-    return call.open() || (child != null && child.status() == ChildThread.Status.ASKING);
+    return call.open()
+        || call.phase() == CallState.Phase.PAUSED
+        || (child != null && child.status() == ChildThread.Status.ASKING);
   }
 
   private void detach(StepFrame frame, CallState call) {
     Prompt prompt = ChangeRecorder.prompt(agent(), frame);
     String name = call.call().name();
-    boolean approval = call.phase() == CallState.Phase.APPROVING;
-    String words = asked(call);
-    String text =
-        approval
-            ? "A person is asked to approve this call: %s The call has not been made yet; a later message reports its outcome. Do not repeat it, and do not say that it is done."
-            : "A person is asked: %s The call has not ended yet; a later message reports its outcome. Do not repeat it, and do not say that it is done.";
-    String code = approval ? "waiting_for_approval" : "waiting_for_answer";
-    ToolResult interim = new ToolResult(false, text.formatted(words), code, null, List.of());
+    ToolResult interim =
+        switch (call.phase()) {
+          case APPROVING ->
+              interim(
+                  "waiting_for_approval",
+                  "A person is asked to approve this call: " + asked(call),
+                  "been made");
+          case PAUSED -> interim("waiting", "It waits " + asked(call) + ".", "ended");
+          default -> interim("waiting_for_answer", "A person is asked: " + asked(call), "ended");
+        };
     Message message =
         ToolCalls.result(frame, call, interim, List.of())
             .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
@@ -303,13 +308,19 @@ final class TurnLoop {
             next,
             ToolResult.error(
                 "not_made",
-                "It was not made, as a person still decides about the call of %s before it. Call it again if it is wanted now"
+                "It was not made, as the call of %s before it still waits. Call it again if it is wanted now"
                     .formatted(name)));
       }
     }
   }
 
-  /** What people are asked, without what only clients of a flow can use. */
+  private static ToolResult interim(String code, String why, String not) {
+    String text =
+        "%s The call has not %s yet; a later message reports its outcome. Do not repeat it, and do not say that it is done.";
+    return new ToolResult(false, text.formatted(why, not), code, null, List.of());
+  }
+
+  /** What is waited for, without what only clients of a flow can use. */
   private static String asked(CallState call) {
     JsonNode question = call.question();
     if (question == null) {
@@ -332,7 +343,7 @@ final class TurnLoop {
     StepFrame.Made first = frame.made().get(0);
     StringBuilder text = new StringBuilder();
     text.append(
-        "The call of %s that waited for a person (%s) has ended:\n%s"
+        "The call of %s that has waited (%s) has ended:\n%s"
             .formatted(first.call().name(), first.call().id(), first.text()));
     for (StepFrame.Made made : frame.made().subList(1, frame.made().size())) {
       text.append("\n- ").append(made.call().name()).append(": ").append(made.text());

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.flow.json.Json;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * A call in progress, or a queued one.
  *
  * @param retryAt when the next attempt is due; null if none is
- * @param question the open question about it; null for none
+ * @param question the open question about it, or what its flow waits for; null for none
  * @param answer the answer to it
  * @param begun whether the hooks for its start have run and are journaled
  * @param child the child thread that works for it; null for none
@@ -49,6 +50,9 @@ public record CallState(
     /** It failed and will be retried. */
     @JsonProperty("retrying")
     RETRYING,
+    /** The flow behind it waits for a moment, a signal or another person, and is polled. */
+    @JsonProperty("paused")
+    PAUSED,
     /** A person must approve it. */
     @JsonProperty("approving")
     APPROVING,
@@ -61,7 +65,7 @@ public record CallState(
     /** It returned; the hooks for its result have not run yet. */
     @JsonProperty("returned")
     RETURNED,
-    /** Its step has ended; a person decides it while the conversation goes on. */
+    /** Its step has ended; it waits while the conversation continues. */
     @JsonProperty("detached")
     DETACHED,
     @JsonProperty("over")
@@ -111,6 +115,11 @@ public record CallState(
     return begun || attempt > 0;
   }
 
+  /** Whether its next attempt is due at a time. */
+  public boolean scheduled() {
+    return phase == Phase.RETRYING || phase == Phase.PAUSED;
+  }
+
   /** Whether it waits for a person. */
   public boolean open() {
     return phase == Phase.APPROVING || phase == Phase.ASKING;
@@ -129,12 +138,13 @@ public record CallState(
   }
 
   /** The flow behind it continues by itself. */
-  CallState waiting(long until) {
+  CallState waiting(long until, @Nullable String what) {
     return entering(
-        Phase.RETRYING,
+        what == null ? Phase.RETRYING : Phase.PAUSED,
         draft -> {
           draft.retryAt = until;
           draft.begun = true;
+          draft.question = what == null ? null : Json.object().put("description", what);
         });
   }
 

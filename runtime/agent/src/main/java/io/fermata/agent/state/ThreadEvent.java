@@ -254,8 +254,12 @@ public sealed interface ThreadEvent {
   /** An attempt failed and will be followed by another. */
   record CallFailed(String call, int attempt, String reason, long retryAt) implements ThreadEvent {}
 
-  /** The flow behind a call continues by itself: it is polled again then. */
-  record CallWaits(String call, long until) implements ThreadEvent {}
+  /**
+   * The flow behind a call continues by itself: it is polled again then.
+   *
+   * @param waitsFor the moment, signal or person that it waits for; null while it works
+   */
+  record CallWaits(String call, long until, @Nullable String waitsFor) implements ThreadEvent {}
 
   /**
    * A person is asked about a call.

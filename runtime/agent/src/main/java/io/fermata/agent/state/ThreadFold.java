@@ -81,7 +81,7 @@ public final class ThreadFold {
     } else if (event instanceof ThreadEvent.CallFailed failed) {
       return call(state, failed.call(), call -> call.retrying(failed.retryAt()));
     } else if (event instanceof ThreadEvent.CallWaits waits) {
-      return call(state, waits.call(), call -> call.waiting(waits.until()));
+      return call(state, waits.call(), call -> call.waiting(waits.until(), waits.waitsFor()));
     } else if (event instanceof ThreadEvent.CallAsked asked) {
       return call(state, asked.call(), call -> call.asked(asked.approval(), asked.question()));
     } else if (event instanceof ThreadEvent.CallAnswered answered) {

@@ -145,8 +145,13 @@ public sealed interface ThreadInput {
   /** The flow behind a call asks a person. */
   record Asks(JsonNode question, List<ThreadEvent.Change> changes) implements Result {}
 
-  /** The flow behind a call continues by itself: poll again then. */
-  record Later(long due, List<ThreadEvent.Change> changes) implements Result {}
+  /**
+   * The flow behind a call continues by itself: poll again then.
+   *
+   * @param waitsFor the moment, signal or person that it waits for; null while it works
+   */
+  record Later(long due, @Nullable String waitsFor, List<ThreadEvent.Change> changes)
+      implements Result {}
 
   /**
    * A child works for the call.

@@ -519,7 +519,7 @@ class CallsTest {
     assertThat(talk.lines())
         .hasSize(7)
         .endsWith(
-            "user (silent): The call of one that waited for a person (c1) has ended:\none done",
+            "user (silent): The call of one that has waited (c1) has ended:\none done",
             "assistant: It is done.");
     assertThat(talk.state().open()).isEmpty();
     assertThat(talk.state().frames()).isEmpty();
@@ -582,6 +582,64 @@ class CallsTest {
     assertThat(talk.world().flowCalls.get(1)).startsWith("quote s1.0 a1");
     assertThat(talk.lines().get(5)).endsWith("has ended:\n30");
     assertThat(talk.last().content()).isEqualTo("Quoted.");
+  }
+
+  @Test
+  void aFlowThatWaitsForAMomentDoesNotBlockTheConversationEither() {
+    model.calls("quote", "one").say("It waits.").say("Quoted.");
+    Conversation talk = talk(QUOTE, tool("one"));
+    Duration month = Duration.ofDays(30);
+    long until = talk.now() + month.toMillis();
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("until May", until, true);
+
+    talk.say("Go").say("And now?").crash().run();
+
+    assertThat(talk.lines())
+        .hasSize(6)
+        .endsWith("user: And now?", "assistant: It waits.")
+        .element(2)
+        .asString()
+        .contains("It waits until May.", "not ended yet");
+    assertThat(talk.lines().get(3)).contains("not made", "quote");
+    assertThat(talk.state().inbox()).isEmpty();
+    assertThat(talk.state().asks()).isFalse();
+
+    for (int minute = 0; minute < 100; minute++) {
+      talk.pass(Duration.ofMinutes(1));
+    }
+    assertThat(talk.world().flowCalls).as("polled ever more rarely").hasSizeLessThan(20);
+    talk.world().flow = args -> World.result("30");
+    talk.crash().pass(month).run();
+
+    assertThat(talk.lines().get(6))
+        .isEqualTo("user (silent): The call of quote that has waited (c1) has ended:\n30");
+    assertThat(talk.last().content()).isEqualTo("Quoted.");
+    assertThat(talk.state().frames()).isEmpty();
+    assertThat(ran).isEmpty();
+  }
+
+  @Test
+  void aFlowThatWaitsForASignalIsPolledWithinAMinuteOfIt() {
+    model.call("quote").say("Signed.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null, false);
+    talk.say("Go").pass(Duration.ofDays(2));
+
+    talk.world().flow = args -> World.result("30");
+    talk.pass(Duration.ofMinutes(1));
+
+    assertThat(talk.last().content()).isEqualTo("Signed.");
+  }
+
+  @Test
+  void aFlowThatWorksStillHoldsMessagesBackAsAToolDoes() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");
+
+    talk.say("Go").say("And now?");
+
+    assertThat(talk.state().inbox()).hasSize(1);
   }
 
   @Test

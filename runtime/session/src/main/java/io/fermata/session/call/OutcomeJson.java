@@ -16,6 +16,9 @@ public final class OutcomeJson {
   /** The status of a run that waits for a moment or a signal. */
   public static final String WAITING = "waiting";
 
+  /** What a run waits for that nobody can hurry. */
+  public static final String TIME = "time";
+
   private OutcomeJson() {}
 
   /** Whether a reply says that its run waits for a moment or a signal. */

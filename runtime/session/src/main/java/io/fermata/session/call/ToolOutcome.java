@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.Fermata;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The outcome of a call of a {@link FlowTool}. */
 public sealed interface ToolOutcome {
@@ -29,9 +30,17 @@ public sealed interface ToolOutcome {
   record Paused(ObjectNode question) implements ToolOutcome {}
 
   /**
+   * The flow waits for a moment, a signal or another person; fetch its outcome later.
+   *
+   * @param waitsFor {@code time}, the name of a signal, or several
+   * @param until when it continues by itself, as an ISO date and time; null if it never does
+   */
+  record Waiting(String waitsFor, @Nullable String until) implements ToolOutcome {}
+
+  /**
    * The flow continues by itself; fetch its outcome later.
    *
-   * @param code {@code waiting}, {@code still_working}, {@code busy} …
+   * @param code {@code still_working}, {@code busy} …
    */
   record Unfinished(String code, String message) implements ToolOutcome {}
 

@@ -18,11 +18,13 @@ import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.SessionDirectory;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
@@ -103,7 +105,10 @@ public final class HostOutside implements Outside {
         .withdraw(use(flow, callKey))
         .thenAccept(
             outcome -> {
-              if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+              if (outcome instanceof ToolOutcome.Waiting waiting) {
+                throw new IllegalStateException(
+                    "The run has not ended yet, it waits for " + waiting.waitsFor());
+              } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
                 throw new IllegalStateException(
                     "The run has not ended yet, %s: %s"
                         .formatted(unfinished.code(), unfinished.message()));
@@ -127,12 +132,23 @@ public final class HostOutside implements Outside {
             return new FlowOutcome.Asking(paused.question());
           } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
             return new FlowOutcome.Unfinished(unfinished.message());
+          } else if (outcome instanceof ToolOutcome.Waiting waiting) {
+            return waiting(waiting);
           }
           ToolOutcome.Undecided undecided = (ToolOutcome.Undecided) outcome;
           return new FlowOutcome.Result(
               undecided.code() + ": " + undecided.message(), true, List.of());
         },
         shared.pools().handlers());
+  }
+
+  /** In words for a model, which can do nothing about it. */
+  private static FlowOutcome waiting(ToolOutcome.Waiting waiting) {
+    boolean moment = waiting.waitsFor().equals(OutcomeJson.TIME);
+    String until = waiting.until() == null ? "" : "until " + waiting.until();
+    String what = moment ? until : ("for " + waiting.waitsFor() + " " + until).strip();
+    Long at = waiting.until() == null ? null : Instant.parse(waiting.until()).toEpochMilli();
+    return new FlowOutcome.Waiting(what, at, moment);
   }
 
   // --- other threads ---------------------------------------------------------------------------

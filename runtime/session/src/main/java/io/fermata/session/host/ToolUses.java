@@ -153,7 +153,7 @@ public final class ToolUses {
     String code = body.path("code").asText();
     return switch (body.path("status").asText()) {
       case OutcomeJson.WAITING ->
-          new ToolOutcome.Unfinished(OutcomeJson.WAITING, body.path("description").asText());
+          new ToolOutcome.Waiting(body.path("waitsFor").asText(), body.path("until").textValue());
       case "interrupt", "widget" -> new ToolOutcome.Paused(body);
       case "complete" ->
           body.path("cancelled").asBoolean()
