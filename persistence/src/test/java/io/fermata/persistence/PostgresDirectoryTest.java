@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.util.ArrayList;
@@ -54,6 +57,23 @@ final class PostgresDirectoryTest extends DirectoryContract {
               "removed", roundTrips(cable, i -> store.directory().remove("run|" + i)),
               "deleted", roundTrips(cable, i -> store.delete(List.of("run|" + i))));
       assertThat(roundTrips.values()).allMatch(each -> each < CHANGES / 10, roundTrips.toString());
+    }
+  }
+
+  @Test
+  void theEntriesOfAnImportedJournalShareTheirRoundTrips() {
+    PostgresServer server = PostgresServer.shared();
+    List<NewEntry> entries = new ArrayList<>();
+    for (int seq = 1; seq <= CHANGES; seq++) {
+      StoredEntry entry = new StoredEntry(seq, 1, "m", new byte[] {1, 2, 3});
+      entries.add(new NewEntry(entry, 5, Set.of(JournalTags.due(7))));
+    }
+    try (Cable cable = Cable.to(server);
+        OpenStore store = Store.postgres(cable.through(server.newDatabase())).open()) {
+      long before = cable.roundTrips();
+      assertThat(Host.await(store.importJournal("run|a", entries))).isEqualTo(CHANGES);
+      assertThat(cable.roundTrips() - before).isLessThan(CHANGES / 10);
+      assertThat(Host.await(store.read("run|a", CHANGES, 2))).hasSize(1);
     }
   }
 

@@ -222,7 +222,9 @@ public final class OpenSqlStore implements OpenStore {
         () ->
             backend
                 .writer()
-                .transact(connection -> SqlEntries.insert(connection, persistenceId, all)));
+                .transact(
+                    connection ->
+                        SqlEntries.add(connection, backend.journal(), persistenceId, all)));
   }
 
   @Override

@@ -96,6 +96,9 @@ public final class SqlEntries {
       WHERE persistence_id = ? AND sequence_number <= ?
       """;
 
+  /** How many imported entries share a round trip. */
+  private static final int AT_ONCE = 100;
+
   private SqlEntries() {}
 
   static long newest(Connection connection) throws SQLException {
@@ -179,12 +182,16 @@ public final class SqlEntries {
         connection, sql, persistenceIds.stream().map(id -> List.<Object>of(id, lastSeq)).toList());
   }
 
-  static int insert(Connection connection, String persistenceId, List<NewEntry> records)
+  static int add(
+      Connection connection, SqlJournal journal, String persistenceId, List<NewEntry> records)
       throws SQLException {
     if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewEntry.present(persistenceId);
     }
-    insert(connection, SerializedEntry.imported(persistenceId, records));
+    List<SerializedEntry> entries = SerializedEntry.imported(persistenceId, records);
+    for (int from = 0; from < entries.size(); from += AT_ONCE) {
+      journal.append(connection, entries.subList(from, Math.min(from + AT_ONCE, entries.size())));
+    }
     return records.size();
   }
 
