@@ -135,7 +135,7 @@ class KeyValueHostTest {
       value = {
         "401 | {} | it rejects the key (HTTP 401); check WANIWANI_API_KEY",
         "404 | <html>no</html> | it responded with HTTP 404 for /api/mcp/redis/",
-        "200 | <html>hello</html> | is not JSON but application/json; check that a WaniWani API is",
+        "200 | <html>hello</html> | is not JSON; check that a WaniWani API is",
         "200 | {\"value\":7} | is not {\"data\": …} but of type object with the fields [value]"
       })
   void aStoreThatIsMisconfiguredIsRefusedAtStartAndNamedInTheLogAfterwards(

@@ -137,8 +137,7 @@ final class HttpKvStore implements KvStore {
     try {
       return JSON.readTree(response.body());
     } catch (JsonProcessingException notJson) {
-      String type = response.headers().firstValue("Content-Type").orElse("of no type");
-      throw refused("its response is not JSON but " + type + CHECK_ADDRESS);
+      throw refused("its response to " + response.uri().getPath() + " is not JSON" + CHECK_ADDRESS);
     }
   }
 

@@ -94,7 +94,7 @@ final class WaniwaniStoreTest extends KeyValueContract {
     "401, {}, it rejects the key (HTTP 401); check WANIWANI_API_KEY",
     "500, oops, it responded with HTTP 500",
     "429, {}, it responded with HTTP 429",
-    "200, oops, its response is not JSON"
+    "200, oops, is not JSON; check that a WaniWani API is"
   })
   void anAnswerThatIsNoneIsSaidInTheStoresWordsAndWithoutTheKey(
       int status, String body, String why) {
@@ -121,7 +121,7 @@ final class WaniwaniStoreTest extends KeyValueContract {
         "404 | <html>no</html> | HTTP 404 for /api/mcp/redis/get; check that a WaniWani API is at",
         "302 | <html>login</html> | HTTP 302 for /api/mcp/redis/get; check that a WaniWani API is",
         "503 | {} | responded with HTTP 503 for /api/mcp/redis/get; retry",
-        "200 | <html>hello</html> | is not JSON but application/json; check that a WaniWani API is",
+        "200 | <html>hello</html> | its response to /api/mcp/redis/get is not JSON; check that a WaniWani API is",
         "200 | [] | is not {\"data\": …} but of type array with the fields []; check",
         "200 | {\"ok\":true,\"value\":7} | is not {\"data\": …} but of type object with the fields [ok, value]; check that",
         "200 | {\"data\":null} | does not keep what is written; check"
