@@ -158,8 +158,15 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
-  /** With the sessions that were stopped, or due to be woken, meanwhile. */
-  private final Map<Bar, Set<String>> bars = new LinkedHashMap<>();
+  private final Map<Bar, Barred> bars = new LinkedHashMap<>();
+
+  /**
+   * The sessions behind a bar.
+   *
+   * @param stopping have not stopped yet
+   * @param resume were stopped, or due to be woken, meanwhile
+   */
+  private record Barred(Set<String> stopping, Set<String> resume) {}
 
   /**
    * A session whose actor stopped unexpectedly.
@@ -256,14 +263,16 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   }
 
   private Behavior<Message> bar(Bar bar) {
-    bars.put(bar, new LinkedHashSet<>());
+    Barred barred = new Barred(new HashSet<>(), new LinkedHashSet<>());
     awake.forEach(
         (entityId, entry) -> {
           if (bar.scope().has(entityId)) {
+            barred.stopping().add(entityId);
             entry.session.tell(new SessionCommand.Vanish());
           }
         });
-    completeBars();
+    bars.put(bar, barred);
+    completeIfStopped(bar, barred);
     return this;
   }
 
@@ -273,9 +282,9 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .findFirst()
         .ifPresent(
             bar -> {
-              Set<String> stopped = bars.remove(bar);
-              if (unbar.resume() && stopped != null && !stopped.isEmpty()) {
-                wakeUp(new WakeUp(List.copyOf(stopped)));
+              Barred barred = bars.remove(bar);
+              if (unbar.resume() && barred != null && !barred.resume().isEmpty()) {
+                wakeUp(new WakeUp(List.copyOf(barred.resume())));
               }
             });
     return this;
@@ -283,9 +292,9 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   private void resumeAfterBars(String entityId) {
     bars.forEach(
-        (bar, stopped) -> {
+        (bar, barred) -> {
           if (bar.scope().has(entityId)) {
-            stopped.add(entityId);
+            barred.resume().add(entityId);
           }
         });
   }
@@ -294,11 +303,18 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return bars.keySet().stream().anyMatch(bar -> bar.scope().has(entityId));
   }
 
-  private void completeBars() {
-    for (Bar bar : bars.keySet()) {
-      if (!bar.stopped().isDone() && awake.keySet().stream().noneMatch(bar.scope()::has)) {
-        bar.stopped().complete(null);
-      }
+  private void stoppedBehindBars(String entityId) {
+    bars.forEach(
+        (bar, barred) -> {
+          if (barred.stopping().remove(entityId)) {
+            completeIfStopped(bar, barred);
+          }
+        });
+  }
+
+  private static void completeIfStopped(Bar bar, Barred barred) {
+    if (barred.stopping().isEmpty()) {
+      bar.stopped().complete(null);
     }
   }
 
@@ -557,7 +573,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       lost.remove(terminated.entityId());
       resumeAfterBars(terminated.entityId());
       held.forEach(command -> refuse(new Envelope(terminated.entityId(), command)));
-      completeBars();
+      stoppedBehindBars(terminated.entityId());
       finishSleepingAll();
     } else if (sleepingAll != null) {
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));

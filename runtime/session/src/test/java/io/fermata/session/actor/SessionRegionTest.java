@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
@@ -48,6 +50,10 @@ final class SessionRegionTest {
   private final Set<String> broken = new HashSet<>();
   private boolean storeFails;
   private boolean recoversLater;
+
+  /** Whether sessions stop later than they are asked to. */
+  private boolean barsHold;
+
   private int pings;
   private ActorRef<SessionRegion.Message> region = kit.system().deadLetters().unsafeUpcast();
 
@@ -80,7 +86,9 @@ final class SessionRegionTest {
   private Behavior<SessionCommand> session(String entityId) {
     return Behaviors.receiveMessage(
         command -> {
-          if (!(command instanceof SessionCommand.Wake)) {
+          if (command instanceof SessionCommand.Vanish) {
+            return barsHold ? Behaviors.same() : Behaviors.stopped();
+          } else if (!(command instanceof SessionCommand.Wake)) {
             return Behaviors.same();
           }
           woken.add(entityId);
@@ -169,6 +177,39 @@ final class SessionRegionTest {
     pass(Duration.ofMinutes(10));
     assertThat(woken.size()).isBetween(10, 20);
     assertThat(pings).as("nor is the store probed for nothing").isLessThan(20);
+  }
+
+  @Test
+  void aBarIsCompleteWhenTheSessionsBehindItHaveStoppedAndNoOthers() {
+    start();
+    region.tell(
+        new SessionRegion.WakeUp(
+            IntStream.range(0, 2 * SESSIONS).mapToObj(i -> "trip|" + i).toList()));
+    SessionScope half =
+        new SessionScope(
+            IntStream.range(0, SESSIONS).mapToObj(i -> "trip|" + i).collect(Collectors.toSet()),
+            Set.of());
+    SessionScope one = new SessionScope(Set.of("trip|7"), Set.of());
+    CompletableFuture<Void> halfStopped = new CompletableFuture<>();
+    CompletableFuture<Void> oneStopped = new CompletableFuture<>();
+    barsHold = true;
+    region.tell(new SessionRegion.Bar(half, halfStopped));
+    region.tell(new SessionRegion.Bar(one, oneStopped));
+    assertThat(halfStopped).isNotDone();
+
+    barsHold = false;
+    region.tell(new SessionRegion.Bar(one, new CompletableFuture<>()));
+    assertThat(oneStopped).isDone();
+    assertThat(halfStopped).isNotDone();
+    region.tell(new SessionRegion.Bar(half, new CompletableFuture<>()));
+    assertThat(halfStopped).isDone();
+    CompletableFuture<Void> nobody = new CompletableFuture<>();
+    region.tell(new SessionRegion.Bar(one, nobody));
+    assertThat(nobody).isDone();
+
+    woken.clear();
+    region.tell(new SessionRegion.WakeUp(List.of("trip|7", "trip|" + (SESSIONS + 7))));
+    assertThat(woken).containsExactly("trip|" + (SESSIONS + 7));
   }
 
   @Test
