@@ -20,6 +20,7 @@ import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StopCode;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.Threads;
@@ -28,8 +29,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What a thread, and those that it puts to work, may spend together. */
@@ -129,6 +132,83 @@ class BudgetTest {
       Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
       assertThat(child.code()).isEqualTo(StopCode.BUDGET_SPENT);
       assertThat(child.detail()).contains("agent desk", "20 US dollars");
+    }
+  }
+
+  /** Each child replies only when all are asked, so none of them knows what the others spend. */
+  private static Model together(int children, AtomicInteger calls) {
+    CountDownLatch all = new CountDownLatch(children);
+    ChatModel model =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            int call = calls.incrementAndGet();
+            all.countDown();
+            try {
+              assertThat(all.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            } catch (InterruptedException interrupted) {
+              throw new IllegalStateException(interrupted);
+            }
+            return ChatResponse.builder()
+                .aiMessage(
+                    AiMessage.from(
+                        ToolExecutionRequest.builder()
+                            .id("d" + call)
+                            .name("dig")
+                            .arguments("{}")
+                            .build()))
+                .tokenUsage(new TokenUsage(10, 0))
+                .build();
+          }
+        };
+    return model("digger", model);
+  }
+
+  @Test
+  void childrenSideBySideExceedABudgetByTheStepsThatTheyHadBegunAndBeginNoFurtherOne()
+      throws Exception {
+    int children = 3;
+    List<ToolExecutionRequest> requests =
+        IntStream.range(0, children)
+            .mapToObj(
+                i ->
+                    ToolExecutionRequest.builder()
+                        .id("w" + i)
+                        .name("worker")
+                        .arguments("{\"message\":\"dig\"}")
+                        .build())
+            .toList();
+    ChatModel asks =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            boolean called =
+                request.messages().get(request.messages().size() - 1)
+                    instanceof ToolExecutionResultMessage;
+            return ChatResponse.builder()
+                .aiMessage(called ? AiMessage.from("They dig.") : AiMessage.from(requests))
+                .build();
+          }
+        };
+    Agent desk =
+        Agent.aiHuman(
+                "desk",
+                Prompt.of("boss", model("boss", asks)).tools(SubAgent.of("worker", "Works.")))
+            .budget(Budget.cost("5.00"));
+    Agent worker =
+        Agent.aiHuman(
+            "worker",
+            Prompt.of("dig", together(children, childSteps))
+                .tools(Tool.of("dig", "Digs.", (flow, args) -> "dug")));
+    try (Fermata host = host(desk, worker)) {
+      Threads.View view = asked(host, "desk");
+      for (ChildThread child : view.children()) {
+        Threads.View ended = now(host.threads().settled("ann", child.threadId(), TIMEOUT));
+        assertThat(ended.code()).isEqualTo(StopCode.BUDGET_SPENT);
+        assertThat(ended.usage().cost()).isEqualByComparingTo("10");
+      }
+      assertThat(view.children()).hasSize(children);
+      assertThat(childSteps).hasValue(children);
     }
   }
 
