@@ -1,25 +1,37 @@
 package io.fermata.examples;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.examples.flows.Restaurant;
 import io.fermata.examples.flows.TravelAgency;
 import io.fermata.flow.Flow;
-import io.fermata.flow.replay.Replay;
+import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.WhatIf;
+import io.fermata.session.WhatIfResult;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.Period;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -44,47 +56,113 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
       description = "Exported runs; several may be given.")
   List<Path> files = new ArrayList<>();
 
+  @Option(
+      names = "--since",
+      paramLabel = "SINCE",
+      description = {
+        "Only runs that have changed since then: how long ago, such as P30D or PT12H, a date such",
+        "as 2026-11-01 (in UTC), or a moment such as 2026-11-01T08:00:00Z."
+      })
+  @Nullable String since;
+
+  @Option(
+      names = "--json",
+      description = "Prints one JSON object: counts, changes, and an example of each kind.")
+  boolean json;
+
+  @Option(
+      names = "--pictures",
+      paramLabel = "DIR",
+      description = {
+        "Writes two pictures of each example into this directory: the way that was recorded, up to",
+        "where the run parts from it, and the way that it would take."
+      })
+  @Nullable Path pictures;
+
   @Mixin StoreOption store = new StoreOption();
 
   @Override
   public Integer call() throws IOException {
+    Instant from = since == null ? null : moment(since);
     try (Restaurant restaurant = Restaurant.open()) {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
       flows.add(DeskOptions.scripted().flow());
-      boolean same = files.isEmpty() ? store(flows) : exports(flows);
-      return same ? 0 : Main.DECIDED_OTHERWISE;
+      WhatIf whatIf = WhatIf.of(flows.toArray(length -> new Flow<?>[length])).since(from);
+      WhatIfResult result =
+          files.isEmpty() ? whatIf.over(store.present()) : whatIf.over(exports(flows).iterator());
+      report(result);
+      return result.otherwise() == 0 ? 0 : Main.DECIDED_OTHERWISE;
     }
   }
 
-  private boolean store(List<Flow<?>> flows) {
-    WhatIf whatIf = WhatIf.over(store.present(), flows.toArray(length -> new Flow<?>[length]));
-    print(whatIf.text());
-    return whatIf.otherwise() == 0;
+  private Instant moment(String text) {
+    try {
+      if (text.startsWith("P")) {
+        int time = text.indexOf('T');
+        Period days =
+            time == 1 ? Period.ZERO : Period.parse(time < 0 ? text : text.substring(0, time));
+        Duration rest = time < 0 ? Duration.ZERO : Duration.parse("P" + text.substring(time));
+        return ZonedDateTime.now(ZoneOffset.UTC).minus(days).minus(rest).toInstant();
+      }
+      return text.contains("T")
+          ? Instant.parse(text)
+          : LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
+    } catch (DateTimeParseException e) {
+      throw new UsageException(
+          "%s is no time; use how long ago, such as P30D or PT12H, a date such as 2026-11-01, or a moment such as 2026-11-01T08:00:00Z"
+              .formatted(text),
+          e);
+    }
   }
 
-  private boolean exports(List<Flow<?>> flows) throws IOException {
-    boolean same = true;
+  /** The exports, each read when it is its turn. */
+  private Stream<RunJournal> exports(List<Flow<?>> flows) {
     for (Path file : files) {
       if (!Files.isRegularFile(file)) {
         throw new UsageException("There is no file " + file + "; write one with export");
       }
-      RunJournal journal = Fermata.readJournal(file);
-      Replay replay = Replay.of(flow(journal, flows), journal);
-      String entries = Main.counted(replay.decided(), "entry is", "entries are");
-      print(
-          replay.divergence() == null
-              ? "%s: %s decided as recorded%n".formatted(file, entries)
-              : "%s:%n%s%n".formatted(file, replay.divergence()));
-      same &= replay.same();
     }
-    return same;
+    return files.stream()
+        .map(
+            file -> {
+              RunJournal journal = read(file);
+              if (flows.stream().noneMatch(flow -> flow.id().equals(journal.flow()))) {
+                throw new UsageException("This release has no flow " + journal.flow());
+              }
+              return journal;
+            });
   }
 
-  private static Flow<?> flow(RunJournal journal, List<Flow<?>> flows) {
-    return flows.stream()
-        .filter(flow -> flow.id().equals(journal.flow()))
-        .findFirst()
-        .orElseThrow(() -> new UsageException("This release has no flow " + journal.flow()));
+  private static RunJournal read(Path file) {
+    try {
+      return Fermata.readJournal(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void report(WhatIfResult result) throws IOException {
+    ObjectNode all = result.json();
+    StringBuilder drawn = new StringBuilder();
+    for (int i = 0; i < result.examples().size(); i++) {
+      WhatIfResult.Example example = result.examples().get(i);
+      Picture was = example.recorded();
+      Picture is = example.now();
+      if (pictures == null || was == null || is == null) {
+        continue;
+      }
+      Files.createDirectories(pictures);
+      String name = (example.flow() + "-" + example.node()).replaceAll("[^A-Za-z0-9_-]", "-");
+      Path recorded = pictures.resolve(i + 1 + "-" + name + "-recorded.svg");
+      Path now = pictures.resolve(i + 1 + "-" + name + "-now.svg");
+      Files.writeString(recorded, was.svg());
+      Files.writeString(now, is.svg());
+      ObjectNode shown = (ObjectNode) all.path("examples").get(i);
+      shown.putObject("pictures").put("recorded", recorded.toString()).put("now", now.toString());
+      drawn.append("%s, %s%n".formatted(recorded, now));
+    }
+    String paths = drawn.isEmpty() ? "" : "%nPictures, recorded and now:%n%s".formatted(drawn);
+    print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
   }
 
   private void print(String text) {

@@ -233,15 +233,35 @@ class StoreCommandsTest {
 
     assertThat(ended(0, "replay", "--store", store))
         .contains("6 run(s): 6 are decided as they were, 0 otherwise");
+    assertThat(ended(0, "replay", "--store", store, "--since", "P1DT1H")).contains("6 run(s)");
+    assertThat(ended(0, "replay", "--store", store, "--since", "2099-12-31")).contains("0 run(s)");
+    assertThat(ended(Main.UNUSABLE, "replay", "--store", store, "--since", "lately"))
+        .contains("lately is no time; use how long ago, such as P30D");
     command("export", export.toString(), "--run", "quote/" + run, "--store", store);
-    assertThat(ended(0, "replay", export.toString())).contains("entries are decided as recorded");
+    assertThat(ended(0, "replay", export.toString())).contains("1 run(s): 1 are decided");
 
     String asked = "How big is your company?";
     String recorded = Files.readString(export);
     assertThat(recorded).contains(asked);
     Files.writeString(export, recorded.replace(asked, "How large is it?"));
     assertThat(ended(Main.DECIDED_OTHERWISE, "replay", export.toString()))
-        .contains("otherwise than it was recorded", "Recorded:", "Now:");
+        .contains("     1  quote ask_company: asked otherwise, companySize", "Recorded:", "Now:");
+    Path pictures = directory.resolve("pictures");
+    JsonNode found =
+        Json.parse(
+            ended(
+                Main.DECIDED_OTHERWISE,
+                "replay",
+                export.toString(),
+                "--json",
+                "--pictures",
+                pictures.toString()));
+    assertThat(found.path("otherwise").asInt()).isEqualTo(1);
+    assertThat(found.at("/changes/0/kind").asText()).isEqualTo("question_changed");
+    assertThat(Path.of(found.at("/examples/0/pictures/now").asText()))
+        .hasParent(pictures)
+        .content()
+        .contains("<svg");
     assertThat(ended(Main.UNUSABLE, "replay", "missing.jsonl")).contains("write one with export");
   }
 

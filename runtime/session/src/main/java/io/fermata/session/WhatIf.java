@@ -2,89 +2,81 @@ package io.fermata.session;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
+import java.time.Instant;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
-import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
- * What other code would have decided in the runs of a store: the finished ones that are still kept,
+ * What other code would have decided in runs that happened: the finished ones that are still kept,
  * and the unfinished ones so far. Their journals are decided again; nothing is changed, and no
  * effect is performed.
  *
  * <pre>{@code
- * WhatIf whatIf = WhatIf.over(Store.sqlite(copy), quoteVersion2, trip);
- * System.out.println(whatIf.text());
+ * WhatIfResult result = WhatIf.of(quoteVersion2, trip).since(lastMonth).over(Store.sqlite(copy));
+ * System.out.println(result.text());
  * }</pre>
- *
- * @param same how many runs would have been decided as they were
- * @param groups those that would not, by where they first part, the most frequent first
- * @param skipped how many sessions have only runs of flows that were not given, that are swept, or
- *     that cannot be read
  */
-public record WhatIf(int same, List<Group> groups, int skipped) {
+public final class WhatIf {
+  private final List<Flow<?>> flows;
+  private final @Nullable Instant since;
+  private final @Nullable KeyProvider keys;
 
-  /**
-   * Runs that part at the same place.
-   *
-   * @param node the node at which another thing would have been decided
-   * @param example the run that comes first
-   * @param text what was recorded of it, and what would come now; secrets are masked
-   */
-  public record Group(String flow, String node, int runs, String example, String text) {}
-
-  public WhatIf {
-    groups = List.copyOf(groups);
+  private WhatIf(List<Flow<?>> flows, @Nullable Instant since, @Nullable KeyProvider keys) {
+    this.flows = flows;
+    this.since = since;
+    this.keys = keys;
   }
 
   /**
-   * Looks at a store that no host has open. Encrypted data is read with the keys from the
-   * environment.
+   * Tries this code.
    *
-   * @param flows the code to try, a flow for each id
+   * @param flows the release to try; of several versions of a flow the newest decides
+   */
+  public static WhatIf of(Flow<?>... flows) {
+    return new WhatIf(Arrays.asList(flows), null, null);
+  }
+
+  /** Looks only at runs that have changed since then. */
+  public WhatIf since(@Nullable Instant moment) {
+    return new WhatIf(flows, moment, keys);
+  }
+
+  /** Decrypts with these keys; by default with those from the environment. */
+  public WhatIf keys(KeyProvider provider) {
+    return new WhatIf(flows, since, provider);
+  }
+
+  /**
+   * Looks at a store that no host has open. It uses all processors, and the memory of a few
+   * journals.
+   *
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
-  public static WhatIf over(Store store, Flow<?>... flows) {
-    return over(store, Encryption.ofEnvironment(), flows);
-  }
-
-  /** Like {@link #over(Store, Flow...)}, with the given keys. */
-  public static WhatIf over(Store store, KeyProvider keys, Flow<?>... flows) {
-    return over(store, Encryption.reading(keys), flows);
-  }
-
-  private static WhatIf over(Store store, Encryption encryption, Flow<?>... flows) {
-    FlowCatalog catalog =
-        new FlowCatalog(Arrays.asList(flows), List.of(), List.of(), Limits.DEFAULT);
+  public WhatIfResult over(Store store) {
     try (OpenStore open = store.open()) {
-      return new WhatIfCheck(open, encryption.knowing(catalog.secretFields()), flows).result();
+      return over(open);
     }
   }
 
-  /** How many runs would have been decided otherwise. */
-  public int otherwise() {
-    return groups.stream().mapToInt(Group::runs).sum();
+  WhatIfResult over(OpenStore store) {
+    Encryption encryption = keys == null ? Encryption.ofEnvironment() : Encryption.reading(keys);
+    return check().over(store, encryption);
   }
 
-  /** The counts, and an example of each place where runs part. */
-  public String text() {
-    String counts =
-        "%d run(s): %d are decided as they were, %d otherwise%n"
-            .formatted(same + otherwise(), same, otherwise());
-    return counts
-        + (skipped == 0
-            ? ""
-            : "%d session(s) were skipped: their flow was not given, or their runs are swept or unreadable%n"
-                .formatted(skipped))
-        + groups.stream().map(WhatIf::described).collect(Collectors.joining());
+  /** Looks at runs that were exported, one after the other. */
+  public WhatIfResult over(Iterator<RunJournal> runs) {
+    return check().over(runs);
   }
 
-  private static String described(Group group) {
-    return "%n%d run(s) of %s at %s, for example %s:%n%s%n"
-        .formatted(group.runs(), group.flow(), group.node(), group.example(), group.text());
+  private WhatIfCheck check() {
+    return new WhatIfCheck(new FlowCatalog(flows, List.of(), List.of(), Limits.DEFAULT), since);
   }
 }

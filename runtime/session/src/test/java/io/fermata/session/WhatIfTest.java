@@ -5,25 +5,37 @@ import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.Change;
+import io.fermata.flow.replay.Change.Kind;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.runs.RunRow;
 import java.io.OutputStream;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -92,24 +104,42 @@ class WhatIfTest {
     }
   }
 
+  private WhatIf trying(int large) {
+    return WhatIf.of(order(large)).keys(KEYS);
+  }
+
   @Test
-  void itCountsTheRunsThatOtherCodeWouldDecideOtherwiseAndShowsOneOfEachKind() {
+  void itCountsWhatOtherCodeWouldDecideOtherwiseAndShowsOneRunOfEachKind() {
     List<String> runs = recorded();
 
-    WhatIf same = WhatIf.over(store(), KEYS, order(6));
-    WhatIf other = WhatIf.over(store(), KEYS, order(10));
+    WhatIfResult same = trying(6).over(store());
+    WhatIfResult other = trying(10).over(store());
 
-    assertThat(same).isEqualTo(new WhatIf(3, List.of(), 0));
+    assertThat(same).isEqualTo(new WhatIfResult(3, 0, List.of(), List.of()));
     assertThat(other.same()).isEqualTo(1);
-    assertThat(other.groups()).hasSize(1);
-    WhatIf.Group group = other.groups().get(0);
-    assertThat(group.node()).isEqualTo("ask_seats");
-    assertThat(group.runs()).isEqualTo(2);
-    assertThat(runs).contains(group.example());
+    assertThat(other.otherwise()).isEqualTo(2);
+    assertThat(other.changes())
+        .extracting(WhatIfResult.Count::change, WhatIfResult.Count::runs)
+        .containsExactly(
+            tuple(new Change(Kind.DECISION, "ask_seats", "to charge instead of to call"), 2),
+            tuple(new Change(Kind.EFFECT_ADDED, "charge", "once"), 2),
+            tuple(new Change(Kind.EFFECT_DROPPED, "call", "once"), 2),
+            tuple(new Change(Kind.OUTCOME, "", "still at charge instead of completed"), 2));
+    assertThat(other.examples()).hasSize(1);
+    WhatIfResult.Example example = other.examples().get(0);
+    assertThat(example.node()).isEqualTo("ask_seats");
+    assertThat(example.runs()).isEqualTo(2);
+    assertThat(runs.subList(1, 3)).contains(example.run());
     assertThat(other.text())
         .contains("3 run(s): 1 are decided as they were, 2 otherwise", "2 run(s) of order at")
+        .contains("     2  order charge: effect in addition, once")
         .contains("the run went to call", "the run went to charge")
         .doesNotContain("4111");
+    assertThat(Objects.requireNonNull(example.now()).svg())
+        .contains("charge")
+        .doesNotContain("4111");
+    assertThat(other.json().at("/changes/0/kind").asText()).isEqualTo("decision");
+    assertThat(other.json().toString()).doesNotContain("4111");
     assertThat(charged).hasValue(3);
   }
 
@@ -117,9 +147,94 @@ class WhatIfTest {
   void runsThatCannotBeReadOrWhoseFlowIsNotGivenAreSkippedAndCounted() {
     recorded();
 
-    assertThat(WhatIf.over(store(), KEYS)).isEqualTo(new WhatIf(0, List.of(), 3));
-    assertThat(WhatIf.over(store(), DataKeys.parse(DataKeys.generate("k2")), order(6)).skipped())
-        .isEqualTo(3);
+    assertThat(WhatIf.of().keys(KEYS).over(store()))
+        .isEqualTo(new WhatIfResult(0, 3, List.of(), List.of()));
+    KeyProvider others = DataKeys.parse(DataKeys.generate("k2"));
+    assertThat(WhatIf.of(order(6)).keys(others).over(store()).skipped()).isEqualTo(3);
+  }
+
+  @Test
+  void anUnfinishedRunThatTheNewVersionCannotTakeOverIsCounted() {
+    try (Fermata host = host()) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to buy");
+      ObjectNode meta = Json.object().put("fermata/sessionId", "a");
+      now(host.call(new ToolCall("order", "ann", start, meta, null), told -> {}));
+    }
+    Flow<Order> next =
+        Flow.of("order", Order.class)
+            .version(2)
+            .description("Sells seats.")
+            .ask("ask_card", q -> q.question("card", "Which card?"))
+            .edge(START, "ask_card")
+            .edge("ask_card", END)
+            .compile();
+
+    WhatIfResult result = WhatIf.of(next).keys(KEYS).over(store());
+
+    assertThat(result.otherwise()).isEqualTo(1);
+    assertThat(result.changes())
+        .extracting(WhatIfResult.Count::change)
+        .containsExactly(new Change(Kind.MIGRATION, "", "from version 1"));
+    assertThat(result.text()).contains("this server has version 2");
+  }
+
+  @Test
+  void onlyRunsThatHaveChangedSinceAreReadAndTheyAreFoundInTheDirectory() throws Exception {
+    recorded();
+    Instant since;
+    String late;
+    try (Fermata host = host()) {
+      since = Instant.now();
+      late = bought(host, "d", 9);
+    }
+    List<String> read = Collections.synchronizedList(new ArrayList<>());
+    try (OpenStore store = store().open()) {
+      WhatIfResult result = trying(10).since(since).over(noting(store, read));
+      assertThat(result.same()).isZero();
+      assertThat(result.examples()).extracting(WhatIfResult.Example::run).containsExactly(late);
+      assertThat(read).containsExactly(SessionKey.entityOf("order", late));
+      assertThat(trying(10).since(Instant.now()).over(store).otherwise()).isZero();
+    }
+  }
+
+  /** What was written after the mark of the directory is found without it. */
+  @Test
+  void runsThatTheDirectoryHasNotYetAreFound() {
+    Instant since = Instant.now();
+    String run;
+    try (Fermata host = host()) {
+      run = bought(host, "a", 9);
+    }
+    try (OpenStore store = store().open()) {
+      now(store.directory().remove(RunRow.id("order", run)));
+      now(store.directory().mark(0));
+      assertThat(trying(10).since(since).over(store).otherwise()).isEqualTo(1);
+    }
+  }
+
+  /** The store, which notes the journals that are read. */
+  private static OpenStore noting(OpenStore store, List<String> read) {
+    InvocationHandler handler =
+        (proxy, method, arguments) -> {
+          if (method.getName().equals("read")) {
+            read.add((String) arguments[0]);
+          }
+          return method.invoke(store, arguments);
+        };
+    Class<?>[] types = {OpenStore.class};
+    return (OpenStore) Proxy.newProxyInstance(OpenStore.class.getClassLoader(), types, handler);
+  }
+
+  @Test
+  void allRunsOfALongSessionAreDecidedOneAfterTheOther() {
+    try (Fermata host = host()) {
+      for (int seats = 1; seats <= 30; seats++) {
+        bought(host, "a", seats);
+      }
+    }
+    WhatIfResult result = trying(10).over(store());
+    assertThat(result.same()).isEqualTo(6 + 20);
+    assertThat(result.otherwise()).isEqualTo(4);
   }
 
   @Test

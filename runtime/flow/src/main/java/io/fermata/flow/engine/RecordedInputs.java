@@ -177,7 +177,7 @@ record RecordedInputs(
               new Input.Failed(e.code(), e.message(), e.detail(), null),
               e.retryAt() - pause(effect).toMillis());
     } else if (event instanceof Event.Accepted e) {
-      return judged(e.place(), e.field(), accepted(e));
+      return judged(e.place(), e.field(), verdict(e, state, graph));
     } else if (event instanceof Event.Rejected e) {
       return judged(e.place(), e.field(), Verdict.reject(e.message()));
     }
@@ -227,7 +227,8 @@ record RecordedInputs(
         : ended(effect, new Input.Judged(verdict), at());
   }
 
-  private Verdict accepted(Event.Accepted e) {
+  /** What the check of an answer returned that was accepted. */
+  static Verdict verdict(Event.Accepted e, RunState state, Graph graph) {
     int prefix = TypedPlace.of(state, e.place(), graph).prefix().length();
     Map<String, Object> sets = new LinkedHashMap<>();
     e.sets().forEach((path, value) -> sets.put(path.substring(prefix), value));

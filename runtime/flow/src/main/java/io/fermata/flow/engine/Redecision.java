@@ -74,6 +74,23 @@ public final class Redecision {
     return null;
   }
 
+  /**
+   * What would follow a difference: the run continues on the way of the present code, with the
+   * inputs that the rest of the journal has for it. Nothing is performed.
+   *
+   * @param at when the entry of the difference was written
+   * @param later the events of the entries after it
+   * @return the events from the difference on
+   */
+  public List<Event> sequel(Difference difference, long at, List<Event> later) {
+    List<Event> journal = new ArrayList<>(difference.recorded());
+    journal.addAll(later);
+    List<Event> events = new ArrayList<>(difference.now());
+    RunState begin = difference.before().apply(difference.now());
+    events.addAll(new Sequel(program, wanted, begin, at).of(journal));
+    return events;
+  }
+
   /** What the present code makes of the inputs that the first of the events may have come from. */
   private List<Program.Acceptance<Event>> again(List<Event> rest, long at) {
     Event first = rest.get(0);

@@ -4,13 +4,17 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.RunPicture;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -20,12 +24,22 @@ public final class Divergence {
   private static final int LINES = 3;
 
   private final Flow<?> flow;
+  private final RunJournal journal;
   private final RunJournal.Entry entry;
+  private final Redecision again;
   private final Redecision.Difference difference;
+  private @Nullable List<Event> sequel;
 
-  Divergence(Flow<?> flow, RunJournal.Entry entry, Redecision.Difference difference) {
+  Divergence(
+      Flow<?> flow,
+      RunJournal journal,
+      RunJournal.Entry entry,
+      Redecision again,
+      Redecision.Difference difference) {
     this.flow = flow;
+    this.journal = journal;
     this.entry = entry;
+    this.again = again;
     this.difference = difference;
   }
 
@@ -58,10 +72,78 @@ public final class Divergence {
     return events.isEmpty() ? null : events.get(0);
   }
 
+  /** The node where the run parts from its journal; empty if that is at its start. */
+  public String node() {
+    String node = node(recorded());
+    return node.isEmpty() ? node(now()) : node;
+  }
+
+  private static String node(@Nullable Event event) {
+    Place place = event == null ? null : event.place();
+    return place == null || !place.declared() ? "" : place.node();
+  }
+
+  /**
+   * What would have been otherwise, not only here but in all that follows: the run is continued on
+   * its new way with the answers, signals, results of steps and moments that the journal has. Where
+   * it has none, the comparison ends; nothing is performed.
+   */
+  public List<Change> changes() {
+    List<Event> was = new ArrayList<>(difference.recorded());
+    was.addAll(later());
+    return Changes.of(flow.graph(), before(), was, sequel(), refused(), node());
+  }
+
   /** The way of the run up to here, on the picture of the flow. */
-  public Picture picture(RunJournal journal) {
-    List<Event> before = journal.upTo(entry.seq() - 1).events();
-    return RunPicture.of(flow, before);
+  public Picture picture() {
+    return drawn(earlier());
+  }
+
+  /** The way that the run would have taken, as far as its journal has answers for it. */
+  public Picture pictureNow() {
+    List<Event> events = earlier();
+    events.addAll(sequel());
+    return drawn(events);
+  }
+
+  private Picture drawn(List<Event> events) {
+    RunPicture picture = new RunPicture(flow);
+    Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(picture);
+    RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(secretly)))
+        .record(0, 0, events);
+    return picture.picture();
+  }
+
+  /** The events on which both agree. */
+  private List<Event> earlier() {
+    List<Event> events = new ArrayList<>();
+    for (RunJournal.Entry each : journal.entries()) {
+      if (each.seq() < entry.seq()) {
+        events.addAll(each.events());
+      }
+    }
+    int same = entry.events().size() - difference.recorded().size();
+    events.addAll(entry.events().subList(0, same));
+    return events;
+  }
+
+  private List<Event> later() {
+    List<Event> events = new ArrayList<>();
+    for (RunJournal.Entry each : journal.entries()) {
+      if (each.seq() > entry.seq()) {
+        events.addAll(each.events());
+      }
+    }
+    return events;
+  }
+
+  private List<Event> sequel() {
+    List<Event> events = sequel;
+    if (events == null) {
+      events = again.sequel(difference, entry.at(), later());
+      sequel = events;
+    }
+    return events;
   }
 
   /** What was recorded and what comes now. */

@@ -52,7 +52,8 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
       Redecision.Difference difference = again.decide(entry.at(), entry.events());
       decided++;
       if (difference != null) {
-        return new Replay(journal, decided, new Divergence(flow, entry, difference));
+        return new Replay(
+            journal, decided, new Divergence(flow, journal, entry, again, difference));
       }
     }
     return new Replay(journal, decided, null);
@@ -85,6 +86,11 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
 
   public boolean same() {
     return divergence == null;
+  }
+
+  /** What would have been otherwise in this run; empty if it is the same. */
+  public List<Change> changes() {
+    return divergence == null ? List.of() : divergence.changes();
   }
 
   /**

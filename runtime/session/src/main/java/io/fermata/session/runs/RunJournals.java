@@ -1,6 +1,9 @@
 package io.fermata.session.runs;
 
 import io.fermata.flow.event.RunState;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Written;
@@ -12,6 +15,7 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
 import java.io.NotSerializableException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -60,8 +64,29 @@ public final class RunJournals {
     }
   }
 
+  /**
+   * The journals of sessions with a run that has changed since then, in batches, from the directory
+   * and what was written after its mark. There may be others among them, and none is left out.
+   */
+  public void activeSince(long epochMillis, Consumer<List<String>> portion) {
+    Set<String> known = new HashSet<>();
+    Consumer<List<String>> fresh = ids -> portion.accept(ids.stream().filter(known::add).toList());
+    DirectoryQuery query =
+        DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.ACTIVITY).limitedTo(PAGE);
+    String cursor = null;
+    do {
+      DirectoryPage page = Stages.now(store.directory().list(query.after(cursor)));
+      List<DirectoryEntry> active =
+          page.entries().stream().filter(entry -> entry.activeAt() >= epochMillis).toList();
+      fresh.accept(
+          active.stream().map(DirectoryEntry::persistenceId).map(RunRow::session).toList());
+      cursor = active.size() == page.entries().size() ? page.next() : null;
+    } while (cursor != null);
+    writtenSince(Stages.now(store.directory().marked()), Long.MAX_VALUE, fresh);
+  }
+
   /** All journals of sessions, in batches. */
-  void all(Consumer<List<String>> portion) {
+  public void all(Consumer<List<String>> portion) {
     String last = "";
     while (true) {
       List<String> page = Stages.now(store.journals(last, PAGE));

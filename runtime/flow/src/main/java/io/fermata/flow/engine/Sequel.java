@@ -1,0 +1,218 @@
+package io.fermata.flow.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Graph;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.event.Tagging;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.json.Json;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Continues a run that has left its journal, with what the journal still has for it: answers to the
+ * same questions, signals, results of the same steps, moments. Nothing is performed. It stops at
+ * the end of the run, or where the journal has nothing for it.
+ */
+final class Sequel {
+  /** As each input consumes a part of the journal or a sleep, only a loop of sleeps comes here. */
+  private static final int MOST = 1_000;
+
+  private final FlowProgram<?> program;
+  private final Graph graph;
+  private final PendingEffects wanted;
+  private final List<Event> events = new ArrayList<>();
+  private RunState state;
+  private long at;
+
+  // --- what the journal has
+
+  private final Map<String, Deque<JsonNode>> answers = new HashMap<>();
+  private final Deque<Event.Signalled> signals = new ArrayDeque<>();
+  private final Map<Event.Committed, Tagging> results = new LinkedHashMap<>();
+  private final List<Place> undone = new ArrayList<>();
+  private final List<Event> verdicts = new ArrayList<>();
+  private final Set<String> missed = new HashSet<>();
+  private int passes;
+
+  Sequel(FlowProgram<?> program, PendingEffects wanted, RunState state, long at) {
+    this.program = program;
+    this.graph = program.flow().graph();
+    this.wanted = wanted;
+    this.state = state;
+    this.at = at;
+  }
+
+  /** What follows, with what the journal has from here on. */
+  List<Event> of(List<Event> journal) {
+    Tagging tagging = Tagging.NONE;
+    for (Event event : journal) {
+      keep(event, tagging);
+      tagging =
+          event instanceof Event.Tagged tagged
+              ? new Tagging(tagged.added(), tagged.removed())
+              : Tagging.NONE;
+    }
+    int inputs = 0;
+    while (state.running() && inputs < MOST && advance()) {
+      inputs++;
+    }
+    return List.copyOf(events);
+  }
+
+  private void keep(Event event, Tagging tagging) {
+    if (event instanceof Event.Answered answered) {
+      answered.values().forEach(this::answered);
+      passes += answered.acknowledged() != null || answered.left() != null ? 1 : 0;
+    } else if (event instanceof Event.Reset reset) {
+      reset.corrected().forEach(this::answered);
+    } else if (event instanceof Event.Signalled signalled) {
+      signals.add(signalled);
+    } else if (event instanceof Event.Committed committed) {
+      results.put(committed, tagging);
+    } else if (event instanceof Event.Undone u) {
+      undone.add(u.place());
+    } else if (event instanceof Event.Accepted || event instanceof Event.Rejected) {
+      verdicts.add(event);
+    } else if (event instanceof Event.DeadlinePassed passed) {
+      missed.add(passed.place().node());
+    }
+  }
+
+  private void answered(String field, JsonNode value) {
+    answers.computeIfAbsent(field, name -> new ArrayDeque<>()).add(value);
+  }
+
+  private boolean advance() {
+    Event.Signalled signal = signals.poll();
+    if (signal != null) {
+      happen(new Input.Signal(signal.signal(), signal.payload(), at));
+      return true;
+    }
+    for (StepEffect effect : wanted.of(state)) {
+      Input.Result result = effect.timer() ? null : result(effect);
+      if (result != null && happen(new Input.EffectEnded(effect, result, at))) {
+        return true;
+      }
+    }
+    return answer() || elapse();
+  }
+
+  private boolean happen(Input input) {
+    if (!(program.accept(state, input) instanceof Program.Accepted<Event> accepted)
+        || accepted.events().isEmpty()) {
+      return false;
+    }
+    events.addAll(accepted.events());
+    state = state.apply(accepted.events());
+    return true;
+  }
+
+  // --- effects ----------------------------------------------------------------------------------
+
+  private Input.@Nullable Result result(StepEffect effect) {
+    return switch (effect.kind()) {
+      case ACT -> committed(effect.place());
+      case UNDO ->
+          undone.remove(effect.place().undone()) || undone.remove(effect.place())
+              ? new Input.Wrote(List.of(), List.of(), List.of(), Tagging.NONE, null)
+              : null;
+      case CHECK -> judged(effect);
+      case REMIND, SLEEP, DEADLINE, EXPIRE -> null;
+    };
+  }
+
+  /** The result of the same step; if there is none, that of another visit. */
+  private Input.@Nullable Wrote committed(Place place) {
+    Event.Committed found = first(each -> each.place().equals(place));
+    found = found == null ? first(each -> each.place().node().equals(place.node())) : found;
+    if (found == null) {
+      return null;
+    }
+    Tagging tagging = results.getOrDefault(found, Tagging.NONE);
+    results.remove(found);
+    return new Input.Wrote(found.writes(), found.reads(), found.emitted(), tagging, found.ends());
+  }
+
+  private Event.@Nullable Committed first(Predicate<Event.Committed> which) {
+    return results.keySet().stream().filter(which).findFirst().orElse(null);
+  }
+
+  private Input.@Nullable Judged judged(StepEffect effect) {
+    String field = effect.field();
+    for (Iterator<Event> each = verdicts.iterator(); each.hasNext(); ) {
+      Event verdict = each.next();
+      Place place = verdict.place();
+      if (place == null || !place.node().equals(effect.place().node())) {
+        continue;
+      }
+      if (verdict instanceof Event.Accepted accepted && accepted.field().equals(field)) {
+        each.remove();
+        return new Input.Judged(RecordedInputs.verdict(accepted, state, graph));
+      } else if (verdict instanceof Event.Rejected rejected && rejected.field().equals(field)) {
+        each.remove();
+        return new Input.Judged(Verdict.reject(rejected.message()));
+      }
+    }
+    return null;
+  }
+
+  // --- answers and time -------------------------------------------------------------------------
+
+  private boolean answer() {
+    Outcome open = program.open(state);
+    ObjectNode updates = Json.object();
+    if (open instanceof Outcome.Interrupt interrupt) {
+      interrupt.questions().forEach(question -> answer(updates, question.field()));
+    } else if (open instanceof Outcome.ShowWidget show && show.widget().field() != null) {
+      answer(updates, show.widget().field());
+    }
+    if (!updates.isEmpty()) {
+      // A refused answer is used up: the next one may be the person's second try.
+      happen(new Input.Continue(updates, at));
+      return true;
+    }
+    return open != null && passes-- > 0 && happen(new Input.Continue(updates, at));
+  }
+
+  private void answer(ObjectNode updates, String field) {
+    Deque<JsonNode> given = answers.get(field);
+    JsonNode next = given == null ? null : given.poll();
+    if (next != null) {
+      updates.set(field, next);
+    }
+  }
+
+  /** A sleep ends; a deadline passes where it did. */
+  private boolean elapse() {
+    for (StepEffect effect : wanted.of(state)) {
+      boolean ends =
+          effect.kind() == StepEffect.Kind.SLEEP
+              || (effect.kind() == StepEffect.Kind.DEADLINE
+                  && missed.contains(effect.place().node()));
+      Long due = effect.due();
+      if (ends && due != null) {
+        at = Math.max(at, due);
+        return happen(new Input.EffectDue(effect, at));
+      }
+    }
+    return false;
+  }
+}

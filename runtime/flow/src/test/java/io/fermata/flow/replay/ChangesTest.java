@@ -1,0 +1,136 @@
+package io.fermata.flow.replay;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gt;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Driver;
+import io.fermata.flow.Flow;
+import io.fermata.flow.action.Run;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.replay.Change.Kind;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Secret;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** What would have been otherwise is followed through the rest of the journal. */
+class ChangesTest {
+  record Order(
+      Integer seats, String boss, @Secret String email, @Computed Integer price, Boolean sure) {}
+
+  private int charged;
+
+  /**
+   * Large orders ask for a boss and are called; others are charged. Then all are asked an email.
+   */
+  private Flow<Order> order(int large, String refusing, int factor) {
+    return Flow.of("order", Order.class)
+        .description("Sells seats.")
+        .ask("ask_seats", q -> q.question("seats", "How many seats?"))
+        .ask("ask_boss", q -> q.question("boss", "Who approves?"))
+        .act("call", this::charge)
+        .act("charge", this::charge)
+        .sleep("cool", Duration.ofDays(1))
+        .ask(
+            "ask_email",
+            q ->
+                q.question(
+                    "email",
+                    "Your email?",
+                    o ->
+                        o.validate(
+                            (String mail) ->
+                                mail.contains(refusing)
+                                    ? Verdict.reject("No such address.")
+                                    : Verdict.accept())))
+        .edge(START, "ask_seats")
+        .decide(
+            "ask_seats",
+            d -> d.when("large", gt("seats", large)).to("ask_boss").otherwise("charge"))
+        .edge("ask_boss", "call")
+        .edge("call", "cool")
+        .edge("charge", "cool")
+        .edge("cool", "ask_email")
+        .edge("ask_email", END)
+        .result(state -> state.seats() * factor)
+        .compile();
+  }
+
+  private void charge(Run<Order> run) {
+    charged++;
+    run.set("price", 10);
+  }
+
+  private RunJournal small() {
+    Driver run = new Driver(order(6, "#", 1));
+    run.start("seats", 5);
+    run.pass();
+    run.proceed("email", "ann@acme.com");
+    return journal(run);
+  }
+
+  private static RunJournal journal(Driver run) {
+    return RunJournal.of(
+        "order",
+        "run-1",
+        run.entries.stream()
+            .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
+            .toList());
+  }
+
+  @Test
+  void anotherDecisionChangesQuestionsEffectsAndTheOutcome() {
+    Replay replay = Replay.of(order(3, "#", 1), small());
+
+    assertThat(replay.changes())
+        .containsExactlyInAnyOrder(
+            new Change(Kind.DECISION, "ask_seats", "to ask_boss instead of to charge"),
+            new Change(Kind.QUESTION_ADDED, "ask_boss", "boss"),
+            new Change(Kind.EFFECT_DROPPED, "charge", "once"),
+            new Change(Kind.OUTCOME, "", "still at ask_boss instead of completed"));
+    assertThat(charged).isEqualTo(1);
+  }
+
+  @Test
+  void theRunContinuesWithTheAnswersAndMomentsThatTheJournalHas() {
+    Driver large = new Driver(order(6, "#", 1));
+    large.start("seats", 8);
+    large.proceed("boss", "Eve");
+    large.pass();
+    large.proceed("email", "ann@acme.com");
+
+    assertThat(Replay.of(order(10, "#", 1), journal(large)).changes())
+        .containsExactlyInAnyOrder(
+            new Change(Kind.DECISION, "ask_seats", "to charge instead of to ask_boss"),
+            new Change(Kind.QUESTION_DROPPED, "ask_boss", "boss"),
+            new Change(Kind.EFFECT_ADDED, "charge", "once"),
+            new Change(Kind.EFFECT_DROPPED, "call", "once"),
+            new Change(Kind.OUTCOME, "", "still at charge instead of completed"));
+  }
+
+  @Test
+  void anAnswerThatIsJudgedOtherwiseAndAnotherResultAreNamed() {
+    assertThat(Replay.of(order(6, "acme", 1), small()).changes())
+        .contains(new Change(Kind.ANSWER, "ask_email", "email is refused"));
+    assertThat(Replay.of(order(6, "#", 2), small()).changes())
+        .containsExactly(new Change(Kind.OUTCOME, "", "another result"));
+    assertThat(Replay.of(order(6, "#", 1), small()).changes()).isEmpty();
+  }
+
+  @Test
+  void aPictureShowsTheNewWayWithoutSecrets() {
+    Divergence divergence =
+        Objects.requireNonNull(Replay.of(order(3, "acme", 1), small()).divergence());
+
+    assertThat(divergence.node()).isEqualTo("ask_seats");
+    assertThat(divergence.picture().svg()).doesNotContain("ann@acme.com");
+    assertThat(divergence.pictureNow().shapes())
+        .filteredOn(shape -> shape.path().equals("ask_boss"))
+        .allMatch(shape -> shape.mark().visits() == 1);
+    assertThat(List.of(divergence.pictureNow().svg())).noneMatch(svg -> svg.contains("ann@acme"));
+  }
+}
