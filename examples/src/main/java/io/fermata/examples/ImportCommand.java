@@ -48,11 +48,12 @@ final class ImportCommand implements Callable<Integer> {
       commandLine()
           .getOut()
           .printf(
-              "%s of the %s %s of %s%n",
+              "%s of the %s %s of %s; %s%n",
               Main.counted(imported.records(), "record", "records"),
               imported.kind(),
               imported.id(),
-              imported.name());
+              imported.name(),
+              imported.signature().text());
       if (imported.kind().equals("run")) {
         commandLine().getOut().println(HANDLES);
       }

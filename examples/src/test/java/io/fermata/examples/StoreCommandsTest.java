@@ -8,6 +8,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Unfinished;
+import io.fermata.session.Fermata;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.http.HttpClient;
@@ -244,6 +245,8 @@ class StoreCommandsTest {
     String recorded = Files.readString(export);
     assertThat(recorded).contains(asked);
     Files.writeString(export, recorded.replace(asked, "How large is it?"));
+    assertThat(ended(Main.UNUSABLE, "replay", export.toString())).contains("export was altered");
+    Fermata.acceptEdits(export);
     assertThat(ended(Main.DECIDED_OTHERWISE, "replay", export.toString()))
         .contains("     1  quote ask_company: asked otherwise, companySize", "Recorded:", "Now:");
     Path pictures = directory.resolve("pictures");

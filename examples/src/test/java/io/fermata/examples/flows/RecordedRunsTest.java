@@ -2,8 +2,10 @@ package io.fermata.examples.flows;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.session.Fermata;
 import io.fermata.testkit.RecordedRuns;
 import java.net.URI;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Instant;
@@ -12,6 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -51,5 +54,38 @@ class RecordedRunsTest {
             })
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("has a run of table, which is none of quote");
+  }
+
+  @Test
+  @DisabledIfSystemProperty(named = "golden", matches = "write", disabledReason = "accepts it")
+  void anExportThatWasEditedIsRefusedUntilThatIsAccepted(@TempDir Path folder) throws Exception {
+    Path edited = folder.resolve("edited.jsonl");
+    String recorded = Files.readString(RUNS.resolve("quote-with-a-correction.jsonl"));
+    Files.writeString(edited, recorded.replace("Ann Lee", "Eve Low"));
+
+    assertThatThrownBy(() -> decided(folder))
+        .isInstanceOf(AssertionError.class)
+        .hasMessageContaining("edited.jsonl: The export was altered")
+        .hasMessageContaining("run this test with -Dgolden=write to accept that");
+    Fermata.acceptEdits(edited);
+    decided(folder);
+
+    Files.writeString(edited, Files.readString(edited).replace("your work email", "your email"));
+    Fermata.acceptEdits(edited);
+    assertThatThrownBy(() -> decided(folder))
+        .isInstanceOf(AssertionError.class)
+        .hasMessageContaining("If that is wanted, record the run again");
+  }
+
+  private static void decided(Path folder) throws Exception {
+    try {
+      for (DynamicTest each : RecordedRuns.in(folder, QuoteFlow.create()).toList()) {
+        each.getExecutable().execute();
+      }
+    } catch (Exception | AssertionError e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new AssertionError(e);
+    }
   }
 }

@@ -384,7 +384,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * Reads the journal of a run that was exported. Encrypted data is read with the keys from the
    * environment.
    *
-   * @throws ArchiveException if the export is incomplete, inconsistent, or that of a thread
+   * @throws ArchiveException if the export is incomplete, altered, inconsistent, or that of a
+   *     thread
    */
   public static RunJournal readJournal(Path export) throws IOException {
     return readJournal(Files.readAllBytes(export), Encryption.ofEnvironment());
@@ -401,6 +402,17 @@ public final class Fermata implements ToolHost, AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /**
+   * Accepts an export that was edited by hand, such as one with invented answers in place of a
+   * person's: writes the checksum of what it is now, without which it would be refused. It is not
+   * signed any more.
+   *
+   * @throws ArchiveException if it is no export, or is incomplete
+   */
+  public static void acceptEdits(Path export) throws IOException {
+    Files.write(export, Archive.accepted(Files.readAllLines(export)));
   }
 
   /** As {@link #export}, for a thread, without the runs and threads that it started. */

@@ -4,6 +4,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.Fermata;
+import io.fermata.session.admin.ArchiveException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -17,6 +18,11 @@ import org.junit.jupiter.api.DynamicTest;
 /**
  * Runs that were exported, as tests: each is decided again by the present code of its flow, without
  * its effects.
+ *
+ * <p>An export that was altered is refused. One that was edited by hand, to replace a person's
+ * answers by invented ones, is accepted by running the tests with {@code -Dgolden=write}. If other
+ * decisions are wanted, record the run again: what people and services would have answered to them
+ * is in no journal.
  *
  * <pre>{@code
  * @TestFactory
@@ -59,7 +65,14 @@ public final class RecordedRuns {
   }
 
   private static void requireSame(Path export, Flow<?>... flows) throws IOException {
-    RunJournal journal = Fermata.readJournal(export);
+    requireSame(export, "write".equals(System.getProperty("golden")), flows);
+  }
+
+  static void requireSame(Path export, boolean accept, Flow<?>... flows) throws IOException {
+    if (accept) {
+      Fermata.acceptEdits(export);
+    }
+    RunJournal journal = journal(export);
     Flow<?> flow =
         Arrays.stream(flows)
             .filter(each -> each.id().equals(journal.flow()))
@@ -69,7 +82,25 @@ public final class RecordedRuns {
                     new AssertionError(
                         "%s has a run of %s, which is none of %s"
                             .formatted(export, journal.flow(), ids(flows))));
-    Replay.of(flow, journal).requireSame();
+    Replay replay = Replay.of(flow, journal);
+    if (!replay.same()) {
+      throw new AssertionError(
+          replay.divergence() + "\nIf that is wanted, record the run again: " + export);
+    }
+    replay.requireSame();
+  }
+
+  private static RunJournal journal(Path export) throws IOException {
+    try {
+      return Fermata.readJournal(export);
+    } catch (ArchiveException e) {
+      throw new AssertionError(
+          export
+              + ": "
+              + e.getMessage()
+              + ". If it was edited by hand, run this test with -Dgolden=write to accept that",
+          e);
+    }
   }
 
   private static String ids(Flow<?>... flows) {

@@ -12,6 +12,7 @@ import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.journal.EncryptedEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
@@ -31,18 +32,21 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * An exported journal as readable JSON Lines: a header, one line per entry, and an end line with
- * their number.
+ * their number and the {@link ExportChain} of all lines.
  *
  * @param records the entries, as a store imports them
  */
-public record Archive(Header header, List<NewEntry> records) {
+public record Archive(Header header, List<NewEntry> records, ExportSignature signature) {
   private static final String WHAT = "journal";
   private static final int FORMAT = 1;
   private static final String RUN = "run";
   private static final String THREAD = "thread";
+  private static final Logger LOG = LoggerFactory.getLogger(Archive.class);
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   /**
@@ -166,8 +170,24 @@ public record Archive(Header header, List<NewEntry> records) {
     return Lossless.text(line);
   }
 
-  static String end(long records) {
-    return Lossless.text(Json.object().put("end", records));
+  /**
+   * Writes an export that a person has edited with the checksum of what it is now. A signature is
+   * dropped: nobody signs what was not exported.
+   *
+   * @throws ArchiveException if it is no export, or is incomplete
+   */
+  public static List<String> accepted(List<String> edited) {
+    ExportChain chain = new ExportChain();
+    List<String> lines = new ArrayList<>();
+    for (String line : edited) {
+      if (ExportChain.ends(parsed(line, lines.size() + 1))) {
+        lines.add(chain.end(lines.size() - 1L, Encryption.NONE));
+        return lines;
+      }
+      chain.add(line);
+      lines.add(line);
+    }
+    throw wrong(lines.size() + 1, "the line is missing; the file is truncated");
   }
 
   private static String version() {
@@ -204,7 +224,9 @@ public record Archive(Header header, List<NewEntry> records) {
   static Archive read(InputStream from, Predicate<String> known, Encryption encryption, long now)
       throws IOException {
     BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
-    Header header = Header.read(parsed(lines.readLine(), 1));
+    ExportChain chain = new ExportChain();
+    String text = lines.readLine();
+    Header header = Header.read(parsed(text, 1));
     if (header.isRun() && !known.test(header.name())) {
       throw wrong(1, "the host has no flow " + header.name() + "; register it first");
     }
@@ -212,8 +234,10 @@ public record Archive(Header header, List<NewEntry> records) {
     List<Entry<?>> entries = new ArrayList<>();
     EntryEncryption own = encryption.of(header.journal());
     int number = 2;
-    JsonNode line = parsed(lines.readLine(), number);
-    while (!line.has("end")) {
+    chain.add(String.valueOf(text));
+    text = lines.readLine();
+    JsonNode line = parsed(text, number);
+    while (!ExportChain.ends(line)) {
       StoredEntry stored = stored(line, number);
       Entry<?> entry = entry(stored, header.journal(), encryption, number);
       requireNext(records, stored, number);
@@ -224,15 +248,16 @@ public record Archive(Header header, List<NewEntry> records) {
               : stored;
       records.add(new NewEntry(written, now, entry.tags()));
       number++;
-      line = parsed(lines.readLine(), number);
+      chain.add(String.valueOf(text));
+      text = lines.readLine();
+      line = parsed(text, number);
     }
-    if (line.path("end").asLong(-1) != records.size() || records.isEmpty()) {
-      throw wrong(number, "the end states " + line.path("end") + " entries before it");
-    } else if (lines.readLine() != null) {
+    if (lines.readLine() != null) {
       throw wrong(number + 1, "unexpected content after the end");
     }
     requireConsistent(header, entries);
-    return new Archive(header, List.copyOf(records));
+    ExportSignature signature = chain.checked(line, records.size(), encryption);
+    return new Archive(header, List.copyOf(records), signature);
   }
 
   /**
@@ -243,6 +268,9 @@ public record Archive(Header header, List<NewEntry> records) {
   public static RunJournal journal(InputStream from, Encryption encryption) throws IOException {
     Archive archive = read(from, flow -> true, encryption, 0);
     Header header = archive.header();
+    if (archive.signature() == ExportSignature.NOT_VERIFIED) {
+      LOG.info("The export of {}: {}", header.title(), archive.signature().text());
+    }
     if (!header.isRun()) {
       throw new ArchiveException("The export is that of a " + header.title() + ", not of a run");
     }

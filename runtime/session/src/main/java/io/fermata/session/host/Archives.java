@@ -46,7 +46,7 @@ public record Archives(
    * @param decrypt whether to decrypt the entries
    */
   public CompletionStage<Long> write(Archive.Header header, boolean decrypt, OutputStream to) {
-    Writer lines = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
+    Lines lines = new Lines(to);
     return store
         .read(header.journal(), 0, PAGE)
         .thenComposeAsync(
@@ -56,23 +56,21 @@ public record Archives(
                     "The store has no journal of %s; ended runs are kept for the host's retention"
                         .formatted(header.id()));
               }
-              put(lines, header.line(first.get(0), encryption));
+              lines.put(header.line(first.get(0), encryption));
               return rest(header, decrypt, first, 0, lines);
             },
             threads);
   }
 
   private CompletionStage<Long> rest(
-      Archive.Header header, boolean decrypt, List<StoredEntry> page, long before, Writer lines) {
+      Archive.Header header, boolean decrypt, List<StoredEntry> page, long before, Lines lines) {
     for (StoredEntry stored : page) {
-      put(
-          lines,
+      lines.put(
           Archive.line(decrypt ? Archive.decrypted(stored, header.journal(), encryption) : stored));
     }
     long records = before + page.size();
     if (page.size() < PAGE) {
-      put(lines, Archive.end(records));
-      flush(lines);
+      lines.end(records, encryption);
       return CompletableFuture.completedFuture(records);
     }
     return store
@@ -80,20 +78,36 @@ public record Archives(
         .thenComposeAsync(next -> rest(header, decrypt, next, records, lines), threads);
   }
 
-  private static void put(Writer lines, String line) {
-    try {
-      lines.write(line);
-      lines.write('\n');
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
+  /** The output, and the chain of what was written to it. */
+  private static final class Lines {
+    private final ExportChain chain = new ExportChain();
+    private final Writer to;
 
-  private static void flush(Writer lines) {
-    try {
-      lines.flush();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+    Lines(OutputStream to) {
+      this.to = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
+    }
+
+    void put(String line) {
+      chain.add(line);
+      write(line);
+    }
+
+    void end(long records, Encryption encryption) {
+      write(chain.end(records, encryption));
+      try {
+        to.flush();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    private void write(String line) {
+      try {
+        to.write(line);
+        to.write('\n');
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
     }
   }
 
@@ -133,7 +147,8 @@ public record Archives(
             written -> {
               adopted.run();
               region.accept(new SessionRegion.WakeUp(List.of(header.journal())));
-              return new Imported(header.kind(), header.name(), header.id(), written);
+              return new Imported(
+                  header.kind(), header.name(), header.id(), written, archive.signature());
             },
             threads);
   }

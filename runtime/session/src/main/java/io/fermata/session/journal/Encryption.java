@@ -22,13 +22,15 @@ import org.jspecify.annotations.Nullable;
  */
 public record Encryption(
     EntryCipher cipher, EncryptedFields what, Map<String, SecretFields> fields) {
+  /** Without keys. */
+  public static final Encryption NONE =
+      new Encryption(new EntryCipher(null), EncryptedFields.SECRETS, Map.of());
+
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   /** Decrypts with the keys from the environment, if there are any. */
   public static Encryption ofEnvironment() {
-    return DataKeys.fromEnvironment()
-        .map(Encryption::reading)
-        .orElseGet(() -> new Encryption(new EntryCipher(null), EncryptedFields.SECRETS, Map.of()));
+    return DataKeys.fromEnvironment().map(Encryption::reading).orElse(NONE);
   }
 
   /** Decrypts with the given keys. */

@@ -10,6 +10,7 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
+import javax.crypto.Mac;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +26,10 @@ public final class EntryCipher {
   private static final byte FORM = 1;
   private static final int NONCE = 12;
   private static final int TAG_BITS = 128;
+  private static final String MAC = "HmacSHA256";
+
+  /** From the key that encrypts comes another one, which signs. */
+  private static final byte[] EXPORT = "fermata export".getBytes(StandardCharsets.US_ASCII);
 
   private final SecureRandom random = new SecureRandom();
   private final @Nullable KeyProvider keys;
@@ -49,6 +54,27 @@ public final class EntryCipher {
               + " provider, and that the id consists of up to 32 letters, digits, - and _");
     }
     return keys;
+  }
+
+  /** The id of the key that encrypts and signs; null if there is none. */
+  public @Nullable String current() {
+    return keys == null ? null : keys.current();
+  }
+
+  /** The code that authenticates an export under a key; null if that key is missing. */
+  public byte @Nullable [] mac(String id, byte[] data) {
+    byte[] key = keys == null ? null : keys.key(id);
+    return key == null ? null : mac(mac(key, EXPORT), data);
+  }
+
+  private static byte[] mac(byte[] key, byte[] data) {
+    try {
+      Mac mac = Mac.getInstance(MAC);
+      mac.init(new SecretKeySpec(key, MAC));
+      return mac.doFinal(data);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("Every JDK has HMAC-SHA-256", e);
+    }
   }
 
   public byte[] encrypt(byte[] plain, String persistenceId) {

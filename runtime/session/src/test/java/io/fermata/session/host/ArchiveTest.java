@@ -23,7 +23,9 @@ import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestHost;
 import io.fermata.session.TimeTest;
 import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Settings;
@@ -36,9 +38,11 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -145,7 +149,9 @@ class ArchiveTest {
     }
     try (Fermata host = host("new").start()) {
       assertThat(imported(host, lines))
-          .isEqualTo(new Imported("run", "order", run, (int) lines.lines().count() - 2));
+          .isEqualTo(
+              new Imported(
+                  "run", "order", run, (int) lines.lines().count() - 2, ExportSignature.UNSIGNED));
 
       ToolReply reply = call(host, eat("soup"), "s");
       assertThat(run(reply)).isEqualTo(run);
@@ -191,7 +197,8 @@ class ArchiveTest {
       assertThat(header.path("principal").asText()).isEqualTo("ann");
       assertThat(lines.get(1)).startsWith("{\"seq\":1,\"type\":\"run:1\",\"record\":{");
       assertThat(lines).anyMatch(line -> line.contains("7.50"));
-      assertThat(lines.get(lines.size() - 1)).isEqualTo("{\"end\":" + (lines.size() - 2) + "}");
+      assertThat(lines.get(lines.size() - 1))
+          .matches("\\{\"end\":" + (lines.size() - 2) + ",\"chain\":\"[0-9a-f]{64}\"}");
     }
   }
 
@@ -217,8 +224,11 @@ class ArchiveTest {
           host, good.replace("\"principal\":\"ann\"", "\"principal\":\"bob\""), "another journal");
       refused(host, "", "missing");
       refused(host, "soup\n", "not JSON");
-      refused(
-          host, change(lines, all -> all.set(all.size() - 1, "{\"end\":99}")), "the end states 99");
+      refused(host, change(lines, all -> all.set(all.size() - 1, "{\"end\":99}")), "end states 99");
+      String altered = "The export was altered";
+      refused(host, good.replace("\"to eat\"", "\"to sit\""), altered);
+      refused(host, change(lines, all -> Collections.swap(all, 1, 2)), "follows record");
+      refused(host, change(lines, ArchiveTest::cutAndCounted), altered);
 
       assertThat(now(host.erase(Erasure.run("order", run))).nothing()).isTrue();
       assertThat(imported(host, good).id()).isEqualTo(run);
@@ -228,6 +238,49 @@ class ArchiveTest {
   private static String change(List<String> lines, Consumer<List<String>> how) {
     List<String> all = new ArrayList<>(lines);
     how.accept(all);
+    return String.join("\n", all) + "\n";
+  }
+
+  /** An export without its last entry, with an end that knows nothing of it. */
+  private static void cutAndCounted(List<String> lines) {
+    lines.remove(lines.size() - 2);
+    String end = lines.remove(lines.size() - 1);
+    lines.add(end.replaceFirst("\"end\":[0-9]+", "\"end\":" + (lines.size() - 1)));
+  }
+
+  @Test
+  void anExportIsSignedWithTheKeyOfItsHostAndVerifiedByThoseWhoHaveIt() throws Exception {
+    String key = DataKeys.generate("k1");
+    String run;
+    String lines;
+    try (Fermata host = host("old").keys(DataKeys.parse(key)).start()) {
+      run = run(call(host, start(), "s"));
+      lines = exported(host, run);
+    }
+    try (Fermata host = host("with").keys(DataKeys.parse(key)).start()) {
+      refused(host, altered(lines), "its signature is not one of the key k1");
+      assertThat(imported(host, lines).signature()).isEqualTo(ExportSignature.VERIFIED);
+    }
+    try (Fermata host = host("without").start()) {
+      refused(host, lines.replace("\"to eat\"", "\"to sit\""), "The export was altered");
+      assertThat(imported(host, lines).signature()).isEqualTo(ExportSignature.NOT_VERIFIED);
+    }
+    try (Fermata host = host("accepted").keys(DataKeys.parse(key)).start()) {
+      Path edited = directory.resolve("edited.jsonl");
+      Files.writeString(edited, lines.replace("\"to eat\"", "\"to sit\""));
+      Fermata.acceptEdits(edited);
+      assertThat(imported(host, Files.readString(edited)).signature())
+          .isEqualTo(ExportSignature.UNSIGNED);
+    }
+  }
+
+  /** By somebody who computes the chain again, and keeps the signature. */
+  private static String altered(String good) {
+    List<String> lines = good.replace("\"to eat\"", "\"to sit\"").lines().toList();
+    String signed = lines.get(lines.size() - 1);
+    List<String> all = new ArrayList<>(Archive.accepted(lines));
+    String end = all.remove(all.size() - 1);
+    all.add(end.replace("}", "") + signed.substring(signed.indexOf(",\"key\"")));
     return String.join("\n", all) + "\n";
   }
 
