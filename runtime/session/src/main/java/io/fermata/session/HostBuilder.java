@@ -60,6 +60,7 @@ public final class HostBuilder {
   final List<byte[]> acceptedKeys = new ArrayList<>();
   @Nullable Store store;
   boolean dormant;
+  boolean explains;
 
   HostBuilder() {}
 
@@ -186,6 +187,16 @@ public final class HostBuilder {
   /** How long the store keeps ended runs of one flow. */
   public HostBuilder retention(String flow, Retention time) {
     retentions.put(flow, time);
+    return this;
+  }
+
+  /**
+   * Offers the tool {@code explain_run}, with which a model asks about the latest run of its own
+   * conversation: what happened, what was asked, which rule chose, why a field has its value.
+   * Secrets are masked.
+   */
+  public HostBuilder explainRuns() {
+    explains = true;
     return this;
   }
 

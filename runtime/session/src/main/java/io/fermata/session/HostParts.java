@@ -28,6 +28,7 @@ import io.fermata.session.host.CallRouter;
 import io.fermata.session.host.Eraser;
 import io.fermata.session.host.HostOutside;
 import io.fermata.session.host.HostThreads;
+import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
@@ -50,6 +51,7 @@ import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.jspecify.annotations.Nullable;
 
 /** The wired parts of a host, behind the facade {@link Fermata}. */
 final class HostParts {
@@ -114,9 +116,14 @@ final class HostParts {
             threads.feeds(),
             closed::get);
     Map<String, AgentAsTool> agentTools = agentTools();
-    this.router = new CallRouter(catalog, agentTools, gateway, handles, telemetry, closed::get);
+    RunExplanations explanations =
+        builder.explains
+            ? new RunExplanations(catalog, store, encryption, handles, threads.replies())
+            : null;
+    this.router =
+        new CallRouter(catalog, agentTools, explanations, gateway, handles, telemetry, closed::get);
     this.toolUses = new ToolUses(router::call, catalog.tools());
-    this.tools = offered(agentTools);
+    this.tools = offered(agentTools, explanations);
     this.system = system(sessions());
     this.gateway.start(system);
     this.eraser =
@@ -166,13 +173,23 @@ final class HostParts {
     return tools;
   }
 
-  private List<ToolContract> offered(Map<String, AgentAsTool> agentTools) {
-    return Stream.of(
-            catalog.offered().stream().map(ToolContracts::of),
-            catalog.jobs().values().stream().map(ToolContracts::of),
-            agentTools.values().stream().map(AgentAsTool::contract))
-        .flatMap(each -> each)
-        .toList();
+  private List<ToolContract> offered(
+      Map<String, AgentAsTool> agentTools, @Nullable RunExplanations explanations) {
+    List<ToolContract> offered =
+        Stream.of(
+                catalog.offered().stream().map(ToolContracts::of),
+                catalog.jobs().values().stream().map(ToolContracts::of),
+                agentTools.values().stream().map(AgentAsTool::contract),
+                Stream.ofNullable(explanations).map(RunExplanations::contract))
+            .flatMap(each -> each)
+            .toList();
+    if (explanations != null
+        && offered.stream().filter(each -> each.name().equals(RunExplanations.NAME)).count() > 1) {
+      throw new IllegalStateException(
+          "The host explains runs with the tool %s, which is also the name of a flow or an agent; rename that"
+              .formatted(RunExplanations.NAME));
+    }
+    return offered;
   }
 
   private SessionHost sessions() {

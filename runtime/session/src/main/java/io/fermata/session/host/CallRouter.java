@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 public final class CallRouter {
   private final FlowCatalog catalog;
   private final Map<String, AgentAsTool> agents;
+  private final @Nullable RunExplanations explanations;
   private final Gateway gateway;
   private final Handles handles;
   private final Telemetry telemetry;
@@ -32,12 +33,14 @@ public final class CallRouter {
   public CallRouter(
       FlowCatalog catalog,
       Map<String, AgentAsTool> agents,
+      @Nullable RunExplanations explanations,
       Gateway gateway,
       Handles handles,
       Telemetry telemetry,
       BooleanSupplier closed) {
     this.catalog = catalog;
     this.agents = agents;
+    this.explanations = explanations;
     this.gateway = gateway;
     this.handles = handles;
     this.telemetry = telemetry;
@@ -51,6 +54,11 @@ public final class CallRouter {
 
   public CompletionStage<ToolReply> call(
       ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
+    if (explanations != null && call.tool().equals(RunExplanations.NAME)) {
+      return closed.getAsBoolean()
+          ? CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN))
+          : explanations.call(call);
+    }
     AgentAsTool agent = agents.get(call.tool());
     if (agent == null) {
       requireFlow(call.tool());

@@ -1,0 +1,128 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.record.Because;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Trace;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** What there is to say of the run that began last, in a few sentences. */
+final class Explanation implements Recorder {
+  private static final int LONGEST = 2_000;
+  private static final int LONGEST_VALUE = 120;
+  private static final int DEPTH = 6;
+  private static final int REASONS = 20;
+
+  /** What may be asked about a run. */
+  enum About {
+    PATH,
+    ASKED,
+    DECISIONS,
+    WHY;
+
+    String wireName() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  private final Narrative narrative = new Narrative(1);
+  private final Trace trace;
+  private final List<String> asked = new ArrayList<>();
+  private final List<String> decided = new ArrayList<>();
+  private @Nullable String run;
+
+  Explanation(Trace trace) {
+    this.trace = trace;
+  }
+
+  /** Whether a run was heard from its start. */
+  boolean known() {
+    return run != null;
+  }
+
+  String text(About about, @Nullable String field) {
+    String text =
+        switch (about) {
+          case PATH -> latest(narrative.text().strip().lines().map(String::strip).toList());
+          case ASKED -> asked.isEmpty() ? "Nothing was asked yet." : latest(asked);
+          case DECISIONS -> decided.isEmpty() ? "Nothing was decided yet." : latest(decided);
+          case WHY -> why(String.valueOf(field));
+        };
+    return Texts.shortened(text, LONGEST);
+  }
+
+  private String why(String field) {
+    Because because = trace.why(field, DEPTH, REASONS);
+    return because.toString().strip();
+  }
+
+  /** The last lines, as many as fit: what was lately is asked about most. */
+  private static String latest(List<String> lines) {
+    int from = lines.size();
+    for (int left = LONGEST - 2; from > 0 && left > lines.get(from - 1).length(); from--) {
+      left -= lines.get(from - 1).length() + 1;
+    }
+    String text = String.join("\n", lines.subList(from, lines.size()));
+    return from == 0 ? text : "…\n" + text;
+  }
+
+  // --- hearing --------------------------------------------------------------------------------
+
+  @Override
+  public void onEvent(Observation event) {
+    if (event.fact() instanceof Observation.RunStart) {
+      run = event.moment().run();
+      asked.clear();
+      decided.clear();
+    }
+    narrative.onEvent(event);
+    trace.onEvent(event);
+    event.to(this);
+  }
+
+  @Override
+  public void onPause(Occurrence at, Observation.Pause event) {
+    event
+        .questions()
+        .forEach(each -> asked.add("Asked for %s: %s".formatted(each.field(), each.question())));
+    Event.Widget widget = event.widget();
+    if (widget != null) {
+      String field = widget.field() == null ? "" : " for " + widget.field();
+      asked.add("Showed the widget %s%s.".formatted(widget.tool(), field));
+    }
+  }
+
+  @Override
+  public void onAnswer(Occurrence at, Observation.Answer event) {
+    JsonNode kept = event.normalised() == null ? event.given() : event.normalised();
+    String value = kept == null ? "nothing" : Texts.shortened(Json.text(kept), LONGEST_VALUE);
+    asked.add(
+        event.refusal() == null
+            ? "Answered %s: %s.".formatted(event.field(), value)
+            : "Refused %s for %s: %s".formatted(value, event.field(), event.refusal()));
+  }
+
+  @Override
+  public void onDecision(Occurrence at, Event.Decided event) {
+    String rule = event.rule() == null ? "as no rule held" : "by the rule \"" + event.rule() + "\"";
+    String looks =
+        event.evidence().isEmpty() ? "" : " (" + String.join("; ", event.evidence()) + ")";
+    String targets =
+        event.targets().isEmpty() ? "nowhere" : "to " + String.join(", ", event.targets());
+    decided.add("After %s the run went %s, %s%s.".formatted(at.node(), targets, rule, looks));
+  }
+
+  @Override
+  public void onSelected(Occurrence at, Event.Decided event) {
+    onDecision(at, event);
+  }
+}

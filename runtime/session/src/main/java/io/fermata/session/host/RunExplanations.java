@@ -1,0 +1,225 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.TaskUse;
+import io.fermata.flow.ToolHints;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.record.Trace;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.flow.schema.ArgumentSchema;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.call.Arguments;
+import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.Stages;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+
+/**
+ * A tool with which a model asks about its own run: what was asked, which rule chose, why a field
+ * has its value. It reads the journal of the caller's session, without its secrets, and wakes
+ * nobody.
+ */
+public final class RunExplanations {
+  /** The name of the tool. */
+  public static final String NAME = "explain_run";
+
+  private static final int PAGE = 500;
+  private static final String STATUS = "explained";
+
+  private final FlowCatalog catalog;
+  private final OpenStore store;
+  private final Encryption encryption;
+  private final Handles handles;
+  private final Executor threads;
+  private final ArgumentSchema schema;
+
+  /**
+   * @param threads may block
+   */
+  public RunExplanations(
+      FlowCatalog catalog,
+      OpenStore store,
+      Encryption encryption,
+      Handles handles,
+      Executor threads) {
+    this.catalog = catalog;
+    this.store = store;
+    this.encryption = encryption;
+    this.handles = handles;
+    this.threads = threads;
+    this.schema = ArgumentSchema.of(input());
+  }
+
+  private ObjectNode input() {
+    ObjectNode input = Json.object().put("type", "object").put("additionalProperties", false);
+    ObjectNode fields = input.putObject("properties");
+    ObjectNode flow = fields.putObject("flow").put("type", "string");
+    flow.put("description", "The tool whose run is asked about");
+    catalog.offered().forEach(each -> flow.withArray("enum").add(each.id()));
+    ObjectNode about = fields.putObject("about").put("type", "string");
+    about.put(
+        "description",
+        "path: what happened so far; asked: questions and answers; decisions: which rule chose, on"
+            + " what values; why: why a field has its value");
+    Arrays.stream(Explanation.About.values())
+        .forEach(each -> about.withArray("enum").add(each.wireName()));
+    fields
+        .putObject("field")
+        .put("type", "string")
+        .put("description", "With why: the field, with dots as in the run");
+    fields
+        .putObject("sessionId")
+        .put("type", "string")
+        .put("description", "That of the run's results, if they have one");
+    input.putArray("required").add("flow").add("about");
+    return input;
+  }
+
+  public ToolContract contract() {
+    ObjectNode output = Json.object().put("type", "object");
+    ObjectNode fields = output.putObject("properties");
+    fields.putObject("status").put("type", "string").putArray("enum").add(STATUS).add("error");
+    fields.putObject("text").put("type", "string");
+    fields.putObject("code").put("type", "string");
+    fields.putObject("error").put("type", "string");
+    output.putArray("required").add("status");
+    return new ToolContract(
+        NAME,
+        "Explain a run",
+        "Explains the latest run of another tool in this conversation: what happened, what was asked,"
+            + " which rule chose a way, why a field has its value. It changes nothing. Use it when"
+            + " the user asks why; values marked [redacted] are secret.",
+        schema.json(),
+        output,
+        TaskUse.WHEN_LATE,
+        false,
+        false,
+        ToolHints.NONE.readOnly(true),
+        "");
+  }
+
+  /** The stage never fails. */
+  public CompletionStage<ToolReply> call(ToolCall call) {
+    return CompletableFuture.supplyAsync(() -> reply(call), threads)
+        .exceptionally(
+            thrown ->
+                ToolReply.refused(
+                    thrown.getCause() instanceof EncryptionException
+                        ? HostError.KEY_MISSING
+                        : HostError.STORE_UNAVAILABLE));
+  }
+
+  private ToolReply reply(ToolCall call) {
+    List<Violation> wrong = new ArrayList<>(schema.check(call.arguments()));
+    boolean why = call.arguments().path("about").asText().equals("why");
+    if (wrong.isEmpty() && why && call.arguments().path("field").asText().isBlank()) {
+      return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
+    } else if (!wrong.isEmpty()) {
+      return ToolReply.refused(
+          HostError.INVALID_ARGUMENTS,
+          Violation.listed("The arguments of " + NAME + " do not fit", wrong));
+    }
+    String flow = call.arguments().path("flow").asText();
+    ObjectNode status = Json.object().put("action", "status");
+    if (call.arguments().has("sessionId")) {
+      status.set("sessionId", call.arguments().get("sessionId"));
+    }
+    ToolCall own =
+        new ToolCall(flow, call.principal(), status, call.meta(), call.transportSession());
+    Arguments.Reading reading = Arguments.read(own);
+    if (!(reading instanceof Arguments.Well well)) {
+      return ToolReply.refused(HostError.INVALID_ARGUMENTS);
+    }
+    Conversation.Finding finding = Conversation.of(own, well.arguments(), handles);
+    if (finding instanceof Conversation.None none) {
+      return new ToolReply(OutcomeJson.body(none.failure()), Json.object());
+    }
+    String session = ((Conversation.Found) finding).conversation().session();
+    return explained(new SessionKey(call.principal(), flow, session), call.arguments());
+  }
+
+  private ToolReply explained(SessionKey key, ObjectNode question) {
+    List<RunJournal.Entry> entries = entries(key.entityId());
+    RunState state = RunState.NONE;
+    for (RunJournal.Entry entry : entries) {
+      state = state.apply(entry.events());
+    }
+    Flow<?> flow = catalog.describing(key.flow(), state);
+    Explanation explanation = new Explanation(new Trace(flow));
+    AttachedRecorder secretly =
+        AttachedRecorder.everywhere(Redaction.ofSecrets(List.of(flow)).over(explanation));
+    RunObserver observer = RunObserver.from(RunState.NONE, flow, "", List.of(secretly));
+    entries.forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
+    if (!explanation.known()) {
+      return ToolReply.refused(
+          HostError.INVALID_ARGUMENTS,
+          "There is no run of %s in this conversation, or it has ended and is not kept; start one with that tool"
+              .formatted(key.flow()));
+    }
+    Explanation.About about =
+        Explanation.About.valueOf(question.path("about").asText().toUpperCase(Locale.ROOT));
+    String text = explanation.text(about, question.path("field").textValue());
+    return new ToolReply(Json.object().put("status", STATUS).put("text", text), Json.object());
+  }
+
+  private List<RunJournal.Entry> entries(String journal) {
+    List<RunJournal.Entry> entries = new ArrayList<>();
+    List<StoredEntry> page = Stages.now(store.read(journal, 1, PAGE));
+    while (!page.isEmpty()) {
+      for (StoredEntry stored : page) {
+        try {
+          add(entries, RunEvents.of(encryption.read(journal, stored)));
+        } catch (NotSerializableException e) {
+          throw new IllegalStateException(e.getMessage(), e);
+        }
+      }
+      page = Stages.now(store.read(journal, page.get(page.size() - 1).seq() + 1, PAGE));
+    }
+    return entries;
+  }
+
+  /** Adds an entry of the latest run; of a swept one only the end is left, which says nothing. */
+  private static void add(List<RunJournal.Entry> entries, RunJournal.Entry entry) {
+    List<Event> events = entry.events();
+    int begin = 0;
+    for (int i = 0; i < events.size(); i++) {
+      begin = events.get(i) instanceof Event.Started ? i : begin;
+    }
+    if (!events.isEmpty() && events.get(begin) instanceof Event.Started) {
+      entries.clear();
+    } else if (entries.isEmpty()) {
+      return;
+    }
+    entries.add(
+        new RunJournal.Entry(
+            entry.seq(),
+            entry.at(),
+            entry.by(),
+            entry.principal(),
+            events.subList(begin, events.size())));
+  }
+}
