@@ -3,6 +3,7 @@ package io.fermata.bench;
 import io.fermata.bench.load.LoadHarness;
 import io.fermata.bench.load.Sleepers;
 import io.fermata.bench.load.ThreadLoad;
+import io.fermata.bench.load.WhatIfLoad;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
@@ -12,7 +13,7 @@ import picocli.CommandLine.Command;
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
     description = "Measures Fermata on this machine.",
-    subcommands = {LoadHarness.class, ThreadLoad.class, Sleepers.class})
+    subcommands = {LoadHarness.class, ThreadLoad.class, Sleepers.class, WhatIfLoad.class})
 public final class Main {
   private Main() {}
 
