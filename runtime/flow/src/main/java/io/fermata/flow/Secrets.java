@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Recorded;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.Write;
@@ -113,6 +114,15 @@ public final class Secrets {
       values(fields, e.corrected());
     } else if (event instanceof Event.Migrated e) {
       e.rewrites().forEach(rewrite -> writes(fields, rewrite.writes()));
+    } else if (event instanceof Event.ForkedFrom e) {
+      recorded(fields, e.recorded());
+    }
+  }
+
+  private void recorded(SecretFields fields, List<Recorded> all) {
+    for (Recorded one : all) {
+      values(fields, one.read());
+      one.events().forEach(event -> learn(fields, event));
     }
   }
 
@@ -137,6 +147,8 @@ public final class Secrets {
     }
     state.done().forEach(undo -> fields.find("", undo.data(), this::add));
     state.undoing().forEach(undo -> fields.find("", undo.data(), this::add));
+    RunState.Fork fork = state.fork();
+    recorded(fields, fork == null ? List.of() : fork.recorded());
     for (RunState.Signal signal : state.signals()) {
       JsonNode payload = signal.payload();
       if (payload != null) {

@@ -10,6 +10,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.Deleted;
@@ -18,6 +19,7 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
@@ -117,7 +119,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** The runs of the host's flows, including those of its tools. */
   public Runs runs() {
-    return host.runs;
+    return host.hosted;
   }
 
   /** The agents of the host. */
@@ -303,6 +305,31 @@ public final class Fermata implements ToolHost, AutoCloseable {
                         .formatted(failures.getAsLong(), runId));
               }
             });
+  }
+
+  /**
+   * Starts a new run from any entry of another one, be that running, waiting or ended. The fork is
+   * a run like any other, in a session of its own; it belongs to the owner of its source, and the
+   * first entry of its journal says where it comes from. Its source is not affected.
+   *
+   * <pre>{@code
+   * Fork fork = host.fork("quote", runId, 4, ForkOptions.sandbox().answer("city", "Paris"))
+   *     .toCompletableFuture().join();
+   * }</pre>
+   *
+   * <p>What its source did up to then is neither repeated nor undone. What its source was doing at
+   * that entry is begun again. Times to answer run from now on.
+   *
+   * @param entry the number of an entry in the source's journal, as {@link #journalWithSecrets} and
+   *     the {@code seq} of replies have it
+   * @return completes when the fork pauses or ends; fails with a {@link
+   *     io.fermata.flow.replay.ForkException} if the run or the entry is unknown, the run had ended
+   *     by then, an answer does not fit, or the fork cannot be carried over to a version of its
+   *     flow
+   */
+  public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
+    requireOpen();
+    return host.hosted.fork(flow, runId, entry, options);
   }
 
   /**

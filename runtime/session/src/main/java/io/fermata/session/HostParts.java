@@ -27,8 +27,10 @@ import io.fermata.session.host.Archives;
 import io.fermata.session.host.CallRouter;
 import io.fermata.session.host.Eraser;
 import io.fermata.session.host.HostOutside;
+import io.fermata.session.host.HostRuns;
 import io.fermata.session.host.HostThreads;
 import io.fermata.session.host.RunExplanations;
+import io.fermata.session.host.RunForks;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
@@ -79,6 +81,7 @@ final class HostParts {
   final ActorSystem<SessionRegion.Message> system;
   final Eraser eraser;
   final Archives archives;
+  final Runs hosted;
   final Upkeep upkeep;
   private final HostOutside.Shared outside;
 
@@ -136,6 +139,19 @@ final class HostParts {
             builder.dormant ? unwanted -> {} : system::tell,
             directory::lookAgain,
             threads.handlers());
+    this.hosted =
+        new HostRuns(
+            runs,
+            new RunForks(
+                store,
+                encryption,
+                catalog,
+                name -> agents.all().stream().anyMatch(agent -> agent.name().equals(name)),
+                gateway,
+                handles,
+                eraser,
+                builder.clock,
+                threads.handlers()));
     this.outside =
         new HostOutside.Shared(
             agentThreads,

@@ -108,6 +108,8 @@ final class Story {
   private static String rarer(Event event) {
     if (event instanceof Event.Migrated e) {
       return "migrated from version " + e.from() + " to version " + e.to();
+    } else if (event instanceof Event.ForkedFrom e) {
+      return "forked from entry " + e.origin().entry() + " of run " + e.origin().runId();
     } else if (event instanceof Event.Forked e) {
       return e.place()
           + " forked into "

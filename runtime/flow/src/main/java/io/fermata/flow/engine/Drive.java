@@ -20,6 +20,7 @@ import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
+import io.fermata.flow.event.Recorded;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.StepEffect;
@@ -30,6 +31,7 @@ import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.route.Facts;
 import io.fermata.flow.route.Route;
 import io.fermata.flow.route.Rules;
@@ -49,6 +51,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Drive {
   private static final String CRASHED = "the process ended during attempt ";
+  private static final int LONGEST_INPUT = 1_000;
   private static final String DISCARDED = "ran, but its outcome could not be kept";
 
   private final Graph graph;
@@ -330,7 +333,78 @@ final class Drive {
   }
 
   private void attempt(Place place, @Nullable String field) {
-    emit(new Event.Attempted(place, field, at(place).attempts() + 1, at));
+    attempt(place, field, at(place).attempts() + 1);
+  }
+
+  /** Begins an effect; in a fork of another run, its result may be known from there. */
+  void attempt(Place place, @Nullable String field, int number) {
+    RunState.Fork fork = state.fork();
+    Recorded known =
+        fork == null || place.undoes()
+            ? null
+            : fork.result(place, field, state.memory(place.branch()).data());
+    emit(new Event.Attempted(place, field, number, at));
+    if (known != null) {
+      repeat(working(place), known);
+    } else if (fork != null && fork.sandboxed() && !place.undoes()) {
+      String message = sandboxed(place, field);
+      emit(new Event.Stopped(place, Event.Resume.WORKING, ErrorCode.SANDBOXED, message, "", field));
+    }
+  }
+
+  private StepEffect working(Place place) {
+    return new PendingEffects(graph)
+        .of(state).stream()
+            .filter(effect -> effect.place().equals(place) && ofStep(effect))
+            .findFirst()
+            .orElseThrow();
+  }
+
+  private static boolean ofStep(StepEffect effect) {
+    return effect.kind() == StepEffect.Kind.ACT || effect.kind() == StepEffect.Kind.CHECK;
+  }
+
+  /** The effect and its input, for the one who forked the run. */
+  private String sandboxed(Place place, @Nullable String field) {
+    TypedPlace<?> spot = TypedPlace.of(state, place, graph);
+    ObjectNode input = Json.object();
+    if (field != null) {
+      input.set(field, Paths.get(state.memory(place.branch()).data(), field));
+    } else if (spot.step().node() instanceof Node.Act<?> act && !act.reads().isEmpty()) {
+      act.reads().forEach(read -> input.set(read, Paths.get(spot.data(), read)));
+    } else {
+      input.setAll(spot.data());
+    }
+    Secrets secrets = new Secrets();
+    secrets.learn(flow.secretFields(), state);
+    return "The fork asked for "
+        + (field == null ? "the step " : "the check of an answer in ")
+        + place.node()
+        + " with "
+        + Texts.shortened(secrets.masked(Json.text(input)), LONGEST_INPUT)
+        + ", which was not performed: the run is in a sandbox, and its source has no result of it.";
+  }
+
+  /** Does again what an effect came to. What happened elsewhere is not undone by this run. */
+  private void repeat(StepEffect effect, Recorded known) {
+    Place place = effect.place();
+    Tagging tagging = Tagging.NONE;
+    for (Event event : known.events()) {
+      if (event instanceof Event.Tagged e) {
+        tagging = new Tagging(e.added(), e.removed());
+      } else if (event instanceof Event.Committed e) {
+        ended(
+            effect, new Input.Wrote(e.writes(), e.reads(), e.emitted(), tagging, e.ends()), false);
+      } else if (event instanceof Event.Accepted e) {
+        emit(new Event.Accepted(place, e.field(), e.value(), e.sets()));
+      } else if (event instanceof Event.Rejected e) {
+        emit(new Event.Rejected(place, e.field(), e.message()));
+      } else if (event instanceof Event.AttemptFailed e) {
+        ended(effect, new Input.Failed(e.code(), e.message(), e.detail(), null), false);
+      } else if (event instanceof Event.Stopped e) {
+        emit(new Event.Stopped(place, e.resume(), e.code(), e.message(), e.detail(), e.field()));
+      }
+    }
   }
 
   /** Computes within the step; the place stops if the result cannot be had or kept. */
@@ -363,7 +437,10 @@ final class Drive {
     for (Node.Question<S> q = unjudged(spot, ask); q != null; q = unjudged(spot, ask)) {
       if (q.check() instanceof Node.Async) {
         attempt(place, spot.path(q.field()));
-        return;
+        if (!judged(place)) {
+          return;
+        }
+        continue;
       }
       if (!check(spot, q.field(), q.check())) {
         return;
@@ -380,6 +457,12 @@ final class Drive {
     } else if (unseen(at(place)) && state.called()) {
       emit(new Event.Asked(place, at(place).open(), at(place).context(), null, at));
     }
+  }
+
+  /** Whether the result of a check is there already. */
+  private boolean judged(Place place) {
+    Phase phase = at(place).phase();
+    return !(phase instanceof Phase.Working) && !(phase instanceof Phase.Halted);
   }
 
   private <S extends Record> boolean leftOpen(TypedPlace<S> spot, Node.Question<S> question) {
@@ -599,6 +682,13 @@ final class Drive {
   // --- effects --------------------------------------------------------------------------------
 
   void ended(StepEffect effect, Input.Result result) {
+    ended(effect, result, true);
+  }
+
+  /**
+   * @param own whether this run performed the effect, so that it may have to undo it
+   */
+  private void ended(StepEffect effect, Input.Result result, boolean own) {
     try {
       if (result instanceof Input.Failed failed) {
         failed(effect, failed);
@@ -608,7 +698,7 @@ final class Drive {
         }
         emit(new Event.Undone(effect.place().undone()));
       } else if (result instanceof Input.Wrote wrote) {
-        commit(effect, wrote);
+        commit(effect, wrote, own);
       } else if (result instanceof Input.Judged judged && effect.field() != null) {
         TypedPlace<?> spot = TypedPlace.of(state, effect.place(), graph);
         emit(judged(spot, effect.field(), judged.verdict()));
@@ -625,7 +715,7 @@ final class Drive {
     }
   }
 
-  private void commit(StepEffect effect, Input.Wrote wrote) {
+  private void commit(StepEffect effect, Input.Wrote wrote, boolean own) {
     TypedPlace<?> spot = TypedPlace.of(state, effect.place(), graph);
     Event.Committed event =
         new Event.Committed(
@@ -633,7 +723,7 @@ final class Drive {
             wrote.writes(),
             wrote.reads(),
             wrote.emitted(),
-            spot.undoable(),
+            own && spot.undoable(),
             wrote.ends());
     String tooLarge = tooLarge(event, spot);
     if (tooLarge != null) {

@@ -22,6 +22,7 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Failures;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Violation;
@@ -133,6 +134,52 @@ public final class FlowProgram<S extends Record>
     } catch (Migrations.Unfit e) {
       return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
     }
+  }
+
+  /**
+   * Continues a run that was just forked from another one: with changed answers, and with what the
+   * other one was doing. An answer that was given before is corrected, any other is given early.
+   *
+   * @param state its state after {@link Event.ForkedFrom}
+   */
+  public Acceptance<Event> fork(RunState state, ObjectNode answers, long at) {
+    Updates updates = updates(answers);
+    if (!updates.violations().isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
+    }
+    Map<String, JsonNode> given = state.answers();
+    ObjectNode corrected = Json.object();
+    ObjectNode early = Json.object();
+    updates
+        .filled()
+        .forEach(
+            (field, value) -> {
+              if (!given.containsKey(field)) {
+                early.set(field, value);
+              } else if (!value.equals(given.get(field))) {
+                corrected.set(field, value);
+              }
+            });
+    List<Event> events = new ArrayList<>();
+    RunState now = state;
+    for (Input input : List.of(new Input.Reset(corrected, at), new Input.Continue(early, at))) {
+      ObjectNode values = input instanceof Input.Reset ? corrected : early;
+      Acceptance<Event> next = values.isEmpty() ? new Accepted<>(List.of()) : accept(now, input);
+      if (!(next instanceof Accepted<Event> accepted)) {
+        return next;
+      }
+      events.addAll(accepted.events());
+      now = now.apply(accepted.events());
+    }
+    events.addAll(onward(now, at).events());
+    return new Accepted<>(events);
+  }
+
+  /** What a run does by itself that was read up to an event within a step. */
+  Accepted<Event> onward(RunState state, long at) {
+    return state.running()
+        ? new Drive(flow, limits, state, at).accepted()
+        : new Accepted<>(List.of());
   }
 
   private String unfit(RunState state, Migrations.Unfit e) {
@@ -486,8 +533,7 @@ public final class FlowProgram<S extends Record>
       case DEADLINE ->
           drive.emit(new Event.DeadlinePassed(place, lateTarget(state, place), due.at()));
       case REMIND -> drive.emit(new Event.Reminding(place, effect.attempt(), 1, due.at()));
-      default ->
-          drive.emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, due.at()));
+      default -> drive.attempt(place, effect.field(), effect.attempt() + 1);
     }
     return drive.accepted();
   }
@@ -496,7 +542,7 @@ public final class FlowProgram<S extends Record>
   private Acceptance<Event> expire(RunState state, long at) {
     Drive drive = new Drive(flow, limits, state, at);
     List<Place> undo = new ArrayList<>(new Forks(drive).undoable((place, tick) -> true));
-    if (flow.compensations().containsKey(Flow.START)) {
+    if (flow.compensations().containsKey(Flow.START) && !state.sandboxed()) {
       undo.add(BEGINNING);
     }
     if (undo.isEmpty() && state.undoing().isEmpty()) {

@@ -401,8 +401,13 @@ final class Forks {
     return false;
   }
 
+  /** What a fork of another run takes from there is not for it to undo. */
   private List<Place> running(Predicate<Place> which) {
     List<Place> places = new ArrayList<>();
+    RunState.Fork fork = state().fork();
+    if (fork != null && fork.performsNothing()) {
+      return places;
+    }
     for (Map.Entry<Place, PlaceState> entry : state().places().entrySet()) {
       Place place = entry.getKey();
       boolean began = entry.getValue().phase().busy() instanceof Phase.Working;

@@ -25,6 +25,10 @@ final class PendingEffects {
   List<StepEffect> of(RunState state) {
     List<StepEffect> effects = new ArrayList<>();
     state.places().forEach((place, at) -> add(effects, state.runId(), place, at));
+    RunState.Fork fork = state.fork();
+    if (fork != null && fork.performsNothing()) {
+      effects.removeIf(effect -> effect.kind() == StepEffect.Kind.REMIND);
+    }
     return effects;
   }
 

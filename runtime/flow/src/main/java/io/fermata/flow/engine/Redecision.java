@@ -53,11 +53,14 @@ public final class Redecision {
 
   /** Decides the next entry again. Null if the same comes of it. */
   public @Nullable Difference decide(long at, List<Event> events) {
-    List<Event> rest = events;
+    int begun = forked(events);
+    take(events.subList(0, begun));
+    boolean forks = begun > 0;
+    List<Event> rest = events.subList(begun, events.size());
     while (!rest.isEmpty()) {
       int same = 0;
       Difference likeliest = null;
-      for (Program.Acceptance<Event> now : again(rest, at)) {
+      for (Program.Acceptance<Event> now : again(rest, at, forks)) {
         Difference difference = difference(rest, now);
         if (difference == null) {
           same = ((Program.Accepted<Event>) now).events().size();
@@ -91,8 +94,18 @@ public final class Redecision {
     return events;
   }
 
+  /** How many events of an entry happened in the run that this one is forked from. */
+  private static int forked(List<Event> events) {
+    for (int i = events.size() - 1; i >= 0; i--) {
+      if (events.get(i) instanceof Event.ForkedFrom) {
+        return i + 1;
+      }
+    }
+    return 0;
+  }
+
   /** What the present code makes of the inputs that the first of the events may have come from. */
-  private List<Program.Acceptance<Event>> again(List<Event> rest, long at) {
+  private List<Program.Acceptance<Event>> again(List<Event> rest, long at, boolean forks) {
     Event first = rest.get(0);
     if (first instanceof Event.Migrated) {
       return List.of(migrated(rest));
@@ -110,6 +123,9 @@ public final class Redecision {
         && (stopped.code() != ErrorCode.OUTCOME_UNKNOWN || again.isEmpty())) {
       // What a step returned and could not be kept is not in the journal.
       again.add(program.following(state, first, at));
+    }
+    if (forks) {
+      again.add(program.onward(state, at));
     }
     return again;
   }

@@ -37,6 +37,9 @@ public enum ErrorCode {
   OUTCOME_UNKNOWN(
       "A step that may run only once was interrupted; whether it happened is not known",
       "Find out, then decide: retry or skip"),
+  SANDBOXED(
+      "A sandboxed fork performs no effects, and its source has no result of this one",
+      "Fork with other answers, or with replayEffects or live to perform it"),
   NOTHING_TO_RESOLVE("No step of the run waits for a decision", "Ask for its status"),
   VISIT_LIMIT(
       "The call entered more nodes than one call may", "Continue without stateUpdates to go on"),

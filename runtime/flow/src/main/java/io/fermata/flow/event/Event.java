@@ -55,6 +55,7 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = Event.Skipped.class, name = "skipped"),
   @JsonSubTypes.Type(value = Event.Reset.class, name = "reset"),
   @JsonSubTypes.Type(value = Event.Migrated.class, name = "migrated"),
+  @JsonSubTypes.Type(value = Event.ForkedFrom.class, name = "forked_from"),
   @JsonSubTypes.Type(value = Event.Undoing.class, name = "undoing"),
   @JsonSubTypes.Type(value = Event.Undone.class, name = "undone"),
   @JsonSubTypes.Type(value = Event.Ending.class, name = "ending"),
@@ -491,6 +492,14 @@ public sealed interface Event extends Fact {
       boolean asks,
       @Nullable Long deadline,
       PlaceState.@Nullable Reminder reminder) {}
+
+  /**
+   * The run is a fork of another one: what is before this in its journal happened to that one. What
+   * that one was doing is begun again; what it did is not undone here.
+   *
+   * @param recorded the results of effects that the fork may take from that run
+   */
+  record ForkedFrom(ForkOrigin origin, List<Recorded> recorded, long at) implements Event {}
 
   /** The compensation of an action begins. */
   record Undoing(Place place, long at) implements Event {}

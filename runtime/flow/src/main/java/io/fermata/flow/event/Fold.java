@@ -23,6 +23,10 @@ public final class Fold {
   /** Puts into the draft what the event means. */
   static void into(Draft state, Event event) {
     state.tick++;
+    RunState.Fork fork = state.identity.fork();
+    if (fork != null && !fork.recorded().isEmpty()) {
+      state.identity = state.identity.forked(after(state, fork, event));
+    }
     if (event instanceof Event.Started e) {
       started(state, e);
     } else if (event instanceof Event.Answered e) {
@@ -61,6 +65,8 @@ public final class Fold {
       reset(state, e);
     } else if (event instanceof Event.Migrated e) {
       new MigrationFold(state, e).run();
+    } else if (event instanceof Event.ForkedFrom e) {
+      forkedFrom(state, e);
     } else if (!timed(state, event) && !branched(state, event) && !ended(state, event)) {
       throw new IllegalStateException("An event without a meaning: " + event);
     }
@@ -314,6 +320,43 @@ public final class Fold {
     }
     state.visitsInRun++;
     state.visitsInCall++;
+  }
+
+  // --- forks of runs --------------------------------------------------------------------------
+
+  /** Times to answer run from now on; a moment that the run sleeps until stays. */
+  private static void forkedFrom(Draft state, Event.ForkedFrom e) {
+    long later = e.at() - e.origin().entryAt();
+    state.identity = state.identity.forked(new RunState.Fork(e.origin(), e.recorded()));
+    state.startedAt = e.at();
+    state.changedAt = e.at();
+    state.done = List.of();
+    Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
+    places.replaceAll((place, at) -> at.forked(later));
+    state.places = unseen(places, null);
+    state.moved(true);
+  }
+
+  /** What the fork has taken is used up; once it leaves its source it takes nothing any more. */
+  private static RunState.Fork after(Draft state, RunState.Fork fork, Event event) {
+    Place place = event.place();
+    PlaceState at = place == null ? null : state.places.get(place);
+    if (place == null || at == null) {
+      return fork;
+    } else if (event instanceof Event.Attempted e) {
+      return known(state, fork, place, e.field()) == null ? fork.diverged() : fork;
+    } else if (at.phase() instanceof Phase.Working working && Recorded.isResult(event)) {
+      Recorded known = known(state, fork, place, working.field());
+      return known == null ? fork.diverged() : fork.without(known);
+    }
+    return fork;
+  }
+
+  private static @Nullable Recorded known(
+      Draft state, RunState.Fork fork, Place place, @Nullable String field) {
+    return place.undoes()
+        ? null
+        : fork.result(place, field, state.branch(place.branch()).memory().data());
   }
 
   // --- time -----------------------------------------------------------------------------------

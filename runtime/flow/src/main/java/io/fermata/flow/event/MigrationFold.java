@@ -36,9 +36,7 @@ public final class MigrationFold {
     state.branches = branches;
     state.places = places;
     event.places().stream().filter(Event.Carried::reentered).forEach(this::enter);
-    RunState.Identity old = state.identity;
-    state.identity =
-        new RunState.Identity(old.runId(), event.to(), event.fingerprint(), old.intent());
+    state.identity = state.identity.on(event.to(), event.fingerprint());
     state.moved(false);
   }
 

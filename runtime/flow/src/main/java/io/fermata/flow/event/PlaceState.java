@@ -96,6 +96,25 @@ public record PlaceState(
     return timed(limits.deadline(), first);
   }
 
+  /** The same in a fork, so much later: what was being attempted is begun again. */
+  PlaceState forked(long later) {
+    Phase again =
+        phase instanceof Phase.Working working
+            ? working.field() == null ? new Phase.Entering() : asking(false)
+            : phase;
+    return new PlaceState(
+        again,
+        accepted,
+        rejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since + later,
+        deadline == null ? null : Long.valueOf(deadline + later),
+        reminder == null ? null : new Reminder(reminder.number(), reminder.due() + later, 0));
+  }
+
   PlaceState remind(@Nullable Reminder next) {
     return timed(deadline, next);
   }

@@ -1,6 +1,7 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -39,8 +40,68 @@ public record RunState(
     tags = tags == null ? List.of() : tags;
   }
 
-  /** Which run it is, and of what. */
-  public record Identity(String runId, int version, String fingerprint, String intent) {}
+  /**
+   * Which run it is, and of what.
+   *
+   * @param fork null if it was not forked from another run
+   */
+  public record Identity(
+      String runId,
+      int version,
+      String fingerprint,
+      String intent,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Fork fork) {
+    Identity(String runId, int version, String fingerprint, String intent) {
+      this(runId, version, fingerprint, intent, null);
+    }
+
+    Identity on(int other, String itsFingerprint) {
+      return new Identity(runId, other, itsFingerprint, intent, fork);
+    }
+
+    Identity forked(Fork from) {
+      return new Identity(runId, version, fingerprint, intent, from);
+    }
+  }
+
+  /**
+   * What a forked run has of its source.
+   *
+   * @param recorded the results of effects that it can still take from there
+   */
+  public record Fork(ForkOrigin origin, List<Recorded> recorded) {
+    @JsonIgnore
+    public boolean sandboxed() {
+      return origin.mode() == ForkOrigin.Mode.SANDBOX;
+    }
+
+    /** Whether it performs nothing: it is in a sandbox, or still takes results of its source. */
+    @JsonIgnore
+    public boolean performsNothing() {
+      return sandboxed() || !recorded.isEmpty();
+    }
+
+    /** What an effect came to in the source, with the same input; null if that is not known. */
+    public @Nullable Recorded result(Place place, @Nullable String field, ObjectNode data) {
+      for (Recorded one : recorded) {
+        if (one.answers(place, field, data)) {
+          return one;
+        }
+      }
+      return null;
+    }
+
+    Fork without(Recorded taken) {
+      List<Recorded> left = new ArrayList<>(recorded);
+      left.remove(taken);
+      return new Fork(origin, List.copyOf(left));
+    }
+
+    /** Where the fork does what its source did not do. */
+    Fork diverged() {
+      return sandboxed() ? this : new Fork(origin, List.of());
+    }
+  }
 
   /**
    * When it began and was last changed.
@@ -128,6 +189,18 @@ public record RunState(
   @JsonIgnore
   public boolean running() {
     return status == Status.RUNNING;
+  }
+
+  /** Where the run was forked from; null if it was not. */
+  public @Nullable Fork fork() {
+    return identity.fork();
+  }
+
+  /** Whether the run is a fork that performs no effect and concerns nobody. */
+  @JsonIgnore
+  public boolean sandboxed() {
+    Fork fork = identity.fork();
+    return fork != null && fork.sandboxed();
   }
 
   public String runId() {

@@ -46,6 +46,7 @@ final class Hooks {
     on(Observation.Signal.class, Recorder::onSignal);
     on(Event.Reset.class, Recorder::onReset);
     on(Event.Migrated.class, Recorder::onMigrated);
+    on(Observation.Fork.class, Recorder::onForkedFrom);
     on(Observation.Compensation.class, Recorder::onCompensation);
     on(Observation.Reminder.class, Recorder::onReminder);
     on(Event.Tagged.class, Recorder::onTag);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Fact;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import java.util.List;
@@ -136,6 +137,9 @@ public record Observation(Occurrence moment, Fact fact) {
    * @param input what the client gave with it
    */
   public record RunStart(int version, String intent, Map<String, JsonNode> input) implements Fact {}
+
+  /** The run is a fork: what was observed before happened to the run that it comes from. */
+  public record Fork(ForkOrigin origin) implements Fact {}
 
   /**
    * A run ended without an error.

@@ -31,6 +31,7 @@ import io.fermata.flow.event.Event;
  * <tr><td>onSignal<td>Signalled, Received
  * <tr><td>onCompensation<td>Undoing, Undone, Skipped
  * <tr><td>onReminder<td>Reminding, Reminded
+ * <tr><td>onForkedFrom<td>ForkedFrom
  * </table>
  *
  * <p>There is no hook for sub-flows that are registered while a run is open, as flows are fixed
@@ -146,6 +147,9 @@ public interface Recorder {
 
   /** The run was carried over to another version of its flow; what that changed comes as writes. */
   default void onMigrated(Occurrence at, Event.Migrated event) {}
+
+  /** The run is a fork of another one, to which everything before happened. */
+  default void onForkedFrom(Occurrence at, Observation.Fork event) {}
 
   default void onCompensation(Occurrence at, Observation.Compensation event) {}
 

@@ -3,6 +3,7 @@ package io.fermata.flow.record;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.observe.Observation;
@@ -15,6 +16,7 @@ import io.fermata.flow.observe.Recorder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -267,6 +269,16 @@ public final class Narrative implements Recorder {
   public void onMigrated(Occurrence at, Event.Migrated event) {
     String sentence = "The run was carried over from version %d of its flow to version %d.";
     stress(at, sentence.formatted(event.from(), event.to()));
+  }
+
+  @Override
+  public void onForkedFrom(Occurrence at, Observation.Fork event) {
+    ForkOrigin from = event.origin();
+    String by = from.by().isEmpty() ? "" : " by " + from.by();
+    String mode = from.mode().name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    String sentence =
+        "This is a fork of run %s at entry %d, made%s, %s. What is above happened there.";
+    stress(at, sentence.formatted(from.runId(), from.entry(), by, mode));
   }
 
   @Override

@@ -299,6 +299,8 @@ final class ObservationFold {
     } else if (event instanceof Event.Started e) {
       Map<String, JsonNode> input = next instanceof Event.Answered a ? a.values() : Map.of();
       add(null, new Observation.RunStart(e.version(), e.intent(), input));
+    } else if (event instanceof Event.ForkedFrom e) {
+      add(null, new Observation.Fork(e.origin()));
     } else if (event instanceof Event.Stopped e) {
       // A step that is held because another one failed has not failed itself.
       if (e.code() != ErrorCode.BRANCH_CANCELLED) {

@@ -82,6 +82,11 @@ public final class RunPicture implements Recorder {
   }
 
   @Override
+  public void onForkedFrom(Occurrence at, Observation.Fork event) {
+    status = "running, forked from " + event.origin().runId();
+  }
+
+  @Override
   public void onRunEnding(Occurrence at, Event.Ending event) {
     status = "being undone" + because(event.message());
   }

@@ -2,6 +2,8 @@ package io.fermata.flow.replay;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.event.Recorded;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
@@ -104,6 +106,73 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
   /** The state of the run at its end. */
   public RunState state() {
     return RunState.NONE.apply(events());
+  }
+
+  /**
+   * The events with which a fork of this run begins: what happened up to an entry, under the fork's
+   * own id, and where it comes from.
+   *
+   * @param runId the id of the fork
+   * @param options of which the mode and who forks are used
+   * @throws ForkException if there is no such entry, or the run had ended or was being undone then
+   */
+  public List<Event> fork(long entry, String runId, ForkOptions options, long now) {
+    Entry last = null;
+    Long possible = null;
+    RunState state = RunState.NONE;
+    for (Entry one : entries) {
+      if (one.seq() <= entry) {
+        state = state.apply(one.events());
+        last = one;
+        possible = state.running() && !undoes(state) ? Long.valueOf(one.seq()) : possible;
+      }
+    }
+    if (last == null || last.seq() != entry) {
+      throw new ForkException(
+          "unknown_entry",
+          "Run %s of %s has no entry %d; its entries are %s"
+              .formatted(this.runId, flow, entry, numbers()));
+    }
+    String earlier =
+        possible == null
+            ? "start a new one instead"
+            : "fork it at entry " + possible + " or before";
+    if (!state.running()) {
+      throw new ForkException(
+          "run_ended",
+          "Run %s of %s had ended by entry %d: %s".formatted(this.runId, flow, entry, earlier));
+    } else if (undoes(state)) {
+      throw new ForkException(
+          "run_ending",
+          "Run %s of %s was undoing its steps at entry %d, and a fork must not undo them again: %s"
+              .formatted(this.runId, flow, entry, earlier));
+    }
+    List<Event> before = upTo(entry).events();
+    List<Event> after = events().subList(before.size(), events().size());
+    List<Recorded> recorded =
+        options.mode() == ForkOrigin.Mode.LIVE ? List.of() : Recorded.around(state, before, after);
+    String by = options.by() == null ? "" : options.by();
+    ForkOrigin origin = new ForkOrigin(flow, this.runId, entry, last.at(), options.mode(), by);
+    List<Event> first = new ArrayList<>();
+    for (Event event : before) {
+      first.add(event instanceof Event.Started started ? started(started, runId) : event);
+    }
+    first.add(new Event.ForkedFrom(origin, recorded, now));
+    return first;
+  }
+
+  private static boolean undoes(RunState state) {
+    return state.ending() != null || !state.undoing().isEmpty();
+  }
+
+  private static Event.Started started(Event.Started of, String runId) {
+    return new Event.Started(runId, of.version(), of.fingerprint(), of.intent(), of.at());
+  }
+
+  private String numbers() {
+    return entries.isEmpty()
+        ? "no longer there"
+        : entries.get(0).seq() + " to " + entries.get(entries.size() - 1).seq();
   }
 
   /** The run as an account in English. */

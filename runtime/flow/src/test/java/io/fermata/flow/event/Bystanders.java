@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +42,11 @@ public final class Bystanders {
 
   public Bystanders(Driver run) {
     this.run = run;
+  }
+
+  /** The effects that were performed. */
+  public Set<StepEffect> performed() {
+    return results.keySet();
   }
 
   // --- what they say --------------------------------------------------------------------------

@@ -158,6 +158,25 @@ class VersionAndEventsJsonTest {
                 new Event.Carried(PLACE, PLACE, false, false, 9L, new PlaceState.Reminder(1, 8, 0)),
                 new Event.Carried(PLACE, PLACE, true, true, null, null)),
             8),
+        new Event.ForkedFrom(
+            new ForkOrigin("quote", "run-1", 7, 6, ForkOrigin.Mode.SANDBOX, "ops"),
+            List.of(
+                new Recorded(
+                    PLACE,
+                    null,
+                    Map.of("a", Json.tree(1), "b", Json.MAPPER.nullNode()),
+                    List.of(
+                        new Event.Tagged(PLACE, List.of("vip"), List.of()),
+                        new Event.Committed(
+                            PLACE, List.of(), List.of("a", "b"), List.of(), true, null))),
+                new Recorded(
+                    PLACE,
+                    "a",
+                    Map.of("a", Json.tree(1)),
+                    List.of(new Event.Rejected(PLACE, "a", "no")))),
+            8),
+        new Event.ForkedFrom(
+            new ForkOrigin("quote", "run-1", 7, 6, ForkOrigin.Mode.LIVE, ""), List.of(), 8),
         new Event.Undoing(PLACE, 8),
         new Event.Undone(PLACE),
         new Event.Ending(ErrorCode.STEP_FAILED, "message", List.of(PLACE), 8),

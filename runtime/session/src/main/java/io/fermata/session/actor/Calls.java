@@ -119,6 +119,11 @@ public final class Calls {
       return listeners().stream().anyMatch(c -> callId.equals(c.callId()));
     }
 
+    /** What was entered so far was not entered by this call. */
+    public void forgetVisits() {
+      visited.clear();
+    }
+
     public void visit(String node, long at) {
       visited.add(new Visit(node, at));
     }

@@ -172,6 +172,27 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
         run.entityId(), Entry.Origin.caller(run.principal()), null, request, ReplyMode.LEAVES);
   }
 
+  /** Begins a fork in a new session, whose owner is that of its source. */
+  public CompletionStage<ToolReply> fork(SessionKey key, Request.OfRun request) {
+    HostError refusal = beyondCapacity(null);
+    if (refusal != null) {
+      return later(ToolReply.refused(refusal));
+    }
+    String entityId = key.entityId();
+    Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
+    SessionCommand.Call command =
+        new SessionCommand.Call(
+            lastId.incrementAndGet(),
+            new Entry.Origin(Entry.By.CALLER, key.principal(), key.session()),
+            null,
+            true,
+            request,
+            ReplyMode.WAITS,
+            TraceContext.NONE,
+            this);
+    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, null));
+  }
+
   private CompletionStage<ToolReply> toRun(
       String entityId,
       Entry.Origin origin,

@@ -1,5 +1,6 @@
 package io.fermata.session.admin;
 
+import io.fermata.flow.event.ForkOrigin;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -11,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param since when this status began
  * @param waitsFor what it waits for, or which error stopped it
  * @param tags the tags that its steps set
+ * @param fork where it was forked from; null if it was not
  */
 public record RunInfo(
     String runId,
@@ -23,7 +25,8 @@ public record RunInfo(
     long changedAt,
     long since,
     List<Wait> waitsFor,
-    List<String> tags) {
+    List<String> tags,
+    @Nullable ForkOrigin fork) {
 
   /** The status of a run. */
   public enum Status {

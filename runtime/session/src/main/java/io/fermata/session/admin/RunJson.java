@@ -2,6 +2,7 @@ package io.fermata.session.admin;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import io.fermata.session.call.OutcomeJson;
 import java.util.Arrays;
@@ -38,7 +39,21 @@ public final class RunJson {
                     .put("kind", name(wait.kind()))
                     .put("what", wait.what()));
     run.tags().forEach(json.putArray("tags")::add);
+    ForkOrigin origin = run.fork();
+    if (origin != null) {
+      json.set("fork", fork(origin));
+    }
     return json;
+  }
+
+  /** Where a run was forked from. */
+  public static ObjectNode fork(ForkOrigin origin) {
+    return Json.object()
+        .put("runId", origin.runId())
+        .put("entry", origin.entry())
+        .put("entryAt", OutcomeJson.time(origin.entryAt()))
+        .put("mode", name(origin.mode()))
+        .put("by", origin.by());
   }
 
   /** The status of a name, ignoring case; empty if there is none. */

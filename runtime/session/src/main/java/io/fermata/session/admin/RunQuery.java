@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     pass the time five minutes ago
  * @param limit the page size, 1 to 500
  * @param cursor the cursor of the page; null for the first
+ * @param sandboxed whether to list the forks in sandboxes, which are in no other list
  */
 public record RunQuery(
     @Nullable String flow,
@@ -33,7 +34,8 @@ public record RunQuery(
     @Nullable Instant before,
     Order order,
     int limit,
-    @Nullable String cursor) {
+    @Nullable String cursor,
+    boolean sandboxed) {
 
   /** The order of a list. */
   public enum Order {
@@ -58,7 +60,8 @@ public record RunQuery(
           null,
           Order.STARTED,
           50,
-          null);
+          null,
+          false);
 
   public RunQuery {
     statuses = Set.copyOf(statuses);
@@ -117,6 +120,11 @@ public record RunQuery(
     return with(draft -> draft.cursor = page);
   }
 
+  /** The forks in sandboxes instead of the runs. */
+  public RunQuery sandboxed(boolean only) {
+    return with(draft -> draft.sandboxed = only);
+  }
+
   private RunQuery with(Consumer<Draft> change) {
     Draft draft = new Draft(this);
     change.accept(draft);
@@ -137,6 +145,7 @@ public record RunQuery(
     Order order;
     int limit;
     @Nullable String cursor;
+    boolean sandboxed;
 
     Draft(RunQuery from) {
       flow = from.flow;
@@ -152,6 +161,7 @@ public record RunQuery(
       order = from.order;
       limit = from.limit;
       cursor = from.cursor;
+      sandboxed = from.sandboxed;
     }
 
     RunQuery build() {
@@ -168,7 +178,8 @@ public record RunQuery(
           before,
           order,
           limit,
-          cursor);
+          cursor,
+          sandboxed);
     }
   }
 }

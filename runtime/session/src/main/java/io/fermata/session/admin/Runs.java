@@ -1,7 +1,10 @@
 package io.fermata.session.admin;
 
+import io.fermata.flow.replay.ForkException;
+import io.fermata.flow.replay.ForkOptions;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -50,6 +53,17 @@ public interface Runs {
 
   /** Rebuilds the list from the journals, while sessions continue. Fails as {@link #list} does. */
   CompletionStage<Rebuilt> rebuild();
+
+  /**
+   * Starts a new run from an entry of another one, whatever became of that; see {@code
+   * Fermata.fork}. Fails with a {@link ForkException} where nothing runs.
+   */
+  default CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
+    return CompletableFuture.failedFuture(
+        new ForkException(
+            "not_running",
+            "Runs of a store that is only read cannot be forked; start a host on the store"));
+  }
 
   /** The runs of a store that was opened only for them. */
   interface Opened extends Runs, AutoCloseable {

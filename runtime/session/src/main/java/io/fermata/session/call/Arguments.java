@@ -47,7 +47,8 @@ public record Arguments(
         updates,
         resolution,
         null,
-        any ? null : new Request.Only(null, expectedSeq, asked));
+        any ? null : new Request.Only(null, expectedSeq, asked),
+        null);
   }
 
   /** The arguments, or their violations. */

@@ -12,7 +12,9 @@ public enum CallAction {
   STATUS,
   CANCEL,
   /** A signal from outside. Clients cannot send it; the host does. */
-  SIGNAL;
+  SIGNAL,
+  /** The beginning of a fork of another run. Clients cannot send it; the host does. */
+  FORK;
 
   private static final List<CallAction> CLIENTS = List.of(START, CONTINUE, RESET, STATUS, CANCEL);
 

@@ -3,8 +3,10 @@ package io.fermata.session.call;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The request of a call to its session. */
@@ -29,6 +31,7 @@ public sealed interface Request {
    *
    * @param resolution a decision about a step whose outcome is unknown
    * @param only the precondition on the state of the run; null for none
+   * @param fork how a forked run begins; null for other calls
    */
   record OfRun(
       CallAction action,
@@ -36,15 +39,20 @@ public sealed interface Request {
       ObjectNode updates,
       Input.@Nullable Resolution resolution,
       @Nullable Signal signal,
-      @Nullable Only only)
+      @Nullable Only only,
+      @Nullable Fork fork)
       implements Request {
 
     public static OfRun of(CallAction action, ObjectNode updates, @Nullable Only only) {
-      return new OfRun(action, "", updates, null, null, only);
+      return new OfRun(action, "", updates, null, null, only, null);
     }
 
     public static OfRun signal(Signal signal) {
-      return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null);
+      return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null, null);
+    }
+
+    public static OfRun fork(Fork fork, ObjectNode answers) {
+      return new OfRun(CallAction.FORK, "", answers, null, null, null, fork);
     }
 
     /** The run that it is for; null for the current one. */
@@ -67,6 +75,14 @@ public sealed interface Request {
       return action == CallAction.CONTINUE && updates.isEmpty() && resolution == null;
     }
   }
+
+  /**
+   * How a forked run begins.
+   *
+   * @param events what happened in its source, and where it comes from
+   * @param newest whether it continues on the newest version of its flow
+   */
+  record Fork(List<Event> events, boolean newest) {}
 
   /** A signal from outside, for a run that may wait for it. */
   record Signal(String runId, String name, @Nullable JsonNode payload) {}

@@ -14,7 +14,11 @@ final class RunChanges {
     if (telemetry == Telemetry.NONE) {
       return;
     }
-    for (Event event : events) {
+    int first = 0;
+    for (int i = 0; i < events.size(); i++) {
+      first = events.get(i) instanceof Event.ForkedFrom ? i : first;
+    }
+    for (Event event : events.subList(first, events.size())) {
       RunChange change = of(event);
       if (change != null) {
         telemetry.changed(flow, change);
@@ -23,7 +27,7 @@ final class RunChanges {
   }
 
   private static @Nullable RunChange of(Event event) {
-    if (event instanceof Event.Started) {
+    if (event instanceof Event.Started || event instanceof Event.ForkedFrom) {
       return RunChange.BEGUN;
     } else if (event instanceof Event.Asked || event instanceof Event.Shown) {
       return RunChange.PAUSED;

@@ -180,6 +180,10 @@ public final class RunPort
     if (stale(at, call)) {
       return answer(replies.withOpen(HostError.STALE_CALL.failure(), run, at.seq()));
     }
+    Request.Fork fork = request.fork();
+    if (fork != null) {
+      return fork(fork, request.updates(), at.now());
+    }
     Outcome unclaimed = at.state().unclaimed();
     if (unclaimed != null && request.action() == CallAction.CONTINUE) {
       return new Write<>(entries.claimed(at, unclaimed));
@@ -201,6 +205,38 @@ public final class RunPort
       return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
     }
     return new Accept<>(input(request, at.now()));
+  }
+
+  /** A fork begins with what happened in its source; then it is a run like any other. */
+  private Admission<Input, Event> fork(Request.Fork fork, ObjectNode answers, long now) {
+    List<Event> events = new ArrayList<>(fork.events());
+    RunState run = RunState.NONE.apply(events);
+    FlowProgram<?> program = fork.newest() ? newest() : program(run);
+    if (program == null) {
+      program = host.catalog().versions(flow).takingOver(run).orElse(null);
+    }
+    if (program == null || !(runs(program, run) || program.migratesFrom(run.version()))) {
+      return answer(replies.of(replies.versionChanged(run), RunState.NONE, 0));
+    }
+    if (!runs(program, run)) {
+      Program.Acceptance<Event> migrated = program.migrate(run, now);
+      if (migrated instanceof Program.Refused<Event> refused) {
+        return answer(replies.of(refused.failure(), RunState.NONE, 0));
+      }
+      events.addAll(((Program.Accepted<Event>) migrated).events());
+    }
+    Program.Acceptance<Event> begun = program.fork(RunState.NONE.apply(events), answers, now);
+    if (begun instanceof Program.Refused<Event> refused) {
+      return answer(replies.of(refused.failure(), RunState.NONE, 0));
+    }
+    events.addAll(((Program.Accepted<Event>) begun).events());
+    return new Happen<>(events, false);
+  }
+
+  /** Whether a program is that of a run's version. */
+  private static boolean runs(FlowProgram<?> program, RunState run) {
+    return program.flow().version() == run.version()
+        && program.flow().fingerprint().equals(run.fingerprint());
   }
 
   private static Answer<Input, Event> answer(RunReply reply) {
@@ -236,7 +272,7 @@ public final class RunPort
               SessionKey.newRunId(session.entityId()), request.intent(), request.updates(), now);
       case RESET -> new Input.Reset(request.updates(), now);
       case CANCEL -> new Input.Cancel(now);
-      case CONTINUE, STATUS, SIGNAL -> new Input.Continue(request.updates(), now);
+      case CONTINUE, STATUS, SIGNAL, FORK -> new Input.Continue(request.updates(), now);
     };
   }
 
@@ -421,7 +457,9 @@ public final class RunPort
 
   @Override
   public void happened(Waiting call, Event event, long at) {
-    if (event instanceof Event.Moved moved) {
+    if (event instanceof Event.ForkedFrom) {
+      call.forgetVisits();
+    } else if (event instanceof Event.Moved moved) {
       visit(call, moved.to(), moved.at());
     } else if (event instanceof Event.Forked forked) {
       forked.heads().forEach(head -> visit(call, head.place(), forked.at()));
@@ -466,9 +504,12 @@ public final class RunPort
     if (written.isEmpty()) {
       return null;
     }
-    for (Entry<Event> entry : written) {
-      RunChanges.report(flow, entry.events(), host.telemetry());
-      record(before.program(), entry, ahead);
+    // A fork in a sandbox concerns nobody.
+    if (!ahead.sandboxed()) {
+      for (Entry<Event> entry : written) {
+        RunChanges.report(flow, entry.events(), host.telemetry());
+        record(before.program(), entry, ahead);
+      }
     }
     list(before, written, after, ahead);
     SessionSubscriptions subscriptions = host.observers().subscriptions();
@@ -500,7 +541,7 @@ public final class RunPort
         RunState last = end.status() == RunState.Status.ABANDONED ? before.program() : ahead;
         RunRow row = new RunRow(flow, end.last(last, entry.at()), owner, entry.seq());
         listing.sessions().runEnded(row, end.keptUntil());
-        if (owner != null && before.program().runId().equals(end.runId())) {
+        if (owner != null && before.program().runId().equals(end.runId()) && !last.sandboxed()) {
           listing.counts().ended(owner.principal());
         }
       }
@@ -509,7 +550,7 @@ public final class RunPort
     if (run.running()) {
       boolean begins = !run.runId().equals(before.program().runId());
       listing.sessions().runChanged(new RunRow(flow, run, after.owner(), seq), begins);
-      if (begins && after.owner() != null) {
+      if (begins && after.owner() != null && !run.sandboxed()) {
         listing.counts().began(after.owner().principal());
       }
     }

@@ -155,9 +155,13 @@ public final class DirectoryWrites implements Consumer<List<String>> {
 
   /** Removes entries without a run. Returns how many. */
   long removeUnknown() {
+    return RunRow.KINDS.stream().mapToLong(this::removeUnknown).sum();
+  }
+
+  private long removeUnknown(String kind) {
     long removed = 0;
     DirectoryQuery query =
-        DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.CREATION).limitedTo(PAGE);
+        DirectoryQuery.of(kind).orderedBy(DirectoryQuery.Order.CREATION).limitedTo(PAGE);
     DirectoryPage page = Stages.now(directory.list(query));
     while (true) {
       removed += removeUnknown(page.entries());

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
@@ -40,9 +41,15 @@ import org.jspecify.annotations.Nullable;
 public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, long seq) {
   public static final String KIND = "run";
 
+  /** A fork in a sandbox: it is in no list of runs unless that is asked for. */
+  static final String SANDBOX = "sandbox";
+
+  static final List<String> KINDS = List.of(KIND, SANDBOX);
+
   private static final String VERSION = "version";
   private static final String WAITS = "waits";
   private static final String SESSION = "session";
+  private static final String FORK = "fork";
 
   /** The limits of the directory for a principal, a session and an attribute. */
   private static final int LONGEST_KEY = 256;
@@ -82,13 +89,17 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     if (!waits.isEmpty()) {
       attributes.put(WAITS, written(waits));
     }
+    RunState.Fork fork = run.fork();
+    if (fork != null) {
+      attributes.put(FORK, Json.text(RunJson.fork(fork.origin())));
+    }
     if (!key(session).equals(session)) {
       String shown = session.substring(0, Math.min(session.length(), LONGEST_ATTRIBUTE));
       attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
     }
     return new DirectoryEntry(
             id(),
-            KIND,
+            run.sandboxed() ? SANDBOX : KIND,
             key(principal),
             flow,
             seq,
@@ -197,7 +208,22 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
         entry.activeAt(),
         entry.since(),
         read(attributes.get(WAITS)),
-        entry.tags().stream().sorted().toList());
+        entry.tags().stream().sorted().toList(),
+        fork(entry.name(), attributes.get(FORK)));
+  }
+
+  private static @Nullable ForkOrigin fork(String flow, @Nullable String written) {
+    if (written == null) {
+      return null;
+    }
+    JsonNode origin = Json.parse(written);
+    return new ForkOrigin(
+        flow,
+        origin.path("runId").asText(),
+        origin.path("entry").asLong(),
+        Instant.parse(origin.path("entryAt").asText()).toEpochMilli(),
+        ForkOrigin.Mode.valueOf(origin.path("mode").asText().toUpperCase(Locale.ROOT)),
+        origin.path("by").asText());
   }
 
   private static List<RunInfo.Wait> read(@Nullable String written) {
@@ -218,7 +244,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
         longest && wanted.statuses().isEmpty() ? LIVE : wanted.statuses();
     Set<String> names = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
     DirectoryQuery query =
-        DirectoryQuery.of(KIND)
+        DirectoryQuery.of(wanted.sandboxed() ? SANDBOX : KIND)
             .named(wanted.flow())
             .belongingTo(wanted.principal() == null ? null : key(wanted.principal()))
             .inSession(wanted.session() == null ? null : key(wanted.session()))

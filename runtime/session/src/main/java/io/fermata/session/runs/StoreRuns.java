@@ -40,7 +40,7 @@ public final class StoreRuns implements Runs {
     return listing()
         .thenCompose(lists -> store.directory().get(RunRow.id(flow, runId)))
         .thenApplyAsync(
-            entry -> entry.filter(found -> found.kind().equals(RunRow.KIND)).map(RunRow::info),
+            entry -> entry.filter(found -> RunRow.KINDS.contains(found.kind())).map(RunRow::info),
             executor);
   }
 

@@ -8,8 +8,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.type.TypeFactory;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.Recorded;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
@@ -116,6 +118,15 @@ class JournalFormatTest {
                     true,
                     8L,
                     new PlaceState.Reminder(1, 7, 0))),
+            8),
+        new Event.ForkedFrom(
+            new ForkOrigin("quote", "run-0", 7, 6, ForkOrigin.Mode.REPLAY_EFFECTS, "ops"),
+            List.of(
+                new Recorded(
+                    place,
+                    "email",
+                    Map.of("email", text),
+                    List.of(new Event.Rejected(place, "email", "no")))),
             8),
         new Event.Undoing(place, 8),
         new Event.Undone(place),

@@ -1,0 +1,70 @@
+package io.fermata.flow.replay;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.json.Json;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a run is forked: {@link #live}, {@link #replayEffects} or {@link #sandbox}, and what is
+ * otherwise than in its source.
+ *
+ * <pre>{@code
+ * ForkOptions.sandbox().answer("city", "Paris").onNewestVersion()
+ * }</pre>
+ *
+ * @param answers the answers that the fork has beside or instead of those of its source, by field
+ * @param newest whether the fork continues on the newest version of its flow, even if the host has
+ *     that of its source
+ * @param by the principal who forks; null for the owner of the source
+ */
+public record ForkOptions(
+    ForkOrigin.Mode mode, ObjectNode answers, boolean newest, @Nullable String by) {
+
+  /** The fork performs its effects, as any run does. */
+  public static ForkOptions live() {
+    return of(ForkOrigin.Mode.LIVE);
+  }
+
+  /**
+   * The fork takes the results of effects from its source as long as it asks for the same with the
+   * same input. From the first effect on for which that is not so, it performs all of them.
+   */
+  public static ForkOptions replayEffects() {
+    return of(ForkOrigin.Mode.REPLAY_EFFECTS);
+  }
+
+  /**
+   * The fork performs no effect. It takes the results that its source has of the same effects with
+   * the same input; at any other it stops, with the code {@code sandboxed} and the effect's input.
+   */
+  public static ForkOptions sandbox() {
+    return of(ForkOrigin.Mode.SANDBOX);
+  }
+
+  public static ForkOptions of(ForkOrigin.Mode mode) {
+    return new ForkOptions(mode, Json.object(), false, null);
+  }
+
+  /** Answers a question otherwise than the source, or one that is still to be asked. */
+  public ForkOptions answer(String field, Object value) {
+    return answers(Json.object().set(field, Json.tree(value)));
+  }
+
+  /** As {@link #answer}, for several fields. */
+  public ForkOptions answers(ObjectNode values) {
+    ObjectNode all = answers.deepCopy();
+    all.setAll(values);
+    return new ForkOptions(mode, all, newest, by);
+  }
+
+  /** The fork is carried over to the newest version of its flow. */
+  public ForkOptions onNewestVersion() {
+    return new ForkOptions(mode, answers, true, by);
+  }
+
+  /** The principal who forks, for the journal of the fork. */
+  public ForkOptions by(String principal) {
+    return new ForkOptions(mode, answers, newest, principal);
+  }
+}

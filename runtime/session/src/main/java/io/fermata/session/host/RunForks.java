@@ -1,0 +1,202 @@
+package io.fermata.session.host;
+
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.replay.ForkException;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.spi.DamagedException;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.admin.Fork;
+import io.fermata.session.admin.SessionScope;
+import io.fermata.session.admin.StoreErrors;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.UnreadableEntry;
+import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.SessionKey;
+import java.io.NotSerializableException;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Forks runs. A fork is a new session of the source's owner, so that what erases the owner erases
+ * the fork; its first entry has what happened in the source, encrypted under its own name.
+ *
+ * @param agents whether the host has an agent of a name
+ * @param threads reads journals
+ */
+public record RunForks(
+    OpenStore store,
+    Encryption encryption,
+    FlowCatalog catalog,
+    Predicate<String> agents,
+    Gateway gateway,
+    Handles handles,
+    Eraser eraser,
+    InstantSource clock,
+    Executor threads) {
+  private static final int PAGE = 200;
+
+  /** The journal of a run's session as far as it was read. */
+  private static final class Source {
+    final String entityId;
+    final String flow;
+    final String runId;
+    final List<RunJournal.Entry> entries = new ArrayList<>();
+    Entry.@Nullable Owner owner;
+    long next;
+
+    Source(String flow, String runId) {
+      this.entityId = SessionKey.entityOf(flow, runId);
+      this.flow = flow;
+      this.runId = runId;
+    }
+
+    /** The owner is that of the session: all its runs have the same. */
+    void add(Entry<?> entry) {
+      Entry.Owner starter = entry.origin().owner();
+      owner = starter == null ? owner : starter;
+      entries.add(RunEvents.of(entry));
+    }
+  }
+
+  public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
+    if (!catalog.has(flow)) {
+      String why =
+          agents.test(flow)
+              ? flow + " is an agent, and threads cannot be forked; fork a run of a flow"
+              : "The host has no flow " + flow + "; register it to fork its runs";
+      return CompletableFuture.failedFuture(new ForkException("unknown_run", why));
+    }
+    Source source = new Source(flow, runId);
+    return translated(StoreErrors.translated(read(source)))
+        .thenComposeAsync(read -> begun(read, entry, options), threads);
+  }
+
+  private CompletionStage<Source> read(Source source) {
+    return store
+        .read(source.entityId, source.next, PAGE)
+        .thenComposeAsync(
+            page -> {
+              page.forEach(stored -> source.add(entry(source.entityId, stored)));
+              if (page.size() < PAGE) {
+                return CompletableFuture.completedFuture(source);
+              }
+              source.next = page.get(page.size() - 1).seq() + 1;
+              return read(source);
+            },
+            threads);
+  }
+
+  private Entry<?> entry(String entityId, StoredEntry stored) {
+    try {
+      return encryption.read(entityId, stored);
+    } catch (NotSerializableException e) {
+      throw new CompletionException(e);
+    }
+  }
+
+  private CompletionStage<Fork> begun(Source source, long entry, ForkOptions options) {
+    RunJournal journal = RunJournal.of(source.flow, source.runId, source.entries);
+    Entry.Owner owner = source.owner;
+    if (owner == null || journal.entries().isEmpty()) {
+      throw unknown(source);
+    } else if (owner.principal().equals(SessionKey.TOOLS)) {
+      throw new ForkException(
+          "may_not_fork",
+          "Run %s of %s is a call of a thread, which alone gets its result; fork a run that a client or a schedule started"
+              .formatted(source.runId, source.flow));
+    }
+    String handle = handles.mint();
+    SessionKey key = new SessionKey(owner.principal(), source.flow, handle);
+    String forkId = SessionKey.newRunId(key.entityId());
+    ForkOptions named = options.by() == null ? options.by(owner.principal()) : options;
+    List<Event> events = journal.fork(entry, forkId, named, clock.millis());
+    Request.Fork fork = new Request.Fork(events, options.newest());
+    return gateway
+        .fork(key, Request.OfRun.fork(fork, options.answers()))
+        .thenCompose(reply -> unlessErased(source, key, reply))
+        .thenApply(
+            reply -> {
+              requireBegun(reply);
+              return new Fork(source.flow, forkId, owner.principal(), handle, reply);
+            });
+  }
+
+  private static ForkException unknown(Source source) {
+    return new ForkException(
+        "unknown_run",
+        "The store has no journal of a run %s of %s; the journal of an ended run is kept for the host's retention"
+            .formatted(source.runId, source.flow));
+  }
+
+  /** A source that was erased meanwhile takes its fork with it. */
+  private CompletionStage<ToolReply> unlessErased(Source source, SessionKey key, ToolReply reply) {
+    return store
+        .readBack(source.entityId, Long.MAX_VALUE, 1)
+        .thenCompose(
+            last ->
+                last.isEmpty()
+                    ? eraser
+                        .erase(new SessionScope(Set.of(key.entityId()), Set.of()))
+                        .thenApply(
+                            gone -> {
+                              throw unknown(source);
+                            })
+                    : CompletableFuture.completedFuture(reply));
+  }
+
+  /** What is refused has no run. */
+  private static void requireBegun(ToolReply reply) {
+    if (reply.error() && !reply.meta().has("fermata/run")) {
+      throw new ForkException(
+          reply.structured().path("code").asText(), reply.structured().path("error").asText());
+    }
+  }
+
+  /** Why a journal cannot be read, as calls of its session get it. */
+  private static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
+    return stage.exceptionallyCompose(thrown -> CompletableFuture.failedFuture(translated(thrown)));
+  }
+
+  private static Throwable translated(Throwable thrown) {
+    EncryptionException encrypted = RootCauses.find(thrown, EncryptionException.class);
+    DamagedException damaged = RootCauses.find(thrown, DamagedException.class);
+    ThreadException kept = RootCauses.find(thrown, ThreadException.class);
+    if (encrypted != null) {
+      return refused(encrypted.failure());
+    } else if (damaged != null) {
+      return refused(HostError.damaged(damaged));
+    } else if (kept != null) {
+      return new ForkException(kept.code(), String.valueOf(kept.getMessage()));
+    } else if (RootCauses.find(thrown, UnreadableEntry.class) != null) {
+      return refused(HostError.JOURNAL_UNREADABLE.failure());
+    }
+    return RootCauses.find(thrown, StoreException.class) == null
+        ? thrown
+        : refused(HostError.STORE_UNAVAILABLE.failure());
+  }
+
+  private static ForkException refused(Outcome.Failure why) {
+    return new ForkException(why.code(), why.message());
+  }
+}
