@@ -81,6 +81,7 @@ public final class McpServerBuilder {
   private @Nullable Threads threads;
   private @Nullable Runs runs;
   private final Set<String> instructors = new LinkedHashSet<>();
+  private final Set<String> operators = new LinkedHashSet<>();
   private int maxStreams = StreamQuota.DEFAULT_MAX;
   private int handlerThreads = HandlerExecutor.THREADS;
   private RegisteredFeatures offers = RegisteredFeatures.NONE;
@@ -238,6 +239,15 @@ public final class McpServerBuilder {
   /** Lists runs over HTTP, too, at {@code /runs}. A caller sees its own runs only. */
   public McpServerBuilder runs(Runs served) {
     this.runs = served;
+    return this;
+  }
+
+  /**
+   * The principals that may fork runs over HTTP, those of others, too: {@code POST
+   * /runs/{flow}/{runId}/forks}. Nobody may by default.
+   */
+  public McpServerBuilder operators(String... principals) {
+    operators.addAll(List.of(principals));
     return this;
   }
 
@@ -489,7 +499,7 @@ public final class McpServerBuilder {
               threads, streams, connections, core.quotas, core.scopes, Set.copyOf(instructors)));
     }
     if (runs != null) {
-      routes.add(new RunsApi(runs, core.quotas, core.scopes));
+      routes.add(new RunsApi(runs, core.quotas, core.scopes, Set.copyOf(operators)));
     }
     return routes;
   }

@@ -72,6 +72,8 @@ class RunsOverHttpTest {
             .port(0)
             .apiKey("alice", "a-key")
             .apiKey("bob", "b-key")
+            .apiKey("ops", "o-key")
+            .operators("ops")
             .start();
     alices = begin("alice");
     begin("bob");
@@ -86,6 +88,51 @@ class RunsOverHttpTest {
   void stop() {
     server.close();
     host.close();
+  }
+
+  @Test
+  void anOperatorForksARunOfAnybodyAndNobodyElseDoes() throws Exception {
+    String forks = "/runs/order/" + alices + "/forks";
+    String body = "{\"entry\":%d,\"mode\":\"sandbox\",\"answers\":{\"item\":\"tea\"}}";
+    long last = 2;
+
+    HttpResponse<String> forked = post("o-key", forks, body.formatted(last));
+
+    assertThat(forked.statusCode()).as(forked.body()).isEqualTo(201);
+    JsonNode fork = Json.parse(forked.body());
+    assertThat(fork.path("principal").asText()).isEqualTo("alice");
+    assertThat(fork.at("/reply/status").asText()).isEqualTo("complete");
+    assertThat(forked.headers().firstValue("location"))
+        .contains("/runs/order/" + fork.path("runId").asText());
+    assertThat(runs("a-key", "").findValuesAsText("runId"))
+        .doesNotContain(fork.path("runId").asText());
+    for (String key : new String[] {"a-key", "b-key"}) {
+      HttpResponse<String> refused = post(key, forks, body.formatted(last));
+      assertThat(refused.statusCode()).as(refused.body()).isEqualTo(403);
+      assertThat(Json.parse(refused.body()).at("/error/code").asText())
+          .isEqualTo("may_not_operate");
+    }
+    assertRefused(post("o-key", forks, body.formatted(99)), 404, "unknown_entry");
+    assertRefused(
+        post("o-key", forks.replace(alices, alices + "x"), body.formatted(1)), 404, "unknown_run");
+    assertRefused(post("o-key", forks, "{\"entry\":1}"), 400, "invalid_fields");
+    assertRefused(get("o-key", forks), 405, "method_not_allowed");
+  }
+
+  private static void assertRefused(HttpResponse<String> response, int status, String code) {
+    assertThat(response.statusCode()).as(response.body()).isEqualTo(status);
+    assertThat(Json.parse(response.body()).at("/error/code").asText()).isEqualTo(code);
+  }
+
+  private HttpResponse<String> post(String key, String path, String body)
+      throws IOException, InterruptedException {
+    return client.send(
+        HttpRequest.newBuilder(server.endpoint().resolve(path))
+            .header("authorization", "Bearer " + key)
+            .header("content-type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofString(body))
+            .build(),
+        HttpResponse.BodyHandlers.ofString());
   }
 
   private String begin(String principal) throws Exception {

@@ -3,6 +3,7 @@ package io.fermata.mcp.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkException;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
@@ -88,27 +89,38 @@ public final class HttpError extends RuntimeException {
     } else if (cause instanceof RpcException refusal) {
       return refused(refusal);
     } else if (cause instanceof ThreadException exception) {
-      return answer(exception);
+      return answer(exception.code(), exception.getMessage());
+    } else if (cause instanceof ForkException exception) {
+      return answer(exception.code(), exception.getMessage());
     }
     LOG.error("A request about threads or runs failed inside the server", thrown);
     return answer(500, "internal_error", "The request failed inside the server", Map.of());
   }
 
-  private static Response answer(ThreadException exception) {
+  private static Response answer(String code, @Nullable String message) {
     int status =
-        switch (exception.code()) {
-          case "unknown_thread", "unknown_file" -> 404;
+        switch (code) {
+          case "unknown_thread", "unknown_file", "unknown_run", "unknown_entry" -> 404;
+          case "may_not_fork" -> 403;
           case "not_kept" -> 410;
           case "busy" -> 429;
           case "message_too_long", "file_too_large" -> 413;
-          case "key_used", "no_open_question", "tool_missing", "too_many_files", "unknown_agent" ->
+          case "key_used",
+              "no_open_question",
+              "tool_missing",
+              "too_many_files",
+              "unknown_agent",
+              "run_ended",
+              "run_ending",
+              "reset_past_once",
+              "version_changed",
+              "migration_failed" ->
               409;
           case "overloaded", "shutting_down", "store_unavailable" -> 503;
           case "journal_unreadable", "damaged", "key_missing", "decryption_failed" -> 500;
           default -> 400;
         };
-    Response answer =
-        answer(status, exception.code(), String.valueOf(exception.getMessage()), Map.of());
+    Response answer = answer(status, code, String.valueOf(message), Map.of());
     return status == 429 || status == 503 ? soon(answer) : answer;
   }
 

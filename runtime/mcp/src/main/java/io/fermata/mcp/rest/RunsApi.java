@@ -1,8 +1,11 @@
 package io.fermata.mcp.rest;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
@@ -11,6 +14,7 @@ import io.fermata.mcp.http.HttpRoute;
 import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
+import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
@@ -21,6 +25,7 @@ import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -29,20 +34,29 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** The HTTP API of runs: a caller sees its own runs only. */
+/** The HTTP API of runs: a caller sees its own runs only; operators fork those of anybody. */
 public final class RunsApi implements HttpRoute {
   private static final String PATH = "/runs";
+
+  private static final String FORKS = "forks";
+  private static final List<String> MODES =
+      Arrays.stream(ForkOrigin.Mode.values()).map(RunJson::name).toList();
 
   private static final int PAGE = 100;
 
   private final Runs runs;
   private final CallQuotas quotas;
   private final ToolScopes scopes;
+  private final Set<String> operators;
 
-  public RunsApi(Runs runs, CallQuotas quotas, ToolScopes scopes) {
+  /**
+   * @param operators the principals that may fork runs
+   */
+  public RunsApi(Runs runs, CallQuotas quotas, ToolScopes scopes, Set<String> operators) {
     this.runs = runs;
     this.quotas = quotas;
     this.scopes = scopes;
+    this.operators = operators;
   }
 
   @Override
@@ -52,23 +66,29 @@ public final class RunsApi implements HttpRoute {
 
   @Override
   public void serve(HttpServerRequest http, AuthenticatedCaller caller) {
-    RequestExchange.answer(http, body -> answer(http, caller), HttpError::refused);
+    RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
   }
 
-  private CompletionStage<Response> answer(HttpServerRequest http, AuthenticatedCaller caller) {
+  private CompletionStage<Response> answer(
+      HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
     try {
       ApiRequest request = ApiRequest.of(http, PATH, caller);
       return quotas
-          .during(caller.principal(), () -> route(request))
+          .during(caller.principal(), () -> route(request, body))
           .exceptionally(HttpError::answer);
     } catch (RuntimeException e) {
       return CompletableFuture.completedFuture(HttpError.answer(e));
     }
   }
 
-  private CompletionStage<Response> route(ApiRequest request) {
+  private CompletionStage<Response> route(ApiRequest request, byte[] body) {
     List<String> place = request.place();
-    if (!place.isEmpty() && place.size() != 2) {
+    if (place.size() == 3 && place.get(2).equals(FORKS)) {
+      if (!request.method().equals("POST")) {
+        throw HttpError.methods("POST");
+      }
+      return fork(request, place.get(0), place.get(1), body);
+    } else if (!place.isEmpty() && place.size() != 2) {
       throw HttpError.notFound();
     } else if (!request.method().equals("GET")) {
       throw HttpError.methods("GET");
@@ -85,6 +105,50 @@ public final class RunsApi implements HttpRoute {
                 run.filter(found -> found.principal().equals(request.principal()))
                     .map(found -> json(RunJson.run(found)))
                     .orElseThrow(() -> HttpError.of(404, "unknown_run", "There is no such run")));
+  }
+
+  private CompletionStage<Response> fork(
+      ApiRequest request, String flow, String runId, byte[] body) {
+    request.requireQuery();
+    if (!operators.contains(request.principal())) {
+      throw HttpError.of(
+          403,
+          "may_not_operate",
+          "Only operators fork runs, and %s is none: let the operator of the server permit it with operators"
+              .formatted(request.principal()));
+    }
+    scopes.require(flow, request.caller());
+    request.requireJson();
+    BodyFields fields = BodyFields.of(body, true);
+    JsonNode entry = fields.any("entry");
+    if (entry == null || !entry.canConvertToLong() || !entry.isIntegralNumber()) {
+      fields.wrong("entry", "is required: the number of an entry in the run's journal");
+    }
+    String mode = fields.oneOf("mode", MODES);
+    if (mode == null) {
+      fields.wrong("mode", "is required: one of " + String.join(", ", MODES));
+    }
+    ObjectNode answers = fields.object("answers");
+    Boolean newest = fields.flag("newestVersion");
+    fields.check();
+    ForkOptions options =
+        ForkOptions.of(ForkOrigin.Mode.valueOf(String.valueOf(mode).toUpperCase(Locale.ROOT)))
+            .answers(answers == null ? Json.object() : answers)
+            .by(request.principal());
+    long at = entry == null ? 0 : entry.longValue();
+    return runs.fork(
+            flow, runId, at, Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options)
+        .thenApply(RunsApi::forked);
+  }
+
+  private static Response forked(Fork fork) {
+    ObjectNode body = Json.object();
+    body.put("flow", fork.flow()).put("runId", fork.runId());
+    body.put("principal", fork.principal()).put("sessionId", fork.sessionId());
+    body.set("reply", fork.reply().structured());
+    return Response.of(201, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
+        .with("location", PATH + "/" + fork.flow() + "/" + fork.runId())
+        .with("cache-control", "no-store");
   }
 
   private CompletionStage<Response> list(ApiRequest request) {
