@@ -15,6 +15,7 @@ module io.fermata.agent {
   exports io.fermata.agent.mcp;
   exports io.fermata.agent.message;
   exports io.fermata.agent.model;
+  exports io.fermata.agent.replay;
   exports io.fermata.agent.state;
   exports io.fermata.agent.tool;
   exports io.fermata.agent.engine to

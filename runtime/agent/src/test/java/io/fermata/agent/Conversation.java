@@ -65,10 +65,22 @@ public final class Conversation {
   private final List<String> journal = new ArrayList<>();
   private final Map<String, ThreadState> inFlight = new HashMap<>();
   private final List<String> performed = new ArrayList<>();
+  private final List<Cause> causes = new ArrayList<>();
+  private @Nullable ThreadState seen;
   private ThreadState state = ThreadState.NONE;
   private Function<List<ThreadEffect>, ThreadEffect> order = effects -> effects.get(0);
   private Outcome.@Nullable Failure refusal;
   private long now = 1_000_000;
+
+  /**
+   * What a record came from.
+   *
+   * @param at when it was written
+   * @param seen the thread as the effect saw it that has ended; null for other inputs
+   * @param heard what the model of the effect replied or threw; null if none was asked
+   */
+  public record Cause(
+      long at, ThreadInput input, @Nullable ThreadState seen, @Nullable Object heard) {}
 
   private Conversation(List<Agent> agents) {
     program = new ThreadProgram(new Agents(agents));
@@ -150,6 +162,10 @@ public final class Conversation {
     refusal = null;
     Program.Acceptance<ThreadEvent> acceptance = program.accept(state, input);
     if (acceptance instanceof Program.Accepted<ThreadEvent> accepted) {
+      if (!accepted.events().isEmpty()) {
+        boolean ended = input instanceof ThreadInput.EffectEnded;
+        causes.add(new Cause(now, input, ended ? seen : null, ended ? world.heard : null));
+      }
       journal(accepted.events());
     } else {
       refusal = ((Program.Refused<ThreadEvent>) acceptance).failure();
@@ -225,6 +241,8 @@ public final class Conversation {
   public ThreadInput.Result outcome(ThreadEffect effect) {
     ThreadState then = Objects.requireNonNull(inFlight.get(effect.key()), effect.key());
     performed.add(effect.key());
+    seen = then;
+    world.heard = null;
     return program.perform(then, effect, world).toCompletableFuture().join();
   }
 
@@ -339,6 +357,11 @@ public final class Conversation {
     return journal.size();
   }
 
+  /** What a record of the journal came from, counted from 1. */
+  public Cause cause(int number) {
+    return causes.get(number - 1);
+  }
+
   /** A record of the journal, counted from 1. */
   public List<ThreadEvent> record(int number) {
     try {
@@ -361,7 +384,7 @@ public final class Conversation {
   }
 
   /** The state after the first so many records. */
-  ThreadState folded(int records) {
+  public ThreadState folded(int records) {
     ThreadState folded = ThreadState.NONE;
     for (int i = 1; i <= records; i++) {
       folded = folded.apply(record(i), i);

@@ -14,7 +14,8 @@ class LayersTest {
           "io.fermata.agent",
           "io.fermata.agent.tool",
           "io.fermata.agent.mcp",
-          "io.fermata.agent.engine");
+          "io.fermata.agent.engine",
+          "io.fermata.agent.replay");
 
   @Test
   void noTwoPackagesNeedEachOther() {

@@ -37,6 +37,9 @@ public final class RandomAgents {
 
   private final Random random;
   private final boolean quiet;
+  private final Budget budget;
+  private int mutated = -1;
+  private int pieces;
 
   /**
    * Begins.
@@ -46,6 +49,22 @@ public final class RandomAgents {
   public RandomAgents(long seed, boolean quiet) {
     this.random = new Random(seed);
     this.quiet = quiet;
+    this.budget = seed % 7 == 3 ? Budget.tokens(60) : Budget.NONE;
+  }
+
+  /** The same agents but for one of the pieces that decide: a hook or a bound. */
+  public RandomAgents mutating(int piece) {
+    mutated = piece;
+    return this;
+  }
+
+  /** How many pieces there are that may be another one. */
+  public int pieces() {
+    return pieces;
+  }
+
+  private <T> T piece(T usual, T other) {
+    return pieces++ == mutated ? other : usual;
   }
 
   /** The first speaks first; the others may be handed over to, or put to work. */
@@ -89,7 +108,7 @@ public final class RandomAgents {
     if (random.nextInt(4) == 0) {
       agent = agent.compaction(Compaction.by(model(5), 6, 2));
     }
-    return agent.maxSteps(8).effects(deferred());
+    return agent.maxSteps(piece(8, 2)).budget(piece(budget, Budget.tokens(30))).effects(deferred());
   }
 
   /** What a sub-prompt sees of the conversation is not to depend on the calls beside its own. */
@@ -324,32 +343,39 @@ public final class RandomAgents {
 
   private Hook[] hooks() {
     List<Hook> all = new ArrayList<>();
+    String sign = piece("~", "^");
+    int shift = piece(0, 1);
     all.add(
         Hook.beforeCreateMessage(
             "mark",
-            (flow, m) -> hash(m.content()) % 3 == 0 ? m.withContent(m.content() + "~") : m));
-    all.add(Hook.afterCreateMessage("note", RandomAgents::note));
+            (flow, m) -> hash(m.content()) % 3 == 0 ? m.withContent(m.content() + sign) : m));
+    all.add(Hook.afterCreateMessage("note", (flow, m) -> note(flow, m, shift)));
     all.add(Hook.afterSystemMessage("tone", (flow, text) -> text + " Kindly."));
     all.add(
         Hook.filterMessages("some", (flow, rows) -> rows.subList(rows.size() / 9, rows.size())));
-    all.add(Hook.prefilterLlmHistory("guard", RandomAgents::guarded));
+    int guard = piece(11, 5);
+    all.add(Hook.prefilterLlmHistory("guard", (flow, told) -> guarded(flow, told, guard)));
+    int strike = piece(5, 2);
     all.add(
         Hook.afterToolCallSuccess(
-            "strike", (flow, call, result) -> hash(call.function()) % 5 == 0 ? null : result));
+            "strike", (flow, call, result) -> hash(call.function()) % strike == 0 ? null : result));
+    int hide = piece(3, 2);
     all.add(
         Hook.afterToolCallFailure(
-            "hide", (flow, call, result) -> hash(call.function()) % 3 == 0 ? null : result));
+            "hide", (flow, call, result) -> hash(call.function()) % hide == 0 ? null : result));
+    String end = piece("!", "?");
     all.add(
         Hook.beforeStoreToolResult(
-            "shout", (flow, call, result) -> result.withText(result.text() + "!")));
+            "shout", (flow, call, result) -> result.withText(result.text() + end)));
+    String began = piece("begin", "began");
     all.add(
-        Hook.toolCallStarted("begin", (flow, call, args) -> flow.emitEvent("begin", call.name())));
+        Hook.toolCallStarted("begin", (flow, call, args) -> flow.emitEvent(began, call.name())));
     all.add(Hook.toolCallDone("end", RandomAgents::ended));
     return all.stream().filter(hook -> random.nextInt(3) == 0).toArray(Hook[]::new);
   }
 
-  private static void note(FlowState flow, Message message) {
-    int n = hash(message.content());
+  private static void note(FlowState flow, Message message, int shift) {
+    int n = hash(message.content()) + shift;
     if (n % 7 == 0) {
       flow.injectMessage(Message.assistant("note " + n).asSilent());
     } else if (n % 7 == 1) {
@@ -359,9 +385,9 @@ public final class RandomAgents {
     }
   }
 
-  private static <T> List<T> guarded(FlowState flow, List<T> told) {
+  private static <T> List<T> guarded(FlowState flow, List<T> told, int guard) {
     int n = hash(told.size());
-    if (n % 11 == 0) {
+    if (n % guard == 0) {
       throw new BlockedException("not " + n);
     } else if (n % 3 == 0) {
       flow.injectMessage(Message.system("guard " + n));

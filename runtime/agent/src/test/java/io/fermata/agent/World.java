@@ -1,8 +1,13 @@
 package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.model.ModelException;
+import io.fermata.agent.model.ModelListener;
+import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
@@ -46,8 +51,20 @@ public final class World implements Outside {
   /** What a flow comes to when it is answered. */
   public Function<ObjectNode, FlowOutcome> flowAnswer = answers -> result("done");
 
+  /** What the model or flow that was asked last returned or threw; null if none was asked. */
+  @Nullable Object heard;
+
+  /** What models and flows return from now on instead. */
+  private Conversation.@Nullable Cause again;
+
   World(Conversation conversation) {
     this.conversation = conversation;
+  }
+
+  /** Models and flows return once more what they returned before a record was written. */
+  public World again(Conversation.Cause cause) {
+    again = cause;
+    return this;
   }
 
   public static FlowOutcome result(String text) {
@@ -57,6 +74,25 @@ public final class World implements Outside {
   @Override
   public long now() {
     return conversation.now();
+  }
+
+  @Override
+  public ModelReply ask(Model model, ChatRequest request, ModelListener listener)
+      throws InterruptedException {
+    if (again != null) {
+      if (again.heard() instanceof ModelReply reply) {
+        return reply;
+      }
+      throw again.heard() instanceof ModelException e ? e : new IllegalStateException("silent");
+    }
+    try {
+      ModelReply reply = Outside.super.ask(model, request, listener);
+      heard = reply;
+      return reply;
+    } catch (ModelException e) {
+      heard = e;
+      throw e;
+    }
   }
 
   @Override
@@ -71,6 +107,9 @@ public final class World implements Outside {
 
   @Override
   public CompletionStage<FlowOutcome> callFlow(String name, String callKey, ObjectNode arguments) {
+    if (again != null) {
+      return CompletableFuture.completedFuture((FlowOutcome) again.heard());
+    }
     flowCalls.add(name + " " + callKey + " " + arguments);
     FlowOutcome known = begun.get(callKey);
     if (known == null
@@ -79,16 +118,21 @@ public final class World implements Outside {
       known = flow.apply(arguments);
       begun.put(callKey, known);
     }
+    heard = known;
     return CompletableFuture.completedFuture(known);
   }
 
   @Override
   public CompletionStage<FlowOutcome> answerFlow(
       String name, String callKey, String answerId, ObjectNode answers) {
+    if (again != null) {
+      return CompletableFuture.completedFuture((FlowOutcome) again.heard());
+    }
     flowCalls.add(name + " " + callKey + " " + answerId + " " + answers);
     String key = callKey + "/" + answerId;
     FlowOutcome known = answered.computeIfAbsent(key, k -> flowAnswer.apply(answers));
     begun.put(callKey, known);
+    heard = known;
     return CompletableFuture.completedFuture(known);
   }
 

@@ -64,10 +64,10 @@ final class ChangeRecorder {
     this.naming = origin;
   }
 
-  /** Derives the following ids from another origin. */
-  ChangeRecorder naming(String prefix) {
+  /** Derives the following ids from another origin, whatever ids there were before. */
+  synchronized void naming(String prefix) {
     naming = prefix;
-    return this;
+    ids = 0;
   }
 
   synchronized ThreadState state() {
@@ -154,6 +154,12 @@ final class ChangeRecorder {
   /** The changes after that point. */
   synchronized List<ThreadEvent.Change> after() {
     return List.copyOf(changes.subList(before, changes.size()));
+  }
+
+  /** Adds what replays need, which changes nothing, at an earlier place. */
+  synchronized void insert(int place, ThreadEvent.Change change) {
+    changes.add(place, change);
+    before += before >= place ? 1 : 0;
   }
 
   /** A savepoint for {@link #backTo}. */

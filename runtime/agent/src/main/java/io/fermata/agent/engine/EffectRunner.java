@@ -171,7 +171,7 @@ final class EffectRunner {
     try {
       ChatRequest request = request(prompt, frame, recorder, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
-      ModelReply reply = prompt.model().call(request, listener(messageId));
+      ModelReply reply = outside.ask(prompt.model(), request, listener(messageId));
       return replied(frame, recorder, flow, reply, began);
     } catch (BlockedException e) {
       Message said =
@@ -280,7 +280,12 @@ final class EffectRunner {
                 frame.depth(),
                 frame.parentId());
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
+    int heard = recorder.changes().size();
     Message message = nothing ? said : recorder.beforeCreate(flow, said);
+    String text = Bounds.shortened(reply.message().text());
+    if (!Objects.equals(message.content(), text)) {
+      recorder.insert(heard, new ThreadEvent.ModelReplied(text));
+    }
     ThreadEvent.StepLog log =
         new ThreadEvent.StepLog(
             "s" + frame.step(),
@@ -378,12 +383,9 @@ final class EffectRunner {
         .ended(Objects.requireNonNull(call.result()));
   }
 
-  /** The ids of the start and of the end of a call differ. */
   private ChangeRecorder recorder(Agent by, @Nullable Prompt prompt, CallState call, int attempt) {
-    ChangeRecorder recorder =
-        new ChangeRecorder(
-            agents, by, state, HookRunner.of(agents, by, prompt), outside, call.key(), attempt);
-    return call.begun() ? recorder.naming(call.key() + ".e") : recorder;
+    return new ChangeRecorder(
+        agents, by, state, HookRunner.of(agents, by, prompt), outside, call.key(), attempt);
   }
 
   private StepFrame frameOf(ThreadEffect effect) {

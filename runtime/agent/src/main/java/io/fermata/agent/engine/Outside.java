@@ -2,8 +2,14 @@ package io.fermata.agent.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.model.ModelListener;
+import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
@@ -32,6 +38,23 @@ public interface Outside {
    *     invalid
    */
   record Delta(String messageId, String kind, String text) {}
+
+  /** Runs the handler of a tool that was called. */
+  default @Nullable Object run(Tool tool, FlowState flow, ObjectNode arguments) throws Exception {
+    return tool.handler().run(flow, arguments);
+  }
+
+  /** Runs the handler of a tool that author code invokes, invisibly to the model. */
+  default @Nullable Object invoke(Tool tool, FlowState flow, ObjectNode arguments)
+      throws Exception {
+    return tool.handler().run(flow, arguments);
+  }
+
+  /** Asks a model for the next message. */
+  default ModelReply ask(Model model, ChatRequest request, ModelListener listener)
+      throws InterruptedException {
+    return model.call(request, listener);
+  }
 
   /** A variable of the host's environment; null if it is not set. */
   @Nullable String env(String property);

@@ -222,7 +222,7 @@ final class RecordingFlowState implements FlowState {
       throw new IllegalArgumentException(
           "A person must approve this call of " + tool + "; use queueTool");
     }
-    return ToolCalls.run(java, this, given);
+    return ToolCalls.run(java, given, args -> recorder.outside().invoke(java, this, args));
   }
 
   private static ObjectNode arguments(Object arguments) {

@@ -3,7 +3,6 @@ package io.fermata.agent.engine;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowCall;
-import io.fermata.agent.FlowState;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
@@ -33,7 +32,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Executes one call of a tool and turns its outcome into changes of the thread. */
 public final class ToolCalls {
-  private static final String NO_TEXT = "Tool executed successfully";
+  static final String NO_TEXT = "Tool executed successfully";
+  static final String FAILED = "Failed to execute tool: ";
+  static final String ATTACHED = "\nAttachment path: ";
 
   /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
   private static final long ASK_AGAIN = 2_000;
@@ -48,6 +49,9 @@ public final class ToolCalls {
   private final RecordingFlowState flow;
   private final StepFrame frame;
   private final CallState call;
+
+  /** How many changes there were before the work of the call began. */
+  private int began;
 
   ToolCalls(ChangeRecorder recorder, StepFrame frame, CallState call) {
     this.recorder = recorder;
@@ -117,13 +121,18 @@ public final class ToolCalls {
         : ToolResult.error("invalid_arguments", misfit(call.name(), wrong));
   }
 
-  /** Runs a tool's handler. */
-  static ToolResult run(Tool tool, FlowState flow, ObjectNode arguments) throws Exception {
+  /** The work of a tool. */
+  interface Work {
+    @Nullable Object on(ObjectNode arguments) throws Exception;
+  }
+
+  /** Runs a tool, unless its arguments are invalid. */
+  static ToolResult run(Tool tool, ObjectNode arguments, Work work) throws Exception {
     List<Violation> wrong = tool.arguments().check(arguments);
     if (!wrong.isEmpty()) {
       return ToolResult.error("invalid_arguments", misfit(tool.name(), wrong));
     }
-    Object result = tool.handler().run(flow, arguments);
+    Object result = work.on(arguments);
     return result instanceof ToolResult ready ? ready : ToolResult.success(result);
   }
 
@@ -135,6 +144,7 @@ public final class ToolCalls {
     if (!call.begun()) {
       recorder.hooks().callStarted(flow, call.call(), arguments);
     }
+    began = recorder.changes().size();
     return offered instanceof FlowCall flowCall
         ? asked(flowCall, arguments).thenApply(this::cameTo)
         : CompletableFuture.completedFuture(made(offered, arguments));
@@ -142,7 +152,7 @@ public final class ToolCalls {
 
   private ThreadInput.Result made(Offered offered, ObjectNode arguments) throws Exception {
     if (offered instanceof Tool tool) {
-      return ended(run(tool, flow, arguments));
+      return returned(run(tool, arguments, args -> recorder.outside().run(tool, flow, args)));
     } else if (offered instanceof SubAgent relation) {
       return delegated(relation, arguments);
     } else if (offered instanceof SubPrompt) {
@@ -170,7 +180,7 @@ public final class ToolCalls {
     }
     Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
     result.changes().forEach(recorder::write);
-    return ended(
+    return returned(
         result.failed() ? ToolResult.error(result.text()) : ToolResult.success(result.text()));
   }
 
@@ -245,8 +255,26 @@ public final class ToolCalls {
         : ended(ToolResult.success("Reference: " + threadId));
   }
 
-  /** Completes the call with a result. */
-  ThreadInput.Result ended(ToolResult result) {
+  /** Completes the call with what its work returned, which is kept if the outcome does not tell. */
+  private ThreadInput.Result returned(ToolResult result) {
+    int worked = recorder.changes().size();
+    ThreadInput.Called ended = ended(result);
+    if (began == 0 && OriginalResults.tells(ended, call.key(), worked, result)) {
+      return ended;
+    }
+    recorder.insert(
+        worked,
+        new ThreadEvent.ToolReturned(
+            call.key(), worked - began, OriginalResults.small(result) ? result : null));
+    return ended.message() == null
+        ? new ThreadInput.Called(null, null, recorder.changes(), List.of())
+        : new ThreadInput.Called(
+            ended.message(), ended.code(), recorder.before(), recorder.after());
+  }
+
+  /** Completes the call with a result. The ids of the start and of the end of a call differ. */
+  ThreadInput.Called ended(ToolResult result) {
+    recorder.naming(call.key() + ".e");
     if (call.started()) {
       recorder.hooks().callDone(flow, call.call(), result);
     }
@@ -267,7 +295,7 @@ public final class ToolCalls {
   private List<String> attach(ToolResult result) {
     List<String> paths = new ArrayList<>();
     for (Attachment attachment : result.attachments()) {
-      String path = "/attachments/" + call.key() + "/" + attachment.name();
+      String path = OriginalResults.folder(call.key()) + attachment.name();
       flow.files().write(path, attachment.mimeType(), attachment.data());
       paths.add(path);
     }
@@ -279,12 +307,12 @@ public final class ToolCalls {
     String words = result.text();
     StringBuilder text = new StringBuilder();
     if (result.failed()) {
-      text.append("Failed to execute tool: ").append(words == null ? "no reason given" : words);
+      text.append(FAILED).append(words == null ? "no reason given" : words);
     } else {
       text.append(words == null ? NO_TEXT : words);
     }
     for (String path : paths) {
-      text.append("\nAttachment path: ").append(path);
+      text.append(ATTACHED).append(path);
     }
     String content = String.valueOf(Bounds.shortened(text.toString()));
     Message message = Message.result(call.call(), frame.side(), content, result.failed(), paths);

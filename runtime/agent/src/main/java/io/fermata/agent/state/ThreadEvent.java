@@ -84,7 +84,9 @@ import org.jspecify.annotations.Nullable;
   @JsonSubTypes.Type(value = ThreadEvent.Unscheduled.class, name = "unscheduled"),
   @JsonSubTypes.Type(value = ThreadEvent.Emitted.class, name = "emitted"),
   @JsonSubTypes.Type(value = ThreadEvent.ChildCreated.class, name = "child_created"),
-  @JsonSubTypes.Type(value = ThreadEvent.HookFailed.class, name = "hook_failed")
+  @JsonSubTypes.Type(value = ThreadEvent.HookFailed.class, name = "hook_failed"),
+  @JsonSubTypes.Type(value = ThreadEvent.ModelReplied.class, name = "model_replied"),
+  @JsonSubTypes.Type(value = ThreadEvent.ToolReturned.class, name = "tool_returned")
 })
 public sealed interface ThreadEvent {
 
@@ -436,4 +438,15 @@ public sealed interface ThreadEvent {
   record ChildCreated(ChildThread child) implements Change {}
 
   record HookFailed(String hook, String point, String reason) implements Change {}
+
+  /** What a model said, where hooks, or the tool that ends its turn, made another text of it. */
+  record ModelReplied(@Nullable String text) implements Change {}
+
+  /**
+   * What the work of a call returned, where hooks made something else of it or changed the thread.
+   *
+   * @param changes how many of the changes just before are those of the work, not of hooks
+   * @param result null if it is too large to be kept twice
+   */
+  record ToolReturned(String call, int changes, @Nullable ToolResult result) implements Change {}
 }

@@ -5,22 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.RandomAgents;
-import io.fermata.agent.World;
 import io.fermata.agent.engine.HistoryReader;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.LongConsumer;
@@ -35,10 +30,11 @@ class PropertyTest {
 
   /** What depends on when, and how often, something was tried. */
   private static final Set<String> CHANCE =
-      Set.of("createdAt", "at", "due", "attempt", "seq", "last", "retryAt");
+      Set.of(
+          "createdAt", "at", "due", "attempt", "seq", "last", "retryAt", "until", "began", "ended");
 
   /** The seeds are the same in every build; to look further, begin with another, -Dseed=1000. */
-  private static void forEverySeed(int seeds, LongConsumer property) {
+  static void forEverySeed(int seeds, LongConsumer property) {
     long first = Long.getLong("seed", 0);
     LongStream.range(first, first + seeds)
         .forEach(
@@ -131,7 +127,7 @@ class PropertyTest {
                 assertThat(field.getValue()).as(field.getKey()).isEqualTo(end.get(field.getKey())));
   }
 
-  private static JsonNode withoutChance(JsonNode tree) {
+  static JsonNode withoutChance(JsonNode tree) {
     if (tree instanceof ObjectNode object) {
       ObjectNode rest = Json.object();
       object
@@ -227,150 +223,5 @@ class PropertyTest {
     return messages.stream()
         .map(m -> m.id() + " " + Conversation.line(m) + " " + m.toolCallId() + " " + m.status())
         .toList();
-  }
-
-  // --- a life ----------------------------------------------------------------------------------
-
-  /**
-   * Leads a thread from its creation to its rest: messages come and it is stopped after so many
-   * effects, questions are answered and children report when nothing else goes on.
-   */
-  private static final class Walk {
-    private static final int MOST = 400;
-
-    private final Conversation talk;
-    private final Map<Integer, Runnable> inputs = new LinkedHashMap<>();
-    private final List<Runnable> later = new ArrayList<>();
-    private final boolean stubborn;
-    private boolean stopsWhenAsked;
-    private boolean dyingAlways;
-    private int dyingAfter = Integer.MAX_VALUE;
-    private int answers;
-    private int reports;
-
-    Walk(long seed, boolean quiet) {
-      talk = Conversation.of(new RandomAgents(seed, quiet).next());
-      Random random = new Random(seed * 31);
-      talk.world().flow =
-          arguments ->
-              Math.floorMod(arguments.toString().hashCode(), 3) == 0
-                  ? World.result("flowed")
-                  : new Outside.FlowOutcome.Asking(Json.object().put("field", "x"));
-      talk.world().flowAnswer = given -> World.result("answered " + given);
-      stubborn = random.nextInt(4) == 0;
-      for (int i = 0; i < 2 + random.nextInt(3); i++) {
-        String text = "hi " + random.nextInt(50);
-        Runnable post = () -> talk.post(text, Message.user(text));
-        if (quiet || random.nextInt(3) == 0) {
-          later.add(post);
-        } else {
-          inputs.put(random.nextInt(15), post);
-        }
-      }
-      if (!quiet && random.nextInt(5) == 0) {
-        inputs.put(random.nextInt(15), this::stop);
-      }
-      stopsWhenAsked = !quiet && random.nextInt(4) == 0;
-    }
-
-    Walk order(Random random) {
-      talk.order(ready -> ready.get(random.nextInt(ready.size())));
-      return this;
-    }
-
-    /** It dies before the end of every effect reaches it. */
-    Walk dyingAlways() {
-      dyingAlways = true;
-      return this;
-    }
-
-    Walk dyingAfter(int record) {
-      dyingAfter = record;
-      return this;
-    }
-
-    Conversation end() {
-      talk.create();
-      for (int i = 0; i < MOST; i++) {
-        Runnable input = inputs.remove(i);
-        if (input != null) {
-          input.run();
-          die();
-        }
-        if (!talk.ready().isEmpty()) {
-          act();
-        } else if (!idle()) {
-          break;
-        }
-        die();
-      }
-      return talk;
-    }
-
-    private void act() {
-      if (dyingAlways) {
-        talk.outcome(talk.ready().get(0));
-        talk.crash();
-      }
-      talk.step();
-    }
-
-    private void die() {
-      if (talk.records() >= dyingAfter) {
-        dyingAfter = Integer.MAX_VALUE;
-        talk.crash();
-      }
-    }
-
-    private void stop() {
-      talk.stop();
-      later.add(() -> talk.post("go on"));
-    }
-
-    /** What happens when the thread does nothing by itself; false if nothing does. */
-    private boolean idle() {
-      if (!talk.state().open().isEmpty() && stopsWhenAsked) {
-        stopsWhenAsked = false;
-        stop();
-        return true;
-      } else if (!talk.state().open().isEmpty()) {
-        answer(talk.state().open().get(0));
-        return true;
-      }
-      for (StepFrame frame : talk.state().frames().values()) {
-        for (CallState call : frame.calls()) {
-          String child = call.phase() == CallState.Phase.DELEGATED ? call.child() : null;
-          if (child != null) {
-            talk.report(child, ++reports, reports % 3 == 0, "report " + reports);
-            return true;
-          }
-        }
-      }
-      if (!inputs.isEmpty()) {
-        inputs.remove(inputs.keySet().iterator().next()).run();
-        return true;
-      } else if (!later.isEmpty()) {
-        later.remove(0).run();
-        return true;
-      }
-      ThreadEffect timer =
-          talk.wanted().stream()
-              .min(Comparator.comparingLong(effect -> Objects.requireNonNull(effect.due())))
-              .orElse(null);
-      if (timer != null) {
-        talk.accept(new ThreadInput.EffectDue(timer, Objects.requireNonNull(timer.due())));
-      }
-      return timer != null;
-    }
-
-    private void answer(CallState call) {
-      String id = "a" + ++answers;
-      if (call.phase() == CallState.Phase.APPROVING) {
-        talk.accept(
-            new ThreadInput.Answer(call.key(), id, !stubborn, null, "so", "ann", talk.now()));
-      } else {
-        talk.answer(call.key(), id, Json.object().put("x", answers));
-      }
-    }
   }
 }

@@ -27,7 +27,7 @@ public final class Divergence {
   private final RunJournal journal;
   private final RunJournal.Entry entry;
   private final Redecision again;
-  private final Redecision.Difference difference;
+  private final Redecision.Difference<RunState, Event> difference;
   private @Nullable List<Event> sequel;
 
   Divergence(
@@ -35,7 +35,7 @@ public final class Divergence {
       RunJournal journal,
       RunJournal.Entry entry,
       Redecision again,
-      Redecision.Difference difference) {
+      Redecision.Difference<RunState, Event> difference) {
     this.flow = flow;
     this.journal = journal;
     this.entry = entry;

@@ -3,6 +3,7 @@ package io.fermata.flow.replay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +50,7 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
       } else if (leaves(flow, entry)) {
         break;
       }
-      Redecision.Difference difference = again.decide(entry.at(), entry.events());
+      Redecision.Difference<RunState, Event> difference = again.decide(entry.at(), entry.events());
       decided++;
       if (difference != null) {
         return new Replay(

@@ -1,0 +1,99 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** What calls returned, as far as the messages with their results tell. */
+final class OriginalResults {
+  private OriginalResults() {}
+
+  /** The folder of the files of a result. */
+  static String folder(String call) {
+    return "/attachments/" + call + "/";
+  }
+
+  /** What a call returned that no hook concerned. */
+  static ToolResult of(
+      String call, Message message, @Nullable String code, List<ThreadEvent.Change> before) {
+    String text = String.valueOf(message.content());
+    if (message.failed() && text.startsWith(ToolCalls.FAILED)) {
+      text = text.substring(ToolCalls.FAILED.length());
+    }
+    List<Attachment> attachments = new ArrayList<>();
+    for (String path : message.attachments()) {
+      String line = ToolCalls.ATTACHED + path;
+      int end = text.indexOf(line);
+      text = end < 0 ? text : text.substring(0, end) + text.substring(end + line.length());
+      attachments.addAll(written(path, call, before));
+    }
+    boolean nothing = !message.failed() && text.equals(ToolCalls.NO_TEXT);
+    JsonNode metadata = message.metadata();
+    JsonNode data = metadata == null ? null : metadata.get("data");
+    return new ToolResult(message.failed(), nothing ? null : text, code, data, attachments);
+  }
+
+  private static List<Attachment> written(
+      String path, String call, List<ThreadEvent.Change> before) {
+    for (ThreadEvent.Change change : before) {
+      if (change instanceof ThreadEvent.FileWritten file
+          && path.startsWith(folder(call))
+          && file.path().equals(path)) {
+        String name = path.substring(folder(call).length());
+        return List.of(new Attachment(name, file.mimeType(), file.data()));
+      }
+    }
+    return List.of();
+  }
+
+  /**
+   * Whether the message and the changes of a call tell what its work was.
+   *
+   * @param worked how many changes there were when it returned
+   */
+  static boolean tells(ThreadInput.Called called, String call, int worked, ToolResult result) {
+    Message message = called.message();
+    return message != null
+        && called.after().isEmpty()
+        && called.before().size() == worked + result.attachments().size()
+        && equal(of(call, message, called.code(), called.before()), result);
+  }
+
+  private static boolean equal(ToolResult one, ToolResult other) {
+    boolean same =
+        one.failed() == other.failed()
+            && Objects.equals(one.text(), other.text())
+            && Objects.equals(one.code(), other.code())
+            && Objects.equals(one.data(), other.data())
+            && one.attachments().size() == other.attachments().size();
+    for (int i = 0; same && i < one.attachments().size(); i++) {
+      Attachment a = one.attachments().get(i);
+      Attachment b = other.attachments().get(i);
+      same =
+          a.name().equals(b.name())
+              && a.mimeType().equals(b.mimeType())
+              && Arrays.equals(a.data(), b.data());
+    }
+    return same;
+  }
+
+  /** Whether a result may be kept beside what hooks make of it. */
+  static boolean small(ToolResult result) {
+    long size = result.text() == null ? 0 : result.text().length();
+    size += result.data() == null ? 0 : Json.text(result.data()).length();
+    for (Attachment attachment : result.attachments()) {
+      size += attachment.data().length;
+    }
+    return size <= Bounds.TEXT;
+  }
+}

@@ -1,0 +1,194 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agents;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFold;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.JournalCheck;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides the entries of a thread again. Messages, answers, time, the replies of models and what
+ * tools, flows and children returned are taken from the journal. Hooks are called again with them,
+ * and the turn loop decides again; no tool, model or code of a side is called.
+ */
+public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEvent> {
+  private static final List<String> TIMES = List.of("at", "due", "retryAt", "until", "window");
+
+  private final ThreadProgram program;
+  private final NavigableMap<Long, List<ThreadEvent>> journal = new TreeMap<>();
+
+  /** The states that an effect may have seen: it sees the thread as it was when it started. */
+  private final Map<String, List<ThreadState>> seen = new HashMap<>();
+
+  public ThreadRedecision(Agents agents) {
+    super(ThreadState.NONE);
+    program = new ThreadProgram(agents);
+  }
+
+  @Override
+  protected ThreadState apply(ThreadState before, List<ThreadEvent> events, long seq, int index) {
+    ThreadState state = before;
+    for (int i = 0; i < events.size(); i++) {
+      state = ThreadFold.apply(state, events.get(i), seq, index + i);
+    }
+    return state;
+  }
+
+  @Override
+  public void take(long seq, List<ThreadEvent> events) {
+    super.take(seq, events);
+    journaled(seq, events);
+  }
+
+  @Override
+  public @Nullable Difference<ThreadState, ThreadEvent> decide(
+      long seq, long at, List<ThreadEvent> events) {
+    Difference<ThreadState, ThreadEvent> difference = super.decide(seq, at, events);
+    if (difference == null) {
+      journaled(seq, events);
+    }
+    return difference;
+  }
+
+  private void journaled(long seq, List<ThreadEvent> events) {
+    journal.put(seq, events);
+    Map<String, List<ThreadState>> before = new HashMap<>(seen);
+    seen.clear();
+    for (ThreadEffect effect : wanted(state())) {
+      if (!effect.timer()) {
+        List<ThreadState> states = before.getOrDefault(effect.key(), List.of());
+        if (states.isEmpty() || restartsUnnoticed(effect)) {
+          states = new ArrayList<>(states);
+          states.add(state());
+        }
+        seen.put(effect.key(), states);
+      }
+    }
+  }
+
+  /** Whether the journal does not show that an effect was interrupted and started again. */
+  private static boolean restartsUnnoticed(ThreadEffect effect) {
+    return switch (effect.kind()) {
+      case GREET, RECEIVE, STORE -> true;
+      default -> false;
+    };
+  }
+
+  private List<ThreadEffect> wanted(ThreadState state) {
+    Program.Next<ThreadEffect> next = program.next(state);
+    return next instanceof Program.Perform<ThreadEffect> perform
+        ? perform.effects()
+        : next instanceof Program.Pause<ThreadEffect> pause ? pause.timers() : List.of();
+  }
+
+  @Override
+  protected Stream<Program.Acceptance<ThreadEvent>> again(List<ThreadEvent> rest, long at) {
+    List<ThreadEffect> wanted = wanted(state());
+    RecordedThreadInputs inputs = new RecordedThreadInputs(state(), wanted, rest, at);
+    Stream<Program.Acceptance<ThreadEvent>> ended =
+        wanted.stream()
+            .filter(effect -> !effect.timer())
+            .map(effect -> RecordedEffect.of(state(), effect, rest))
+            .filter(Objects::nonNull)
+            .sorted(Comparator.comparingInt(RecordedEffect::place))
+            .flatMap(effect -> ended(effect, at));
+    return Stream.of(
+            inputs.calls().stream().map(this::accept),
+            ended,
+            inputs.others().stream().map(this::accept))
+        .flatMap(each -> each);
+  }
+
+  private Program.Acceptance<ThreadEvent> accept(ThreadInput input) {
+    return program.accept(state(), input);
+  }
+
+  private Stream<Program.Acceptance<ThreadEvent>> ended(RecordedEffect recorded, long at) {
+    return recorded.endings().stream().flatMap(ending -> ended(recorded, ending, at));
+  }
+
+  private Stream<Program.Acceptance<ThreadEvent>> ended(
+      RecordedEffect recorded, RecordedEffect.Ending ending, long at) {
+    ThreadEffect effect = recorded.effect();
+    if (ending instanceof RecordedEffect.Result known) {
+      return Stream.of(accept(new ThreadInput.EffectEnded(effect, known.result(), at)));
+    } else if (ending instanceof RecordedEffect.Made made) {
+      return seen.getOrDefault(effect.key(), List.of(state())).stream()
+          .map(view -> madeAgain(view, recorded, made, at));
+    }
+    return Stream.of(new Program.Accepted<>(recorded.events()));
+  }
+
+  private Program.Acceptance<ThreadEvent> madeAgain(
+      ThreadState view, RecordedEffect recorded, RecordedEffect.Made made, long at) {
+    RecordedOutside outside = new RecordedOutside(made.given(), at, journal);
+    ThreadInput.Result result =
+        program.perform(view, recorded.effect(), outside).toCompletableFuture().join();
+    String missing = outside.missing();
+    if (outside.invoked()) {
+      return new Program.Accepted<>(recorded.events());
+    } else if (missing != null && made.unanswered() == null) {
+      return new Program.Refused<>(
+          new Outcome.Failure(
+              "not_recorded",
+              "Now %s, and the journal has no result of that".formatted(missing),
+              null,
+              List.of(),
+              null));
+    }
+    return accept(
+        new ThreadInput.EffectEnded(
+            recorded.effect(),
+            missing == null ? result : Objects.requireNonNull(made.unanswered()),
+            at));
+  }
+
+  // --- what is compared -------------------------------------------------------------------------
+
+  /** How many messages a state keeps is no decision. */
+  @Override
+  protected boolean incidental(ThreadEvent event) {
+    return event instanceof ThreadEvent.Widened;
+  }
+
+  @Override
+  protected boolean same(ThreadEvent recorded, ThreadEvent now) {
+    return recorded.equals(now)
+        || (recorded.getClass() == now.getClass() && timeless(recorded).equals(timeless(now)));
+  }
+
+  /** An event without the times that its effect read from the clock. */
+  private static JsonNode timeless(ThreadEvent event) {
+    ObjectNode tree = Json.MAPPER.valueToTree(event);
+    tree.remove(TIMES);
+    timelessMessage(tree.path("message"));
+    tree.path("said").forEach(ThreadRedecision::timelessMessage);
+    if (tree.path("log") instanceof ObjectNode log) {
+      log.remove(List.of("began", "ended"));
+    }
+    return tree;
+  }
+
+  private static void timelessMessage(JsonNode message) {
+    if (message.path("place") instanceof ObjectNode place) {
+      place.remove("createdAt");
+    }
+  }
+}

@@ -1,0 +1,168 @@
+package io.fermata.agent.replay;
+
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Events of threads in English. */
+final class ThreadAccount {
+  private static final int LONGEST = 200;
+
+  private ThreadAccount() {}
+
+  /** A message of a conversation in a line. */
+  static String line(Message message) {
+    String who =
+        message.role() == Role.TOOL
+            ? message.name() + (message.failed() ? " (failed)" : "")
+            : message.role().name().toLowerCase(Locale.ROOT);
+    String text = message.content() == null ? "" : " " + message.content();
+    String calls = calls(message.toolCalls());
+    return who
+        + (message.silent() ? " (silent)" : "")
+        + ":"
+        + text
+        + (calls.isEmpty() ? "" : " [" + calls + "]");
+  }
+
+  private static String calls(List<RequestedCall> calls) {
+    return calls.stream()
+        .map(call -> call.name() + " " + call.function().arguments())
+        .collect(Collectors.joining(", "));
+  }
+
+  private static String quoted(@Nullable String text) {
+    if (text == null) {
+      return "nothing";
+    }
+    return "\"" + (text.length() > LONGEST ? text.substring(0, LONGEST) + "…" : text) + "\"";
+  }
+
+  private static String because(@Nullable String detail) {
+    return detail == null ? "" : " (" + detail + ")";
+  }
+
+  static String of(ThreadEvent event) {
+    if (event instanceof ThreadEvent.Change change) {
+      return change(change);
+    }
+    String step = step(event);
+    return step == null ? thread(event) : step;
+  }
+
+  private static @Nullable String step(ThreadEvent event) {
+    if (event instanceof ThreadEvent.StepBegan e) {
+      return "the model of side %s is asked (prompt %s, step %d, attempt %d)"
+          .formatted(e.side(), e.prompt(), e.step(), e.attempt());
+    } else if (event instanceof ThreadEvent.StepEnded e) {
+      String calls = calls(e.calls());
+      return "the model %s replied %s%s"
+          .formatted(
+              e.log().model(),
+              quoted(e.message().content()),
+              calls.isEmpty() ? "" : " and calls " + calls);
+    } else if (event instanceof ThreadEvent.StepFailed e) {
+      return "no model replied, %s: %s".formatted(e.code(), e.reason());
+    } else if (event instanceof ThreadEvent.TurnBegan e) {
+      return "the code of side %s takes its turn (attempt %d)".formatted(e.side(), e.attempt());
+    } else if (event instanceof ThreadEvent.CallBegan e) {
+      return "the call %s is made (attempt %d)".formatted(e.call(), e.attempt());
+    } else if (event instanceof ThreadEvent.CallFailed e) {
+      return "the call %s failed and is retried: %s".formatted(e.call(), e.reason());
+    } else if (event instanceof ThreadEvent.CallWaits e) {
+      return "the flow behind the call %s continues by itself".formatted(e.call());
+    } else if (event instanceof ThreadEvent.CallAsked e) {
+      return "a person is asked %s the call %s: %s"
+          .formatted(
+              e.approval() ? "to approve" : "by the flow behind",
+              e.call(),
+              Json.text(e.question()));
+    } else if (event instanceof ThreadEvent.CallAnswered e) {
+      return "a person %s the call %s"
+          .formatted(
+              e.approved() == null ? "answered" : e.approved() ? "approved" : "denied", e.call());
+    } else if (event instanceof ThreadEvent.CallDelegated e) {
+      return e.threadId().isEmpty()
+          ? "a sub-prompt works for the call " + e.call()
+          : "the thread %s works for the call %s".formatted(e.threadId(), e.call());
+    } else if (event instanceof ThreadEvent.CallReturned e) {
+      return "the call %s returned %s".formatted(e.call(), quoted(e.result().text()));
+    } else if (event instanceof ThreadEvent.CallEnded e) {
+      return "the call %s of %s ended%s: %s"
+          .formatted(
+              e.call(),
+              e.message().name(),
+              e.message().failed() ? " in failure" : "",
+              quoted(e.message().content()));
+    } else if (event instanceof ThreadEvent.CallDetached e) {
+      return "the conversation goes on while a person decides the call " + e.call();
+    } else if (event instanceof ThreadEvent.CallRemoved e) {
+      return "a hook removed the call " + e.call();
+    } else if (event instanceof ThreadEvent.FrameClosed e) {
+      return e.frame().isEmpty() ? "the step is over" : "the sub-prompt of " + e.frame() + " ended";
+    }
+    return null;
+  }
+
+  private static String thread(ThreadEvent event) {
+    if (event instanceof ThreadEvent.Created e) {
+      return "the thread %s of the agent %s is created".formatted(e.threadId(), e.agent());
+    } else if (event instanceof ThreadEvent.Received e) {
+      return "a message is received: " + line(e.message());
+    } else if (event instanceof ThreadEvent.Taken e) {
+      return "a message is added: " + line(e.message());
+    } else if (event instanceof ThreadEvent.SideTurned e) {
+      return "it is the turn of side %s, after side %s".formatted(e.to(), e.from());
+    } else if (event instanceof ThreadEvent.HandedOver e) {
+      return "the agent %s takes over".formatted(e.agent());
+    } else if (event instanceof ThreadEvent.Stopped e) {
+      return "the thread rests: " + e.code() + because(e.detail());
+    } else if (event instanceof ThreadEvent.Compacting e) {
+      return "the older messages are being summarized (attempt %d)".formatted(e.attempt());
+    } else if (event instanceof ThreadEvent.Compacted e) {
+      return "the older messages are summarized: " + quoted(e.summary());
+    } else if (event instanceof ThreadEvent.EffectEnded e) {
+      return "the scheduled work %s ended%s".formatted(e.id(), because(e.error()));
+    } else if (event instanceof ThreadEvent.ChildReported e) {
+      return "the thread %s reported %s".formatted(e.threadId(), quoted(e.text()));
+    }
+    return rest(event);
+  }
+
+  private static String change(ThreadEvent.Change change) {
+    if (change instanceof ThreadEvent.Said e) {
+      return "a message is added: " + line(e.message());
+    } else if (change instanceof ThreadEvent.Updated e) {
+      return "the message %s becomes %s".formatted(e.messageId(), quoted(e.update().content()));
+    } else if (change instanceof ThreadEvent.Queued e) {
+      return "a call is queued: " + calls(List.of(e.call()));
+    } else if (change instanceof ThreadEvent.Forced e) {
+      return "side %s is to act next".formatted(e.side());
+    } else if (change instanceof ThreadEvent.StopWanted e) {
+      return "the thread is to stop" + because(e.reason());
+    } else if (change instanceof ThreadEvent.Scheduled e) {
+      return "the work %s is scheduled: %s".formatted(e.effect(), Json.text(e.arguments()));
+    } else if (change instanceof ThreadEvent.HookFailed e) {
+      return "the hook %s (%s) failed: %s".formatted(e.hook(), e.point(), e.reason());
+    } else if (change instanceof ThreadEvent.ModelReplied e) {
+      return "the model said %s, which was changed".formatted(quoted(e.text()));
+    } else if (change instanceof ThreadEvent.ToolReturned e) {
+      return "the call %s returned %s, before its hooks"
+          .formatted(e.call(), quoted(e.result() == null ? null : e.result().text()));
+    } else if (change instanceof ThreadEvent.FileWritten e) {
+      return "the file %s is written, %d bytes".formatted(e.path(), e.data().length);
+    }
+    return rest(change);
+  }
+
+  /** Any other event, as it is journaled. */
+  private static String rest(ThreadEvent event) {
+    return Json.text(Json.MAPPER.valueToTree(event));
+  }
+}

@@ -1,0 +1,133 @@
+package io.fermata.agent.replay;
+
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.JournalCheck;
+import io.fermata.flow.event.Outcome;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** The first event that the present code of a thread's agents decides otherwise. */
+public final class ThreadDivergence {
+  private static final int LINES = 3;
+
+  private final ThreadJournal.Entry entry;
+  private final JournalCheck.Difference<ThreadState, ThreadEvent> difference;
+
+  ThreadDivergence(
+      ThreadJournal.Entry entry, JournalCheck.Difference<ThreadState, ThreadEvent> difference) {
+    this.entry = entry;
+    this.difference = difference;
+  }
+
+  /** The entry of the journal that would be another one. */
+  public ThreadJournal.Entry entry() {
+    return entry;
+  }
+
+  /** The state of the thread just before. */
+  public ThreadState before() {
+    return difference.before();
+  }
+
+  /** The event that the journal has there; null if it has none. */
+  public @Nullable ThreadEvent recorded() {
+    return first(difference.recorded());
+  }
+
+  /** The event that comes of it now; null if none does. */
+  public @Nullable ThreadEvent now() {
+    return first(difference.now());
+  }
+
+  /** Why the present code refuses what came in; null if it does not. */
+  public Outcome.@Nullable Failure refused() {
+    return difference.refused();
+  }
+
+  private static @Nullable ThreadEvent first(List<ThreadEvent> events) {
+    return events.isEmpty() ? null : events.get(0);
+  }
+
+  /** The agent that had the thread, and the side and step that it was in. */
+  public String where() {
+    ThreadState before = before();
+    if (!before.exists()) {
+      return "before the thread exists";
+    }
+    StepFrame frame = before.top();
+    long steps = before.steps().count();
+    return frame == null
+        ? "agent %s, %s"
+            .formatted(before.agent(), steps == 0 ? "before its first step" : "after step " + steps)
+        : "agent %s, step %d of side %s%s"
+            .formatted(
+                before.agent(),
+                frame.step(),
+                frame.side(),
+                frame.prompt() == null ? "" : ", prompt " + frame.prompt());
+  }
+
+  /** What was recorded, what comes now, and what to do about it. */
+  public String text() {
+    Outcome.Failure refused = difference.refused();
+    return """
+        The present code decides %s otherwise than it was recorded, at %s.
+        Recorded: %s
+        Now:      %s
+        If the change is wanted, export the thread again. If not: %s."""
+        .formatted(
+            entry.title(),
+            where(),
+            account(difference.recorded()),
+            refused == null
+                ? account(difference.now())
+                : "refused, " + refused.code() + ": " + refused.message(),
+            advice());
+  }
+
+  @Override
+  public String toString() {
+    return text();
+  }
+
+  private static String account(List<ThreadEvent> events) {
+    return events.isEmpty()
+        ? "nothing"
+        : events.stream()
+            .limit(LINES)
+            .map(ThreadAccount::of)
+            .collect(Collectors.joining("\n          "));
+  }
+
+  /** Where the reason is likely to be found. */
+  private String advice() {
+    ThreadEvent one = recorded();
+    ThreadEvent other = now();
+    if (either(one, other, ThreadEvent.Stopped.class, ThreadEvent.Compacting.class)) {
+      return "look at the bounds, the budget, the compaction and the stop conditions of the agent";
+    } else if (either(one, other, ThreadEvent.CallAsked.class, ThreadEvent.CallFailed.class)) {
+      return "look at the approval and the retries of the tool";
+    } else if (either(one, other, ThreadEvent.SideTurned.class, ThreadEvent.HandedOver.class)) {
+      return "look at the sides of the agent and at its hand-overs";
+    } else if (difference.refused() != null) {
+      return "register the agent and the tools that the thread needs, or look at hooks that block";
+    }
+    return "look at the hooks of the agent and of its prompts, and at its tools";
+  }
+
+  @SafeVarargs
+  private static boolean either(
+      @Nullable ThreadEvent one,
+      @Nullable ThreadEvent other,
+      Class<? extends ThreadEvent>... kinds) {
+    for (Class<? extends ThreadEvent> kind : kinds) {
+      if (kind.isInstance(one) || kind.isInstance(other)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

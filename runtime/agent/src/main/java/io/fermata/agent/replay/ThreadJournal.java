@@ -1,0 +1,99 @@
+package io.fermata.agent.replay;
+
+import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The journal of one thread: what happened, in which entries, and who caused them. A value, which
+ * calls no code of an agent.
+ *
+ * <pre>{@code
+ * ThreadJournal journal = host.threadJournalWithSecrets(threadId).toCompletableFuture().join();
+ * journal.upTo(7).state();                          // the state after entry 7
+ * journal.transcript();                             // the conversation
+ * journal.narrative();                              // every entry, in words
+ * ThreadReplay.of(agents, journal).requireSame();   // today's code decides the same
+ * }</pre>
+ *
+ * @param agent the agent that the thread began with
+ */
+public record ThreadJournal(String agent, String threadId, List<Entry> entries) {
+  public ThreadJournal {
+    entries = List.copyOf(entries);
+  }
+
+  /**
+   * What was persisted at once.
+   *
+   * @param seq its number in the journal
+   * @param at when it was written, in milliseconds of the epoch
+   * @param by what caused it: {@code caller}, {@code effect}, {@code timer} or {@code host}
+   * @param principal the caller; null for other causes
+   */
+  public record Entry(
+      long seq, long at, String by, @Nullable String principal, List<ThreadEvent> events) {
+    public Entry {
+      events = List.copyOf(events);
+    }
+
+    /** Which entry it is, in words. */
+    String title() {
+      String cause = principal == null ? by : by + " " + principal;
+      return "entry %d (%s, %s)".formatted(seq, cause, Instant.ofEpochMilli(at));
+    }
+  }
+
+  /** The journal as it was when an entry had been written. */
+  public ThreadJournal upTo(long seq) {
+    return new ThreadJournal(
+        agent, threadId, entries.stream().filter(entry -> entry.seq() <= seq).toList());
+  }
+
+  public List<ThreadEvent> events() {
+    return entries.stream().flatMap(entry -> entry.events().stream()).toList();
+  }
+
+  /** The state of the thread at its end. */
+  public ThreadState state() {
+    ThreadState state = ThreadState.NONE;
+    for (Entry entry : entries) {
+      state = state.apply(entry.events(), entry.seq());
+    }
+    return state;
+  }
+
+  /** All messages of the conversation, the oldest first. */
+  public List<Message> messages() {
+    HistoryReader reader = new HistoryReader(null, Integer.MAX_VALUE, 0, true);
+    for (int i = entries.size() - 1; i >= 0; i--) {
+      reader.take(entries.get(i).events());
+    }
+    List<Message> messages = new ArrayList<>(reader.messages());
+    Collections.reverse(messages);
+    return List.copyOf(messages);
+  }
+
+  /** The conversation as text, a line for each message. */
+  public String transcript() {
+    return messages().stream().map(ThreadAccount::line).collect(Collectors.joining("\n"));
+  }
+
+  /** What happened, entry by entry, in English. */
+  public String narrative() {
+    return entries.stream()
+        .map(
+            entry ->
+                entry.events().stream()
+                    .map(event -> "\n  " + ThreadAccount.of(event))
+                    .collect(Collectors.joining("", entry.title(), "")))
+        .collect(Collectors.joining("\n"));
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.agent.replay;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,148 @@
+package io.fermata.agent.state;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Conversation;
+import io.fermata.agent.RandomAgents;
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.engine.ThreadRedecision;
+import io.fermata.flow.event.Program;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The present code decides a thread again: the same code the same, other code otherwise. */
+@Tag("slow")
+class RedecisionTest {
+  private static final int SEEDS = 120;
+
+  /** A thread that is cut off now and then. */
+  private static Conversation walked(long seed, Agent... agents) {
+    Walk walk = new Walk(seed, false, agents).order(new Random(seed));
+    if (seed % 3 == 0) {
+      walk.dyingAlways();
+    } else if (seed % 3 == 1) {
+      walk.dyingAfter(new Random(seed).nextInt(40));
+    }
+    return walk.end();
+  }
+
+  private static Conversation walked(long seed) {
+    return walked(seed, new RandomAgents(seed, false).next());
+  }
+
+  @Test
+  void whateverHappenedIsDecidedAgainAsItWas() {
+    Set<Class<?>> seen = new HashSet<>();
+    Set<String> stops = new HashSet<>();
+    PropertyTest.forEverySeed(
+        SEEDS,
+        seed -> {
+          Conversation talk = walked(seed);
+          ThreadRedecision again =
+              new ThreadRedecision(new Agents(List.of(new RandomAgents(seed, false).next())));
+          for (int i = 1; i <= talk.records(); i++) {
+            assertThat(again.decide(i, talk.cause(i).at(), talk.record(i)))
+                .as("entry %d, %s", i, talk.cause(i).input())
+                .isNull();
+            assertThat(again.state()).isEqualTo(talk.folded(i));
+          }
+          talk.events().forEach(event -> seen.add(event.getClass()));
+          talk.events(ThreadEvent.Stopped.class).forEach(stopped -> stops.add(stopped.code()));
+        });
+    assertThat(stops).contains(StopCode.BUDGET_SPENT, StopCode.HOOK_BLOCKED, StopCode.STOP_TOOL);
+    assertThat(seen)
+        .as("what happened")
+        .contains(
+            ThreadEvent.CallRemoved.class,
+            ThreadEvent.HookFailed.class,
+            ThreadEvent.HandedOver.class,
+            ThreadEvent.Compacted.class,
+            ThreadEvent.CallAnswered.class,
+            ThreadEvent.ChildReported.class,
+            ThreadEvent.ModelReplied.class,
+            ThreadEvent.ToolReturned.class,
+            ThreadEvent.StepFailed.class);
+  }
+
+  @Test
+  void codeThatChangedDivergesWhereItsOutcomeFirstDiffersAndNowhereBefore() {
+    AtomicInteger diverged = new AtomicInteger();
+    PropertyTest.forEverySeed(
+        SEEDS,
+        seed -> {
+          RandomAgents usual = new RandomAgents(seed, false);
+          Conversation talk = walked(seed, usual.next());
+          int mutated = new Random(seed).nextInt(usual.pieces());
+          Agents changed =
+              new Agents(List.of(new RandomAgents(seed, false).mutating(mutated).next()));
+
+          int expected = firstDifference(new ThreadProgram(changed), talk);
+
+          assertThat(divergence(changed, talk)).as("diverges in entry").isEqualTo(expected);
+          diverged.addAndGet(expected <= talk.records() ? 1 : 0);
+        });
+    assertThat(diverged.get()).as("mutations that made a difference").isGreaterThan(SEEDS / 8);
+  }
+
+  private static int divergence(Agents agents, Conversation talk) {
+    ThreadRedecision again = new ThreadRedecision(agents);
+    int i = 1;
+    while (i <= talk.records() && again.decide(i, talk.cause(i).at(), talk.record(i)) == null) {
+      i++;
+    }
+    return i;
+  }
+
+  /** The first entry of which the agents make something else when they get the very same input. */
+  private static int firstDifference(ThreadProgram program, Conversation talk) {
+    for (int i = 1; i <= talk.records(); i++) {
+      Conversation.Cause cause = talk.cause(i);
+      ThreadInput input = cause.input();
+      if (input instanceof ThreadInput.EffectEnded ended && cause.seen() != null) {
+        input =
+            new ThreadInput.EffectEnded(
+                ended.effect(), result(program, talk, cause, ended), ended.at());
+      }
+      Program.Acceptance<ThreadEvent> now = program.accept(talk.folded(i - 1), input);
+      List<ThreadEvent> events =
+          now instanceof Program.Accepted<ThreadEvent> accepted ? accepted.events() : List.of();
+      if (!told(talk.record(i)).equals(told(events))) {
+        return i;
+      }
+    }
+    return talk.records() + 1;
+  }
+
+  private static List<JsonNode> told(List<ThreadEvent> events) {
+    return events.stream()
+        .map(event -> Conversation.JOURNAL.<JsonNode>valueToTree(event))
+        .map(PropertyTest::withoutChance)
+        .toList();
+  }
+
+  /** What author code makes of the same reply; its tools return the same anyway. */
+  private static ThreadInput.Result result(
+      ThreadProgram program,
+      Conversation talk,
+      Conversation.Cause cause,
+      ThreadInput.EffectEnded ended) {
+    return switch (ended.effect().kind()) {
+      case STEP, CALL, RECEIVE, GREET, STORE ->
+          program
+              .perform(
+                  Objects.requireNonNull(cause.seen()), ended.effect(), talk.world().again(cause))
+              .toCompletableFuture()
+              .join();
+      default -> ended.result();
+    };
+  }
+}
