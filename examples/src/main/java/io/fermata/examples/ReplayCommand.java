@@ -1,14 +1,19 @@
 package io.fermata.examples;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.replay.ThreadDivergence;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.examples.flows.Restaurant;
+import io.fermata.examples.flows.SupportDesk;
 import io.fermata.examples.flows.TravelAgency;
 import io.fermata.flow.Flow;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.RunJournal;
-import io.fermata.session.Fermata;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.WhatIf;
 import io.fermata.session.WhatIfResult;
 import java.io.IOException;
@@ -26,6 +31,7 @@ import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -39,9 +45,10 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "replay",
     description = {
-      "Decides runs again with the flows of this release, without their effects, and shows where",
-      "it would decide otherwise. Without a FILE it looks at all runs of the store, finished ones",
-      "included as long as they are kept, and no server may have the store open."
+      "Decides runs and threads again with the flows and agents of this release, without their",
+      "effects, and shows where it would decide otherwise. Without a FILE it looks at all runs of",
+      "the store, finished ones included as long as they are kept, and no server may have the",
+      "store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,
@@ -53,7 +60,7 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
   @Parameters(
       paramLabel = "FILE",
       arity = "0..*",
-      description = "Exported runs; several may be given.")
+      description = "Exported runs and threads; several may be given.")
   List<Path> files = new ArrayList<>();
 
   @Option(
@@ -86,12 +93,19 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
     Instant from = since == null ? null : moment(since);
     try (Restaurant restaurant = Restaurant.open()) {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
-      flows.add(DeskOptions.scripted().flow());
+      SupportDesk desk = DeskOptions.scripted();
+      flows.add(desk.flow());
       WhatIf whatIf = WhatIf.of(flows.toArray(length -> new Flow<?>[length])).since(from);
+      List<ThreadJournal> threads = new ArrayList<>();
       WhatIfResult result =
-          files.isEmpty() ? whatIf.over(store.present()) : whatIf.over(exports(flows).iterator());
-      report(result);
-      return result.otherwise() == 0 ? 0 : Main.DECIDED_OTHERWISE;
+          files.isEmpty()
+              ? whatIf.over(store.present())
+              : whatIf.over(exports(flows, threads).iterator());
+      List<ThreadReplay> replays =
+          threads.stream().map(thread -> ThreadReplay.of(desk.agents(), thread)).toList();
+      report(result, replays);
+      boolean same = result.otherwise() == 0 && replays.stream().allMatch(ThreadReplay::same);
+      return same ? 0 : Main.DECIDED_OTHERWISE;
     }
   }
 
@@ -115,33 +129,42 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
     }
   }
 
-  /** The exports, each read when it is its turn. */
-  private Stream<RunJournal> exports(List<Flow<?>> flows) {
+  /**
+   * The exported runs, each read when it is its turn.
+   *
+   * @param threads gets the exports that are threads
+   */
+  private Stream<RunJournal> exports(List<Flow<?>> flows, List<ThreadJournal> threads) {
     for (Path file : files) {
       if (!Files.isRegularFile(file)) {
         throw new UsageException("There is no file " + file + "; write one with export");
       }
     }
     return files.stream()
-        .map(
+        .flatMap(
             file -> {
-              RunJournal journal = read(file);
+              ExportedJournal exported = read(file);
+              if (exported instanceof ExportedJournal.OfThread thread) {
+                threads.add(thread.journal());
+                return Stream.empty();
+              }
+              RunJournal journal = ((ExportedJournal.OfRun) exported).journal();
               if (flows.stream().noneMatch(flow -> flow.id().equals(journal.flow()))) {
                 throw new UsageException("This release has no flow " + journal.flow());
               }
-              return journal;
+              return Stream.of(journal);
             });
   }
 
-  private static RunJournal read(Path file) {
+  private static ExportedJournal read(Path file) {
     try {
-      return Fermata.readJournal(file);
+      return ExportedJournal.read(file);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  private void report(WhatIfResult result) throws IOException {
+  private void report(WhatIfResult result, List<ThreadReplay> threads) throws IOException {
     ObjectNode all = result.json();
     StringBuilder drawn = new StringBuilder();
     for (int i = 0; i < result.examples().size(); i++) {
@@ -162,7 +185,34 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
       drawn.append("%s, %s%n".formatted(recorded, now));
     }
     String paths = drawn.isEmpty() ? "" : "%nPictures, recorded and now:%n%s".formatted(drawn);
-    print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
+    if (json) {
+      ArrayNode decided = all.putArray("threads");
+      threads.forEach(
+          thread ->
+              decided
+                  .addObject()
+                  .put("thread", thread.journal().threadId())
+                  .put("same", thread.same())
+                  .put("text", text(thread)));
+      print(all.toPrettyString() + System.lineSeparator());
+      return;
+    }
+    boolean onlyThreads = !threads.isEmpty() && threads.size() == files.size();
+    print((onlyThreads ? "" : result.text() + paths) + texts(threads));
+  }
+
+  private static String texts(List<ThreadReplay> threads) {
+    return threads.stream().map(ReplayCommand::text).collect(Collectors.joining());
+  }
+
+  private static String text(ThreadReplay thread) {
+    ThreadDivergence divergence = thread.divergence();
+    return divergence == null
+        ? "thread %s: %s decided as recorded%n"
+            .formatted(
+                thread.journal().threadId(),
+                Main.counted(thread.decided(), "entry is", "entries are"))
+        : "thread %s:%n%s%n".formatted(thread.journal().threadId(), divergence.text());
   }
 
   private void print(String text) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
@@ -413,6 +414,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *
    * @throws ArchiveException if the export is incomplete, altered, inconsistent, or that of a
    *     thread
+   * @see ExportedJournal
    */
   public static RunJournal readJournal(Path export) throws IOException {
     return readJournal(Files.readAllBytes(export), Encryption.ofEnvironment());
@@ -444,12 +446,57 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /** As {@link #export}, for a thread, without the runs and threads that it started. */
   public CompletionStage<Long> exportThread(String threadId, OutputStream to) {
+    return exportThread(threadId, false, to);
+  }
+
+  /** As {@link #exportThread}, with encrypted data decrypted. */
+  public CompletionStage<Long> exportThreadWithSecrets(String threadId, OutputStream to) {
+    return exportThread(threadId, true, to);
+  }
+
+  private CompletionStage<Long> exportThread(String threadId, boolean decrypt, OutputStream to) {
     requireOpen();
     ThreadKey key = ThreadKey.of(threadId);
     return key == null
         ? CompletableFuture.failedFuture(
             new IllegalArgumentException("There is no thread " + threadId))
-        : host.archives.write(Archive.Header.ofThread(key), false, to);
+        : host.archives.write(Archive.Header.ofThread(key), decrypt, to);
+  }
+
+  /**
+   * The journal of a thread as a value, with encrypted data decrypted: to look at it entry by
+   * entry, and to decide it again. The thread is not affected.
+   *
+   * @return fails with an {@link IllegalArgumentException} if the thread has no journal
+   */
+  public CompletionStage<ThreadJournal> threadJournalWithSecrets(String threadId) {
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    return exportThreadWithSecrets(threadId, exported)
+        .thenApply(entries -> readThreadJournal(exported.toByteArray(), host.encryption));
+  }
+
+  /**
+   * Reads the journal of a thread that was exported. Encrypted data is read with the keys from the
+   * environment.
+   *
+   * @throws ArchiveException if the export is incomplete, inconsistent, or that of a run
+   * @see ExportedJournal
+   */
+  public static ThreadJournal readThreadJournal(Path export) throws IOException {
+    return readThreadJournal(Files.readAllBytes(export), Encryption.ofEnvironment());
+  }
+
+  /** Like {@link #readThreadJournal(Path)}, with the given keys. */
+  public static ThreadJournal readThreadJournal(Path export, KeyProvider keys) throws IOException {
+    return readThreadJournal(Files.readAllBytes(export), Encryption.reading(keys));
+  }
+
+  private static ThreadJournal readThreadJournal(byte[] export, Encryption encryption) {
+    try {
+      return Archive.threadJournal(new ByteArrayInputStream(export), encryption);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /**

@@ -1,8 +1,14 @@
 package io.fermata.testkit;
 
+import io.fermata.agent.Agent;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadDivergence;
+import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
+import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.ArchiveException;
 import java.io.IOException;
@@ -10,14 +16,15 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 
 /**
- * Runs that were exported, as tests: each is decided again by the present code of its flow, without
- * its effects.
+ * Runs of flows and threads of agents that were exported, as tests: each is decided again by the
+ * present code, without its effects.
  *
  * <p>An export that was altered is refused. One that was edited by hand, to replace a person's
  * answers by invented ones, is accepted by running the tests with {@code -Dgolden=write}. If other
@@ -27,7 +34,7 @@ import org.junit.jupiter.api.DynamicTest;
  * <pre>{@code
  * @TestFactory
  * Stream<DynamicTest> recordedRunsAreDecidedAsTheyWere() {
- *   return RecordedRuns.in(Path.of("src/test/resources/runs"), quote, trip);
+ *   return RecordedRuns.in(Path.of("src/test/resources/runs"), List.of(desk), quote, trip);
  * }
  * }</pre>
  */
@@ -37,12 +44,23 @@ public final class RecordedRuns {
   private RecordedRuns() {}
 
   /**
-   * A test for each export in a folder, named like its file.
+   * A test for each export of a run in a folder, named like its file.
    *
    * @param flows the present code, a flow for each id
    * @throws AssertionError if there is no export in the folder
    */
   public static Stream<DynamicTest> in(Path folder, Flow<?>... flows) {
+    return in(folder, List.of(), flows);
+  }
+
+  /**
+   * A test for each export in a folder, of a run or of a thread, named like its file.
+   *
+   * @param agents the present code, with the agents that these refer to
+   * @param flows the present code, a flow for each id
+   * @throws AssertionError if there is no export in the folder
+   */
+  public static Stream<DynamicTest> in(Path folder, Collection<Agent> agents, Flow<?>... flows) {
     List<Path> exports = exports(folder);
     if (exports.isEmpty()) {
       throw new AssertionError(
@@ -53,7 +71,7 @@ public final class RecordedRuns {
         .map(
             export ->
                 DynamicTest.dynamicTest(
-                    export.getFileName().toString(), () -> requireSame(export, flows)));
+                    export.getFileName().toString(), () -> requireSame(export, agents, flows)));
   }
 
   private static List<Path> exports(Path folder) {
@@ -64,35 +82,55 @@ public final class RecordedRuns {
     }
   }
 
-  private static void requireSame(Path export, Flow<?>... flows) throws IOException {
-    requireSame(export, "write".equals(System.getProperty("golden")), flows);
+  private static void requireSame(Path export, Collection<Agent> agents, Flow<?>... flows)
+      throws IOException {
+    requireSame(export, "write".equals(System.getProperty("golden")), agents, flows);
   }
 
-  static void requireSame(Path export, boolean accept, Flow<?>... flows) throws IOException {
+  static void requireSame(
+      Path export, boolean accept, Collection<Agent> agents, Flow<?>... flows)
+      throws IOException {
     if (accept) {
       Fermata.acceptEdits(export);
     }
-    RunJournal journal = journal(export);
-    Flow<?> flow =
-        Arrays.stream(flows)
-            .filter(each -> each.id().equals(journal.flow()))
-            .findFirst()
-            .orElseThrow(
-                () ->
-                    new AssertionError(
-                        "%s has a run of %s, which is none of %s"
-                            .formatted(export, journal.flow(), ids(flows))));
-    Replay replay = Replay.of(flow, journal);
-    if (!replay.same()) {
-      throw new AssertionError(
-          replay.divergence() + "\nIf that is wanted, record the run again: " + export);
+    ExportedJournal exported = journal(export);
+    if (exported instanceof ExportedJournal.OfThread thread) {
+      requireSame(export, thread.journal(), agents);
+    } else if (exported instanceof ExportedJournal.OfRun run) {
+      requireSame(export, run.journal(), flows);
+    }
+  }
+
+  private static void requireSame(Path export, ThreadJournal journal, Collection<Agent> agents) {
+    if (agents.stream().noneMatch(agent -> agent.name().equals(journal.agent()))) {
+      throw unknown(export, "thread", journal.agent(), agents.stream().map(Agent::name));
+    }
+    ThreadReplay replay = ThreadReplay.of(agents, journal);
+    ThreadDivergence divergence = replay.divergence();
+    if (divergence != null) {
+      throw otherwise(export, divergence.text());
     }
     replay.requireSame();
   }
 
-  private static RunJournal journal(Path export) throws IOException {
+  private static void requireSame(Path export, RunJournal journal, Flow<?>... flows) {
+    for (Flow<?> flow : flows) {
+      if (flow.id().equals(journal.flow())) {
+        Replay replay = Replay.of(flow, journal);
+        Divergence divergence = replay.divergence();
+        if (divergence != null) {
+          throw otherwise(export, divergence.text());
+        }
+        replay.requireSame();
+        return;
+      }
+    }
+    throw unknown(export, "run", journal.flow(), Arrays.stream(flows).map(Flow::id));
+  }
+
+  private static ExportedJournal journal(Path export) throws IOException {
     try {
-      return Fermata.readJournal(export);
+      return ExportedJournal.read(export);
     } catch (ArchiveException e) {
       throw new AssertionError(
           export
@@ -103,7 +141,20 @@ public final class RecordedRuns {
     }
   }
 
-  private static String ids(Flow<?>... flows) {
-    return Arrays.stream(flows).map(Flow::id).collect(Collectors.joining(", "));
+  private static AssertionError otherwise(Path export, String divergence) {
+    return new AssertionError(
+        divergence + "\nIf that is wanted, record the run again: " + export);
+  }
+
+  private static AssertionError unknown(
+      Path export, String kind, String name, Stream<String> known) {
+    String names = known.collect(Collectors.joining(", "));
+    return new AssertionError(
+        "%s has a %s of %s, which is %s"
+            .formatted(
+                export,
+                kind,
+                name,
+                names.isEmpty() ? "not given; name it in the test" : "none of " + names));
   }
 }

@@ -2,6 +2,7 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
@@ -272,13 +273,40 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
       LOG.info("The export of {}: {}", header.title(), archive.signature().text());
     }
     if (!header.isRun()) {
-      throw new ArchiveException("The export is that of a " + header.title() + ", not of a run");
+      throw new ArchiveException(
+          "The export is that of a " + header.title() + ", not of a run; read it as a thread");
     }
     List<RunJournal.Entry> entries = new ArrayList<>();
     for (NewEntry stored : archive.records()) {
       entries.add(RunEvents.of(record(stored.entry(), header.journal(), encryption)));
     }
     return RunJournal.of(header.name(), header.id(), entries);
+  }
+
+  /**
+   * The thread of an export, with its secrets.
+   *
+   * @throws ArchiveException if the export is incomplete, altered, or that of a run
+   */
+  public static ThreadJournal threadJournal(InputStream from, Encryption encryption)
+      throws IOException {
+    Archive archive = read(from, flow -> true, encryption, 0);
+    Header header = archive.header();
+    if (header.isRun()) {
+      throw new ArchiveException(
+          "The export is that of a " + header.title() + ", not of a thread; read it as a run");
+    }
+    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    for (NewEntry stored : archive.records()) {
+      entries.add(ThreadEvents.of(record(stored.entry(), header.journal(), encryption)));
+    }
+    return new ThreadJournal(header.name(), header.id(), entries);
+  }
+
+  /** Whether an export is that of a thread, and not of a run. */
+  public static boolean isThread(InputStream from) throws IOException {
+    BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
+    return !Header.read(parsed(lines.readLine(), 1)).isRun();
   }
 
   private static JsonNode parsed(@Nullable String line, int number) {
@@ -366,24 +394,12 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
   private static void requireThread(Header header, List<Entry<?>> entries) {
     ThreadState state = ThreadState.NONE;
     for (Entry<?> entry : entries) {
-      state = state.apply(threadEvents(entry), entry.seq());
+      state = state.apply(ThreadEvents.of(entry).events(), entry.seq());
     }
     if (!state.exists() || !state.threadId().equals(header.id())) {
       throw new ArchiveException(
           "The entries do not belong to the thread " + header.id() + "; nothing was imported");
     }
-  }
-
-  private static List<ThreadEvent> threadEvents(Entry<?> entry) {
-    List<ThreadEvent> events = new ArrayList<>();
-    for (Object happened : entry.events()) {
-      if (!(happened instanceof ThreadEvent event)) {
-        throw new ArchiveException(
-            "The journal of a thread has an event of a run;" + " nothing was imported");
-      }
-      events.add(event);
-    }
-    return events;
   }
 
   private static void requireOwn(Header header, String entityId) {

@@ -1,0 +1,31 @@
+package io.fermata.session.host;
+
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.journal.Entry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** Entries of a session as those of a thread's journal: its events, and who caused them. */
+public final class ThreadEvents {
+  private ThreadEvents() {}
+
+  /**
+   * @throws ArchiveException if there is an event of a run
+   */
+  public static ThreadJournal.Entry of(Entry<?> entry) {
+    List<ThreadEvent> events = new ArrayList<>();
+    for (Object happened : entry.events()) {
+      if (!(happened instanceof ThreadEvent event)) {
+        throw new ArchiveException(
+            "The journal of a thread has an event of a run;" + " nothing was imported");
+      }
+      events.add(event);
+    }
+    Entry.Origin origin = entry.origin();
+    String by = origin.by().name().toLowerCase(Locale.ROOT);
+    return new ThreadJournal.Entry(entry.seq(), entry.at(), by, origin.principal(), events);
+  }
+}

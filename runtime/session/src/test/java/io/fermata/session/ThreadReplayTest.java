@@ -1,0 +1,157 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.replay.ThreadDivergence;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.persistence.Store;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.EncryptedFields;
+import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.admin.Threads;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The journals of a host's threads are values, and are decided again. */
+class ThreadReplayTest {
+  record Payment(String order) {}
+
+  private static final KeyProvider KEYS = DataKeys.parse(DataKeys.generate("k1"));
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
+
+  @TempDir Path folder;
+
+  private final AtomicInteger paid = new AtomicInteger();
+
+  private Agent desk(String mask) {
+    Tool pay =
+        Tool.of(
+                "pay",
+                "Pays an order.",
+                Payment.class,
+                (flow, args) -> {
+                  paid.incrementAndGet();
+                  flow.files().write("/receipt", "paid " + args.order());
+                  return "Paid from 4111.";
+                })
+            .approval("Pay?");
+    return Agent.aiHuman(
+            "desk",
+            Prompt.of(
+                    "desk",
+                    ScriptedModels.calling("pay", "{\"order\":\"B-1\"}", told -> "Done: " + told))
+                .tools(pay))
+        .hooks(
+            Hook.beforeCreateMessage(
+                "mask",
+                (flow, m) ->
+                    m.content() == null ? m : m.withContent(m.content().replace("4111", mask))));
+  }
+
+  private Fermata host() {
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve("threads.db")))
+        .keys(KEYS)
+        .encrypt(EncryptedFields.EVERYTHING)
+        .agent(desk("****"))
+        .start();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A thread whose payment is approved after its host was started again. */
+  private String recorded() {
+    String id;
+    try (Fermata host = host()) {
+      id =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      now(
+          host.threads()
+              .post("ann", id, new Threads.NewMessage(Message.user("Pay B-1"), List.of(), null)));
+      now(host.threads().settled("ann", id, TIMEOUT));
+    }
+    try (Fermata host = host()) {
+      String call = now(host.threads().get("ann", id)).questions().get(0).call();
+      now(host.threads().answer("ann", id, new Threads.Answer(call, "a1", true, null, null)));
+      assertThat(now(host.threads().settled("ann", id, TIMEOUT)).code())
+          .isEqualTo("stop_on_response");
+    }
+    assertThat(paid).hasValue(1);
+    return id;
+  }
+
+  @Test
+  void aThreadIsDecidedAgainAsItWas() {
+    String id = recorded();
+    try (Fermata host = host()) {
+      ThreadJournal journal = now(host.threadJournalWithSecrets(id));
+
+      ThreadReplay replay = ThreadReplay.of(List.of(desk("****")), journal).requireSame();
+
+      assertThat(replay.decided()).isEqualTo(journal.entries().size()).isGreaterThan(4);
+      assertThat(paid).hasValue(1);
+      assertThat(journal.agent()).isEqualTo("desk");
+      assertThat(journal.state().turn().code()).isEqualTo("stop_on_response");
+      assertThat(journal.entries().get(0).principal()).isEqualTo("ann");
+      assertThat(journal.transcript()).endsWith("assistant: Done: Paid from ****.");
+    }
+  }
+
+  @Test
+  void anExportIsReadWithItsKeyAndShowsWhereOtherCodePartsFromIt() throws Exception {
+    String id = recorded();
+    Path export = folder.resolve("thread.jsonl");
+    try (Fermata host = host();
+        OutputStream to = Files.newOutputStream(export)) {
+      now(host.exportThread(id, to));
+    }
+    assertThat(Files.readString(export)).doesNotContain("4111");
+
+    ThreadJournal journal = Fermata.readThreadJournal(export, KEYS);
+
+    assertThat(ThreadReplay.of(List.of(desk("****")), journal).same()).isTrue();
+    ThreadDivergence divergence =
+        Objects.requireNonNull(ThreadReplay.of(List.of(desk("[card]")), journal).divergence());
+    assertThat(divergence.text())
+        .contains("Paid from ****.", "Paid from [card].", "look at the hooks");
+    assertThatThrownBy(() -> Fermata.readJournal(export, KEYS))
+        .isInstanceOf(ArchiveException.class)
+        .hasMessageContaining("not of a run; read it as a thread");
+  }
+
+  @Test
+  void aThreadWithoutAJournalIsNamed() {
+    try (Fermata host = host()) {
+      assertThatThrownBy(() -> host.threadJournalWithSecrets("none").toCompletableFuture().join())
+          .hasMessageContaining("There is no thread none");
+    }
+  }
+}
