@@ -8,4 +8,5 @@ module io.fermata.testkit {
   requires transitive langchain4j.core;
 
   exports io.fermata.testkit;
+  exports io.fermata.testkit.eval;
 }

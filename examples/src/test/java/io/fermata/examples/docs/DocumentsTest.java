@@ -46,6 +46,14 @@ import io.fermata.testkit.FlowProbe;
 import io.fermata.testkit.HostProbe;
 import io.fermata.testkit.ScriptedModel;
 import io.fermata.testkit.Turn;
+import io.fermata.testkit.eval.EvalCase;
+import io.fermata.testkit.eval.EvalJudge;
+import io.fermata.testkit.eval.EvalReport;
+import io.fermata.testkit.eval.EvalRun;
+import io.fermata.testkit.eval.EvalUser;
+import io.fermata.testkit.eval.EvalVariant;
+import io.fermata.testkit.eval.Evaluation;
+import io.fermata.testkit.eval.ScriptedUser;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.Method;
@@ -159,7 +167,15 @@ class DocumentsTest {
               HostProbe.class,
               ScriptedModel.class,
               ScriptedModel.class.getSuperclass(),
-              Turn.class),
+              Turn.class,
+              Evaluation.class,
+              EvalCase.class,
+              EvalVariant.class,
+              EvalUser.class,
+              ScriptedUser.class,
+              EvalJudge.class,
+              EvalRun.class,
+              EvalReport.class),
           "persistence/README.md",
           List.of(Store.class));
 

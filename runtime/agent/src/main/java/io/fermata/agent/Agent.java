@@ -5,12 +5,14 @@ import io.fermata.flow.ToolHints;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -147,6 +149,56 @@ public final class Agent {
   /** Summarizes the older part of long conversations. */
   public Agent compaction(Compaction how) {
     return with(draft -> draft.compaction = how);
+  }
+
+  /**
+   * A copy whose prompts are changed: those that speak for its sides, and the sub-prompts among
+   * their tools. Each is changed once, wherever it is used.
+   */
+  public Agent withPrompts(UnaryOperator<Prompt> change) {
+    Map<Prompt, Prompt> changed = new IdentityHashMap<>();
+    return with(
+        draft -> {
+          draft.sideA = changed(sideA, change, changed);
+          draft.sideB = changed(sideB, change, changed);
+        });
+  }
+
+  private static Participant changed(
+      Participant side, UnaryOperator<Prompt> change, Map<Prompt, Prompt> changed) {
+    return side instanceof Participant.Speaker speaker
+        ? speaker.speaking(changed(speaker.prompt(), change, changed))
+        : side;
+  }
+
+  private static Prompt changed(
+      Prompt prompt, UnaryOperator<Prompt> change, Map<Prompt, Prompt> changed) {
+    Prompt known = changed.get(prompt);
+    if (known == null) {
+      known =
+          change.apply(
+              prompt.withTools(
+                  tool ->
+                      tool instanceof SubPrompt sub
+                          ? sub.asking(changed(sub.prompt(), change, changed))
+                          : tool));
+      changed.put(prompt, known);
+    }
+    return known;
+  }
+
+  /** A copy with other hooks. */
+  public Agent withHooks(UnaryOperator<List<Hook>> change) {
+    return with(
+        draft -> {
+          draft.hooks.clear();
+          draft.hooks.addAll(change.apply(hooks));
+        });
+  }
+
+  /** A copy whose deferred work is changed. */
+  public Agent withEffects(UnaryOperator<ScheduledHandler> change) {
+    return with(draft -> draft.effects.replaceAll(change));
   }
 
   public String name() {
@@ -359,8 +411,8 @@ public final class Agent {
 
   private static final class Draft {
     final String name;
-    final Participant sideA;
-    final Participant sideB;
+    Participant sideA;
+    Participant sideB;
     final List<Hook> hooks = new ArrayList<>();
     final List<ParentHook> parentHooks = new ArrayList<>();
     final List<ScheduledHandler> effects = new ArrayList<>();

@@ -107,6 +107,11 @@ public sealed interface Participant
       return with(draft -> draft.sessionStatus = new Ending(tool, messageProperty));
     }
 
+    /** The same with another prompt. */
+    Speaker speaking(Prompt other) {
+      return with(draft -> draft.prompt = other);
+    }
+
     public Prompt prompt() {
       return prompt;
     }
@@ -156,7 +161,7 @@ public sealed interface Participant
     }
 
     private static final class Draft {
-      final Prompt prompt;
+      Prompt prompt;
       String label;
       boolean stopOnResponse = true;
       @Nullable String stopTool;

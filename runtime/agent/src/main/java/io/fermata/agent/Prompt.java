@@ -8,6 +8,7 @@ import io.fermata.flow.schema.ArgumentSchema;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /**
  * The configuration of a model's requests: instructions, tools, and the visible part of the
@@ -142,6 +143,25 @@ public final class Prompt {
     return with(draft -> draft.window = messages);
   }
 
+  /** A copy that asks another model. */
+  public Prompt withModel(Model other) {
+    return with(draft -> draft.model = other);
+  }
+
+  /** A copy with these instructions, in place of all its parts. */
+  public Prompt withText(String content) {
+    return with(
+        draft -> {
+          draft.parts.clear();
+          draft.parts.add(new Text(content));
+        });
+  }
+
+  /** A copy whose tools are changed, one by one. */
+  public Prompt withTools(UnaryOperator<Offered> change) {
+    return with(draft -> draft.tools.replaceAll(change));
+  }
+
   /** This prompt as a tool of another one. */
   public SubPrompt asTool() {
     return new SubPrompt(this, null, true, true, true);
@@ -210,7 +230,7 @@ public final class Prompt {
 
   private static final class Draft {
     final String name;
-    final Model model;
+    Model model;
     final List<Part> parts = new ArrayList<>();
     final List<Offered> tools = new ArrayList<>();
     final List<Hook> hooks = new ArrayList<>();

@@ -22,6 +22,11 @@ public record SubPrompt(
     return new SubPrompt(prompt, argument, text, toolCalls, errors);
   }
 
+  /** The same with another prompt. */
+  SubPrompt asking(Prompt other) {
+    return new SubPrompt(other, userMessage, text, toolCalls, errors);
+  }
+
   public SubPrompt withoutText() {
     return new SubPrompt(prompt, userMessage, false, toolCalls, errors);
   }

@@ -120,6 +120,11 @@ public final class Tool implements Offered {
     return new Tool(name, description, arguments, handler, policy, question::apply);
   }
 
+  /** A copy that models read another description of. */
+  public Tool withDescription(String text) {
+    return new Tool(name, text, arguments, handler, policy, approval);
+  }
+
   private Tool with(Policy value) {
     return new Tool(name, description, arguments, handler, value, approval);
   }

@@ -5,7 +5,8 @@ import org.junit.jupiter.api.Test;
 
 /** The packages of this module and their order. */
 class LayersTest {
-  private static final Layers LAYERS = Layers.of("io.fermata.testkit", "io.fermata.testkit");
+  private static final Layers LAYERS =
+      Layers.of("io.fermata.testkit", "io.fermata.testkit", "io.fermata.testkit.eval");
 
   @Test
   void noTwoPackagesNeedEachOther() {

@@ -125,6 +125,17 @@ public final class ArgumentSchema {
     return new ArgumentSchema(json, Schemas.checkOfForeign(json), null);
   }
 
+  /**
+   * Arguments that a model is shown as a JSON Schema describes them, and that are any object here:
+   * the tool checks them, in its own words.
+   *
+   * @throws IllegalArgumentException if the schema does not describe an object
+   */
+  public static ArgumentSchema unchecked(ObjectNode jsonSchema) {
+    return new ArgumentSchema(
+        of(jsonSchema).json, Schemas.check(Json.object().put("type", "object")), null);
+  }
+
   /** No arguments. */
   public static ArgumentSchema nothing() {
     ObjectNode json = Json.object().put("type", "object").put("additionalProperties", false);

@@ -1,0 +1,45 @@
+package io.fermata.testkit.eval;
+
+import io.fermata.agent.model.Usage;
+
+/**
+ * One conversation of an evaluation.
+ *
+ * @param name the case
+ * @param number which repetition it is, from 1
+ * @param reason why it did not pass; empty if it did
+ * @param calls how many calls of tools models requested
+ * @param steps how often models were asked
+ * @param usage what the agent used, without its judges
+ * @param judging what its judges used
+ * @param transcript what was said
+ */
+public record EvalTrial(
+    String name,
+    String variant,
+    int number,
+    Outcome outcome,
+    String reason,
+    int calls,
+    int steps,
+    Usage usage,
+    Usage judging,
+    String transcript) {
+
+  /** What a trial came to. */
+  public enum Outcome {
+    PASSED,
+    /** A judge said no. */
+    FAILED,
+    /** A model called a tool that the recording has no such call of, and nothing else answers. */
+    DIVERGED,
+    /** A judge model gave no readable verdict, or did not reply. */
+    UNJUDGED,
+    /** No model replied, or the conversation did not come to rest. */
+    BROKEN
+  }
+
+  public boolean passed() {
+    return outcome == Outcome.PASSED;
+  }
+}

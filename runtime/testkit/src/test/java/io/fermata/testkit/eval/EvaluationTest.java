@@ -1,0 +1,543 @@
+package io.fermata.testkit.eval;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
+import static io.fermata.testkit.ScriptedModel.lastUserContains;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowState;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.model.ModelHttp;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.schema.Describe;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.admin.Threads;
+import io.fermata.testkit.OpenAiStub;
+import io.fermata.testkit.ScriptedModel;
+import io.fermata.testkit.Turn;
+import io.fermata.testkit.eval.EvalTrial.Outcome;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class EvaluationTest {
+  private record Order(@Describe("The order's number") String order) {}
+
+  /** How often a tool really ran. */
+  private final AtomicInteger performed = new AtomicInteger();
+
+  private final AtomicInteger greeted = new AtomicInteger();
+
+  private @TempDir Path folder;
+  private Path export;
+
+  // --- the agent, and a thread of it -----------------------------------------------------------
+
+  private Agent desk(Model model) {
+    Tool find =
+        Tool.of(
+            "find_order",
+            "Finds an order.",
+            Order.class,
+            (flow, args) -> {
+              performed.incrementAndGet();
+              flow.storage().put("seen", args.order());
+              flow.scheduleEffect("follow_up", Map.of(), Duration.ZERO);
+              return "Order " + args.order() + " was delivered.";
+            });
+    Tool pay =
+        Tool.of(
+                "refund",
+                "Pays an order back.",
+                Order.class,
+                (flow, args) -> {
+                  performed.incrementAndGet();
+                  return "Paid back.";
+                })
+            .approval("Pay it back?");
+    return Agent.aiHuman(
+            "desk",
+            Prompt.of("support", model)
+                .text("You are the support desk.")
+                .env("tone")
+                .tools(find, pay))
+        .hooks(Hook.afterThreadCreated("greet", this::greet))
+        .effects(
+            ScheduledHandler.of(
+                "follow_up", "Asks later.", (flow, args) -> performed.incrementAndGet()));
+  }
+
+  private void greet(FlowState flow, Object thread) {
+    greeted.incrementAndGet();
+    flow.injectMessage(Message.assistant("Welcome."));
+  }
+
+  /** Looks up what it is asked for, and says what comes back. */
+  private static ScriptedModel looksUp() {
+    return ScriptedModel.script()
+        .when(lastUserContains("B-1"))
+        .call("find_order", Map.of("order", "B-1"))
+        .when(lastUserContains("B-2"))
+        .call("find_order", Map.of("order", "B-2"))
+        .when(lastIsResultOf("find_order"))
+        .answer(request -> Turn.say("I looked: " + last(request)))
+        .otherwise()
+        .say("How can I help?");
+  }
+
+  private static String last(ChatRequest request) {
+    return request.messages().get(request.messages().size() - 1)
+            instanceof ToolExecutionResultMessage result
+        ? result.text()
+        : "";
+  }
+
+  @BeforeEach
+  void recordsAThread() throws Exception {
+    export = folder.resolve("order.jsonl");
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(desk(looksUp().model("recorded").price("1", "1", "1")))
+            .start()) {
+      Threads threads = host.threads();
+      Threads.NewThread wanted =
+          new Threads.NewThread(
+              "ann", "desk", null, Set.of("vip"), Map.of("tone", "Be kind."), List.of());
+      String thread = threads.create(wanted).toCompletableFuture().join().threadId();
+      for (String said : List.of("Hello", "Where is B-1?", "And B-1 again?")) {
+        threads
+            .post("ann", thread, new Threads.NewMessage(Message.user(said), List.of(), null))
+            .toCompletableFuture()
+            .join();
+        threads.settled("ann", thread, Duration.ofMinutes(1)).toCompletableFuture().join();
+      }
+      try (OutputStream out = Files.newOutputStream(export)) {
+        host.exportThread(thread, out).toCompletableFuture().join();
+      }
+    }
+    performed.set(0);
+    greeted.set(0);
+  }
+
+  private Evaluation evaluation() {
+    return Evaluation.of(desk(looksUp().model("scripted")));
+  }
+
+  // --- recorded threads ------------------------------------------------------------------------
+
+  @Test
+  void aRecordedThreadIsContinuedWithResultsOfItsJournalAndNothingIsPerformed() {
+    EvalReport report =
+        evaluation()
+            .recorded(folder)
+            .judge("looks it up", run -> run.called("find_order"))
+            .judge("says it", run -> run.reply().equals("I looked: Order B-1 was delivered."))
+            .judge("only the last message", run -> run.asked().equals(List.of("And B-1 again?")))
+            .run();
+
+    assertThat(report.table()).startsWith("case").contains("order.jsonl  as it is  1/1 100%");
+    assertThat(report.passRate()).isEqualTo(1);
+    assertThat(performed).hasValue(0);
+    assertThat(greeted).hasValue(0);
+  }
+
+  @Test
+  void aTrialBeginsWithWhatWasSaidAndStoredBeforeItsMessage() throws Exception {
+    ScriptedModel model = looksUp();
+
+    EvalReport report =
+        Evaluation.of(desk(model.model("scripted")))
+            .cases(EvalCase.recorded(export))
+            .judge(
+                "keeps what was stored",
+                run ->
+                    run.state().stored().storage().get("seen").asText().equals("B-1")
+                        && run.state().stored().tags().contains("vip"))
+            .run()
+            .requirePassRate(1);
+
+    String request = model.requests().get(0).messages().toString();
+    assertThat(request)
+        .contains("Be kind.", "Welcome.", "Hello", "Where is B-1?", "I looked", "And B-1 again?");
+    assertThat(report.trials().get(0).calls()).isOne();
+    assertThat(report.trials().get(0).steps()).isEqualTo(2);
+  }
+
+  @Test
+  void aThreadIsForkedAtAnEarlierMessageAndItsUserSaysTheRestAgain() throws Exception {
+    evaluation()
+        .cases(EvalCase.recorded(export).from(2))
+        .judge(
+            "all that is left",
+            run -> run.asked().equals(List.of("Where is B-1?", "And B-1 again?")))
+        .judge("looks twice", run -> run.calls("find_order").size() == 2)
+        .run()
+        .requirePassRate(1);
+
+    assertThatThrownBy(() -> EvalCase.recorded(export).from(4))
+        .hasMessage("The case order.jsonl has no recorded message 4 of a user; it has 3");
+  }
+
+  @Test
+  void aCallThatWasNotRecordedDivergesUnlessSomethingAnswersIt() {
+    Model other =
+        ScriptedModel.script()
+            .when(lastIsResultOf("find_order"))
+            .say("Found.")
+            .otherwise()
+            .call("find_order", Map.of("order", "B-2"))
+            .model("other");
+
+    EvalTrial diverged = only(evaluation().recorded(folder).variant("other", other));
+    assertThat(diverged.outcome()).isEqualTo(Outcome.DIVERGED);
+    assertThat(diverged.reason())
+        .isEqualTo(
+            "find_order {\"order\":\"B-2\"} was called; the recording has no such call, and no handler is given for it");
+    assertThat(performed).hasValue(0);
+
+    EvalTrial handled =
+        only(
+            evaluation()
+                .recorded(folder)
+                .variant("other", other)
+                .handler("find_order", (flow, args) -> "On its way."));
+    assertThat(handled.outcome()).isEqualTo(Outcome.PASSED);
+    assertThat(handled.transcript()).contains("On its way.");
+    assertThat(performed).hasValue(0);
+
+    only(evaluation().recorded(folder).variant("other", other).performing("find_order"));
+    assertThat(performed).hasValue(1);
+  }
+
+  /** Approvals were decided in the recording; nobody is asked again. */
+  @Test
+  void aToolThatNeedsApprovalAsksNobody() {
+    Model pays =
+        ScriptedModel.script().otherwise().call("refund", Map.of("order", "B-1")).model("pays");
+
+    EvalTrial trial = only(evaluation().recorded(folder).variant("pays", pays));
+
+    assertThat(trial.outcome()).isEqualTo(Outcome.DIVERGED);
+    assertThat(performed).hasValue(0);
+  }
+
+  private static EvalTrial only(Evaluation evaluation) {
+    return evaluation.judge("anything", run -> true).run().trials().get(0);
+  }
+
+  @Test
+  void anExportOfSomethingElseIsRefusedWithTheReason() throws Exception {
+    Path broken = Files.writeString(folder.resolve("broken.jsonl"), "nothing");
+
+    assertThatThrownBy(() -> EvalCase.recorded(broken)).hasMessageContaining("Line 1");
+    assertThatThrownBy(() -> evaluation().recorded(Files.createDirectory(folder.resolve("none"))))
+        .hasMessageContaining("There is no thread in");
+  }
+
+  // --- variants and reports --------------------------------------------------------------------
+
+  @Test
+  void variantsAreComparedInATableWithOutcomesCallsTokensAndCost() {
+    Model rude = ScriptedModel.script().otherwise().turn(tokens("No.", 10, 2)).model("rude");
+    EvalReport report =
+        evaluation()
+            .recorded(folder)
+            .variant("today")
+            .variant("rude", rude.price("1", "10", "1"))
+            .judge("helps", run -> run.reply().contains("delivered"))
+            .repeat(2)
+            .run();
+
+    assertThat(report.passRate("today")).isEqualTo(1);
+    assertThat(report.passRate("rude")).isZero();
+    assertThat(report.table())
+        .containsPattern("order.jsonl +rude +0/2 0% +0 +1 +12 +\\$0.00003")
+        .contains("order.jsonl, rude, trial 2 failed: helps");
+    JsonNode json = report.json();
+    assertThat(json.at("/variants/1/passRate").asDouble()).isZero();
+    assertThat(json.at("/trials/2/usage/outputTokens").asInt()).isEqualTo(2);
+    assertThat(json.at("/trials/2/outcome").asText()).isEqualTo("failed");
+    assertThatThrownBy(() -> report.requirePassRate(0.5))
+        .isInstanceOf(AssertionError.class)
+        .hasMessageStartingWith("rude passed 0% of its trials, and 50% is required");
+    assertThatThrownBy(() -> report.passRate("other")).hasMessageContaining("today, rude");
+  }
+
+  private static Turn tokens(String text, int input, int output) {
+    return Turn.say(text).tokens(input, 0, output);
+  }
+
+  @Test
+  void aVariantChangesTheTextsOfPromptsAndTools() {
+    ScriptedModel model = ScriptedModel.script();
+    model.otherwise().say("Yes.");
+    EvalVariant brief =
+        EvalVariant.named("brief")
+            .text("support", "Be brief.")
+            .toolText("find_order", "Looks it up.")
+            .model(model.model("asked"));
+
+    only(evaluation().cases(EvalCase.of("hello", EvalUser.saying("Hello"))).variant(brief));
+
+    assertThat(model.requests().get(0).messages().toString())
+        .contains("Be brief.")
+        .doesNotContain("You are the support desk.");
+    assertThat(model.requests().get(0).toolSpecifications().toString()).contains("Looks it up.");
+    assertThatThrownBy(
+            () ->
+                only(
+                    evaluation()
+                        .cases(EvalCase.of("hello", EvalUser.saying("Hello")))
+                        .variant(EvalVariant.named("wrong").text("suport", "Be brief."))))
+        .hasMessage(
+            "The variant wrong changes the prompt suport, which no agent has; there are support");
+  }
+
+  @Test
+  void aModelThatDoesNotReplyBreaksItsTrialAlone() {
+    Model down = ScriptedModel.script().otherwise().turn(Turn.unauthorized()).model("down");
+
+    EvalReport report =
+        evaluation()
+            .recorded(folder)
+            .variant("down", down)
+            .variant("today")
+            .judge("anything", run -> true)
+            .run();
+
+    assertThat(report.trials().get(0).outcome()).isEqualTo(Outcome.BROKEN);
+    assertThat(report.trials().get(0).reason()).contains("no model replied", "unauthorized");
+    assertThat(report.trials().get(1).outcome()).isEqualTo(Outcome.PASSED);
+  }
+
+  @Test
+  void anEvaluationThatWouldJudgeNothingIsRefused() {
+    assertThatThrownBy(() -> evaluation().recorded(folder).run())
+        .hasMessageContaining("Nothing judges the case order.jsonl");
+    assertThatThrownBy(() -> evaluation().run()).hasMessageContaining("has no case");
+  }
+
+  // --- judge models ----------------------------------------------------------------------------
+
+  private EvalTrial judged(String reply) {
+    Model judge =
+        ScriptedModel.script()
+            .otherwise()
+            .turn(tokens(reply, 100, 10))
+            .model("judge")
+            .price("1", "1", "1");
+    return evaluation()
+        .recorded(folder)
+        .judge(EvalJudge.model(judge, "The reply is polite."))
+        .run()
+        .trials()
+        .get(0);
+  }
+
+  @Test
+  void aJudgeModelDecidesByItsCriterion() {
+    assertThat(judged("{\"passed\": true, \"reason\": \"It is.\"}").outcome())
+        .isEqualTo(Outcome.PASSED);
+
+    EvalTrial failed = judged("{\"passed\": false, \"reason\": \"It shouts.\"}");
+
+    assertThat(failed.outcome()).isEqualTo(Outcome.FAILED);
+    assertThat(failed.reason()).isEqualTo("It shouts.");
+    assertThat(failed.judging().cost()).isEqualByComparingTo("0.00011");
+    assertThat(failed.usage().cost()).isZero();
+  }
+
+  @Test
+  void aVerdictThatCannotBeReadIsNeitherPassedNorFailed() {
+    for (String reply :
+        List.of(
+            "It passed.",
+            "```json\n{\"passed\": true, \"reason\": \"It is.\"}\n```",
+            "{\"passed\": \"true\", \"reason\": \"It is.\"}",
+            "{\"passed\": true}",
+            "{\"passed\": true, \"reason\": \"\"}",
+            "{\"passed\": true, \"reason\": \"It is.\"} {\"passed\": false}")) {
+      EvalTrial trial = judged(reply);
+
+      assertThat(trial.outcome()).as(reply).isEqualTo(Outcome.UNJUDGED);
+      assertThat(trial.reason()).contains("replied with no verdict", "polite").contains(reply);
+      assertThat(trial.judging().inputTokens()).isEqualTo(100);
+    }
+  }
+
+  // --- flows as tools --------------------------------------------------------------------------
+
+  record Parcel(@Describe("Street and town") String address, @Describe("Kilos") Integer weight) {}
+
+  private static Flow<Parcel> parcel() {
+    return Flow.of("parcel", Parcel.class)
+        .description("Sends a parcel.")
+        .ask("ask_address", q -> q.question("address", "Where to?"))
+        .ask("ask_weight", q -> q.question("weight", "How heavy is it?"))
+        .act(
+            "send",
+            run -> {
+              if (run.attempt() == 1) {
+                throw new IllegalStateException("The van is late");
+              }
+            })
+        .edge(START, "ask_address")
+        .edge("ask_address", "ask_weight")
+        .edge("ask_weight", "send")
+        .edge("send", END)
+        .result(Parcel::address)
+        .compile();
+  }
+
+  /** A client over a real socket, as a provider's. */
+  private static Model client(OpenAiStub stub) {
+    return Model.of(
+        "gpt",
+        OpenAiStreamingChatModel.builder()
+            .httpClientBuilder(ModelHttp.builder())
+            .baseUrl(stub.baseUrl())
+            .apiKey("any")
+            .modelName("test")
+            .build());
+  }
+
+  private static String handle(JsonNode request) {
+    Matcher handle =
+        Pattern.compile("sessionId[\\\\\":]+([\\w-]{20,})").matcher(request.toString());
+    assertThat(handle.find()).as(request.toString()).isTrue();
+    return handle.group(1);
+  }
+
+  private static Turn call(JsonNode request, String action, Map<String, ?> updates) {
+    return Turn.call(
+        "parcel",
+        updates.isEmpty()
+            ? Map.of("action", action, "sessionId", handle(request))
+            : Map.of("action", action, "sessionId", handle(request), "stateUpdates", updates));
+  }
+
+  private static EvalCase sender() {
+    return EvalCase.of(
+            "sender",
+            ScriptedUser.opening("I want to send a parcel.")
+                .when("where", "To Lisbon.")
+                .when("heavy", "3 kilos.")
+                .when("went wrong", "Please try again."))
+        .judge(
+            "is sent",
+            run ->
+                run.runs(RunState.Status.COMPLETED).stream()
+                    .anyMatch(parcel -> parcel.data().path("weight").asInt() == 3));
+  }
+
+  @Test
+  void aModelOverARealSocketDrivesAFlowByItsToolToTheRightEnd() {
+    try (OpenAiStub stub = OpenAiStub.start()) {
+      stub.when(OpenAiStub.lastUserContains("I want to send"))
+          .call("parcel", Map.of("action", "start", "intent", "send", "wrong", 1))
+          .when(request -> text(request).contains("\\\"wrong\\\""))
+          .call("parcel", Map.of("action", "start", "intent", "send"))
+          .when(request -> text(request).contains("Where to?"))
+          .say("Where should it go?")
+          .when(OpenAiStub.lastUserContains("Lisbon"))
+          .answer(request -> call(request, "continue", Map.of("address", "Lisbon")))
+          .when(request -> text(request).contains("How heavy"))
+          .say("How heavy is it?")
+          .when(OpenAiStub.lastUserContains("kilos"))
+          .answer(request -> call(request, "continue", Map.of("weight", 3)))
+          .when(request -> text(request).contains("step_failed"))
+          .say("Something went wrong.")
+          .when(OpenAiStub.lastUserContains("try again"))
+          .answer(request -> call(request, "continue", Map.of()))
+          .otherwise()
+          .say("It is on its way to Lisbon.");
+
+      EvalReport report =
+          Evaluation.ofFlow(parcel()).cases(sender()).variant("gpt", client(stub)).run();
+
+      assertThat(report.table()).as(report.trials().get(0).transcript()).contains("1/1 100%");
+      assertThat(report.trials().get(0).calls()).isGreaterThanOrEqualTo(4);
+      assertThat(stub.requests().get(0).toString())
+          .contains("Sends a parcel.", "Never invent an answer", "stateUpdates", "Kilos")
+          .contains("## Tools with `action`");
+    }
+  }
+
+  private static String text(JsonNode request) {
+    JsonNode messages = request.path("messages");
+    return messages.path(messages.size() - 1).path("content").toString();
+  }
+
+  @Test
+  void aModelThatDrivesTheFlowBadlyScoresLower() {
+    Model forgetful =
+        ScriptedModel.script()
+            .when(lastIsResultOf("parcel"))
+            .say("Where to, and how heavy?")
+            .otherwise()
+            .call("parcel", Map.of("action", "start", "intent", "send"))
+            .model("forgetful");
+
+    EvalReport report =
+        Evaluation.ofFlow(parcel()).cases(sender()).variant("forgetful", forgetful).turns(5).run();
+
+    assertThat(report.passRate()).isZero();
+    assertThat(report.trials().get(0).calls()).isEqualTo(5);
+    assertThatThrownBy(() -> Evaluation.ofFlow(parcel()).cases(sender()).run())
+        .hasMessageContaining("has no model to call parcel with");
+  }
+
+  // --- users -----------------------------------------------------------------------------------
+
+  @Test
+  void aScriptedUserAnswersWhatItIsAskedAndEndsWhenItHasNothingToSay() {
+    ScriptedUser user =
+        ScriptedUser.opening("Hi")
+            .once("name", "Ann. Why?")
+            .when("name", "Ann.")
+            .when("town", "Lisbon.")
+            .otherwise("Go on.");
+
+    assertThat(user.next(said())).isEqualTo("Hi");
+    assertThat(user.next(said("Hi", "Your name and town?"))).isEqualTo("Ann. Why?");
+    assertThat(user.next(said("Hi", "Name?", "Ann. Why?", "Your NAME and town?")))
+        .isEqualTo("Ann. Lisbon.");
+    assertThat(user.next(said("Hi", "Hm."))).isEqualTo("Go on.");
+    assertThat(user.next(said("Hi", "Hm.", "Go on.", "Hm."))).isNull();
+  }
+
+  private static EvalRun said(String... texts) {
+    List<Message> messages = new ArrayList<>();
+    for (int i = 0; i < texts.length; i++) {
+      messages.add(i % 2 == 0 ? Message.user(texts[i]) : Message.assistant(texts[i]));
+    }
+    return new EvalRun(messages, List.of(), ThreadState.NONE, List.of());
+  }
+}

@@ -1,0 +1,5 @@
+/** Tests of evaluations. */
+@NullMarked
+package io.fermata.testkit.eval;
+
+import org.jspecify.annotations.NullMarked;
