@@ -28,6 +28,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       KeyCommand.class,
       CheckCommand.class,
       ReplayCommand.class,
+      EvaluateCommand.class,
       VerifyCommand.class,
       ExportCommand.class,
       ImportCommand.class,

@@ -229,7 +229,8 @@ class SupportDeskTest {
           .say("Two cookbooks, on their way to you.");
       SupportDesk desk =
           SupportDesk.of(
-              DeskOptions.model(provider.baseUrl(), "secret", "gpt", "2.00,8.00"),
+              ModelOptions.model(
+                  ScriptedDesk::model, provider.baseUrl(), "secret", "gpt", "2.00,8.00"),
               ledger(),
               Duration.ofDays(3));
       try (Fermata host = host(desk)) {

@@ -1,0 +1,59 @@
+package io.fermata.examples;
+
+import io.fermata.agent.model.Model;
+import io.fermata.examples.flows.FlowToolEvaluation;
+import io.fermata.examples.flows.ModelOptions;
+import io.fermata.examples.flows.ScriptedDriver;
+import io.fermata.flow.json.Json;
+import io.fermata.testkit.eval.EvalReport;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Measures how well a model drives flows by the text of their tool. */
+@Command(
+    name = "evaluate",
+    description = {
+      "Measures how well a model drives flows by the text of their tool: scripted users answer,",
+      "correct an answer, give extra facts, ask again, meet a failed step and give up. Prints how",
+      "often the run ended rightly, with how many calls, tokens and dollars. Nothing is stored."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class EvaluateCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  @Mixin ModelOptions model = new ModelOptions();
+
+  @Option(
+      names = "--repeat",
+      paramLabel = "TIMES",
+      defaultValue = "1",
+      description = "How often each conversation is held; ${DEFAULT-VALUE} by default.")
+  int repeat = 1;
+
+  @Option(names = "--json", description = "Prints one JSON object instead of a table.")
+  boolean json;
+
+  @Override
+  public Integer call() {
+    Model driver = model.model(ScriptedDriver::model);
+    if (repeat < 1 && command != null) {
+      throw new ParameterException(
+          command.commandLine(), "--repeat is %d; give at least 1".formatted(repeat));
+    }
+    EvalReport report = FlowToolEvaluation.run(driver, repeat);
+    if (command != null) {
+      PrintWriter out = command.commandLine().getOut();
+      out.print(json ? Json.text(report.json()) + "\n" : report.table());
+      out.flush();
+    }
+    return 0;
+  }
+}
