@@ -5,6 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
@@ -42,6 +43,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -423,6 +426,63 @@ class ThreadHostTest {
           .contains("It waits for signal dried until 20", "has not ended yet")
           .doesNotContain("stateUpdates");
     }
+  }
+
+  @Test
+  void aFlowThatAsksAPersonOnceItHasWaitedAsksInTheThread() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .ask("ask", a -> a.question("colour", "Which colour?"))
+                .sleep("dry", Duration.ofSeconds(1))
+                .ask("look", a -> a.question("seen", "Is it fine?"))
+                .sleep("harden", Duration.ofSeconds(1))
+                .edge(START, "ask")
+                .edge("ask", "dry")
+                .edge("dry", "look")
+                .edge("look", "harden")
+                .edge("harden", END)
+                .compile());
+    try (Fermata host =
+        withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
+      String id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      answer(host.threads(), id, "Which colour?", "colour");
+      answer(host.threads(), id, "Is it fine?", "seen");
+      TimeTest.eventually(() -> lastOf(host.threads(), id).contains("seen"));
+    }
+  }
+
+  private static String lastOf(Threads threads, String id) {
+    return threads
+        .messages("ann", id, null, 1, 0, true)
+        .toCompletableFuture()
+        .join()
+        .messages()
+        .stream()
+        .map(message -> String.valueOf(message.content()))
+        .collect(Collectors.joining());
+  }
+
+  private static void answer(Threads threads, String id, String question, String field)
+      throws Exception {
+    AtomicReference<Threads.Question> open = new AtomicReference<>();
+    TimeTest.eventually(
+        () -> {
+          threads.get("ann", id).toCompletableFuture().join().questions().stream()
+              .filter(each -> each.question().toString().contains(question))
+              .forEach(open::set);
+          return open.get() != null;
+        });
+    ObjectNode answers = Json.object().put(field, "yes");
+    now(
+        threads.answer(
+            "ann",
+            id,
+            new Threads.Answer(open.get().call(), "about " + field, null, answers, null)));
   }
 
   @Test
