@@ -31,12 +31,13 @@ final class PostgresSource extends PGSimpleDataSource {
   /**
    * Every statement of a store finds its rows by an index made for it. Tables that fill and empty
    * within seconds have stale statistics, by which the planner would scan them whole, dead rows
-   * included.
+   * included. What reads few pages is slower with parallel workers, of which a server has few.
    */
   private static final String READS_BY_INDEX =
       """
       SET enable_seqscan = off; SET enable_bitmapscan = off;
       SET enable_hashjoin = off; SET enable_mergejoin = off;
+      SET max_parallel_workers_per_gather = 0;
       """;
 
   private final transient PostgresAddress address;

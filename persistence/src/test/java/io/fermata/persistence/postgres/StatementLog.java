@@ -14,8 +14,15 @@ import java.util.regex.Pattern;
  */
 final class StatementLog {
 
-  /** Settings of a server that logs them. */
-  static final String[] SETTINGS = {"log_statement = all", "log_line_prefix = '@%u '"};
+  /** Settings of a server that logs them, and would find parallel workers cheap. */
+  static final String[] SETTINGS = {
+    "log_statement = all",
+    "log_line_prefix = '@%u '",
+    "parallel_setup_cost = 0",
+    "parallel_tuple_cost = 0",
+    "min_parallel_table_scan_size = 0",
+    "min_parallel_index_scan_size = 0"
+  };
 
   private static final Pattern EXECUTED =
       Pattern.compile("@fermata LOG:  execute [^:]+: (.*)", Pattern.DOTALL);

@@ -1,0 +1,390 @@
+package io.fermata.persistence.postgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.HistoryContract;
+import io.fermata.persistence.PostgresProbe;
+import io.fermata.persistence.SqlContract;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.directory.DirectoryPage;
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.directory.DirectoryQuery.Order;
+import io.fermata.persistence.directory.Span;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.sql.SqlAppointments;
+import io.fermata.persistence.sql.SqlDirectory;
+import io.fermata.persistence.sql.SqlEntries;
+import io.fermata.persistence.sql.SqlListing;
+import io.fermata.persistence.sql.SqlUpkeep;
+import io.fermata.postgres.PostgresRelease;
+import io.fermata.postgres.PostgresServer;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+
+/**
+ * Every statement that a store sends finds its rows by an index made for it, however many sessions
+ * there are. The planner's settings forbid scans, so a statement without its index would not fail
+ * but walk through another index; what counts is how many pages it reads.
+ */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+abstract class PlansContract {
+
+  private static final int SESSIONS = 100_000;
+
+  /** A page of a thousand sessions, each looked up in three indexes. */
+  private static final int MOST_PAGES = 10_000;
+
+  /** Of an index over a hundred thousand sessions, and still over ten million. */
+  private static final int LEVELS = 3;
+
+  /** A scan of the directory looks up the row of each entry that it examines, and one tag. */
+  private static final int MOST_PAGES_OF_A_SCAN =
+      MOST_PAGES + SqlListing.EXAMINED * (LEVELS + 1 + LEVELS);
+
+  private static final Pattern PAGES =
+      Pattern.compile("Buffers: shared(?: hit=(\\d+))?(?: read=(\\d+))?");
+
+  /** By the index that begins with the record, a tag alone is found nowhere in particular. */
+  private static final Pattern WALKS_TAGS =
+      Pattern.compile("using event_tag_pkey on [^\\n]*\\n\\s*Index Cond: \\(+(\\w+\\.)?tag ");
+
+  private static final String FORBIDDEN =
+      ".*(Seq Scan|Bitmap|Hash Join|Merge Join|external merge|Gather).*";
+
+  private final PostgresServer server;
+  private final List<PostgresProbe> filled = new ArrayList<>();
+
+  PlansContract(PostgresRelease release) {
+    server = PostgresServer.start(release, StatementLog.SETTINGS);
+  }
+
+  @BeforeAll
+  void sendEveryStatement() throws ReflectiveOperationException {
+    for (Method contract : new Journals(server).contracts()) {
+      Journals journals = new Journals(server);
+      journals.chooseStore();
+      contract.setAccessible(true);
+      try {
+        contract.invoke(journals);
+      } catch (InvocationTargetException failed) {
+        throw new AssertionError(contract.getName(), failed.getCause());
+      }
+    }
+    filled.add(filled(SESSIONS));
+  }
+
+  @AfterAll
+  void stopServer() {
+    server.close();
+  }
+
+  private PostgresProbe large() {
+    return filled.get(0);
+  }
+
+  private PostgresProbe filled(int sessions) {
+    PostgresProbe database = PostgresProbe.of(server);
+    database.store().open().close();
+    ManySessions.fill(database, sessions);
+    try (OpenStore store = database.store().open()) {
+      use(store, sessions);
+    }
+    return database;
+  }
+
+  /** What hosts and people ask a store for. */
+  private static void use(OpenStore store, int sessions) {
+    Host.await(store.unfinished("", OpenStore.MAX_ENTRIES));
+    Host.await(store.due(1, OpenStore.MAX_ENTRIES));
+    Host.await(store.sweep(1));
+    Host.await(store.newest());
+    Host.await(store.read("run|none", 1, 1));
+    Host.await(store.readBack("run|none", Long.MAX_VALUE, 1));
+    Host.await(store.written(sessions, OpenStore.MAX_ENTRIES));
+    Host.await(store.journals("run|5", OpenStore.MAX_ENTRIES));
+    Host.await(store.journals("77"));
+    Directory directory = store.directory();
+    Host.await(directory.mark(1));
+    Host.await(directory.marked());
+    for (long seq = 2; seq < 4; seq++) {
+      Host.await(directory.put(entry(seq, "x")));
+      Host.await(directory.put(entry(seq, "y")));
+    }
+    Host.await(directory.put(entry(4, "y")));
+    Host.await(directory.get("run|7"));
+    for (Order order : Order.values()) {
+      for (UnaryOperator<DirectoryQuery> narrowed : criteria()) {
+        DirectoryQuery all = DirectoryQuery.of("run").limitedTo(50);
+        DirectoryQuery query =
+            narrowed.apply(
+                order == Order.STATUS
+                    ? all.statuses(Set.of("failed")).orderedBy(order)
+                    : all.orderedBy(order));
+        DirectoryPage page = Host.await(directory.list(query));
+        if (page.next() != null) {
+          Host.await(directory.list(query.after(page.next())));
+        }
+        if (query.principal() != null) {
+          Host.await(directory.count(query, 10_000));
+        }
+      }
+    }
+    Host.await(store.delete(List.of("run|8", "run|9")));
+  }
+
+  private static DirectoryEntry entry(long seq, String tag) {
+    return new DirectoryEntry(
+        "run|7", "run", "p7", "flow7", seq, 1, 1, Set.of(tag), Map.of("a", tag));
+  }
+
+  private static List<UnaryOperator<DirectoryQuery>> criteria() {
+    return List.of(
+        query -> query,
+        query -> query.belongingTo("p7"),
+        query -> query.belongingTo("p7").statuses(Set.of("complete", "failed")),
+        query -> query.belongingTo("p7").named("flow7").tagged("t7"),
+        query -> query.named("flow3"),
+        query -> query.inSession("s500"),
+        query -> query.inSession("s500").statuses(Set.of("waiting")),
+        query -> query.statuses(Set.of("failed")),
+        query -> query.statuses(Set.of("complete", "failed")),
+        query -> query.tagged("t5"),
+        query -> query.tagged("t5", "t6"),
+        query -> query.having("a", "x"),
+        query -> query.having("a", "none"),
+        query -> query.containing("text 5"),
+        query -> query.containing("nowhere"),
+        query -> query.named("flow3").containing("nowhere"),
+        query -> query.statuses(Set.of("failed")).containing("nowhere"),
+        query -> query.created(new Span(10L, 20L)),
+        query -> query.since(new Span(10L, 20L)));
+  }
+
+  /** Runs the contract of journals on a server. */
+  private static final class Journals extends SqlContract {
+
+    private final PostgresServer server;
+    private PostgresProbe database;
+
+    Journals(PostgresServer server) {
+      this.server = server;
+      this.database = PostgresProbe.of(server);
+    }
+
+    List<Method> contracts() {
+      List<Method> contracts = new ArrayList<>();
+      for (Class<?> contract : List.of(SqlContract.class, HistoryContract.class)) {
+        for (Method method : contract.getDeclaredMethods()) {
+          if (method.isAnnotationPresent(Test.class)) {
+            contracts.add(method);
+          }
+        }
+      }
+      return contracts;
+    }
+
+    @Override
+    protected Store newStore() {
+      database = PostgresProbe.of(server);
+      return database.store();
+    }
+
+    @Override
+    protected List<Long> records(String persistenceId) {
+      return database.records(persistenceId);
+    }
+
+    @Override
+    protected List<Long> snapshots(String persistenceId) {
+      return database.snapshots(persistenceId);
+    }
+
+    @Override
+    public long tags() {
+      return database.number("SELECT count(*) FROM event_tag");
+    }
+  }
+
+  @Test
+  void everyStatementOfTheClassesIsSentByTheseTests() {
+    Set<String> sent = StatementLog.of(server).keySet();
+    for (String sql :
+        List.of(
+            SqlUpkeep.WORKING,
+            SqlUpkeep.FORGET_LEFT_BEHIND,
+            SqlUpkeep.LAST_OF_SWEEP,
+            SqlUpkeep.ENDS,
+            SqlUpkeep.SOME_TAG,
+            SqlUpkeep.PROMISED,
+            SqlUpkeep.PROMISED_OF_JOURNAL,
+            SqlUpkeep.POSTPONE,
+            SqlUpkeep.OVER,
+            SqlAppointments.DUE,
+            SqlEntries.FORWARDS,
+            SqlEntries.BACKWARDS,
+            SqlEntries.REPLAY,
+            SqlEntries.WRITTEN,
+            SqlEntries.DELETE_EVENTS,
+            SqlEntries.DELETE_SNAPSHOTS,
+            SqlEntries.DELETE_ENTRY,
+            SqlDirectory.TOUCH,
+            SqlDirectory.TOUCH_TAGS,
+            SqlDirectory.DELETE_TAGS,
+            SqlDirectory.GET,
+            PostgresJournal.APPEND,
+            PostgresJournal.TIPS,
+            PostgresJournal.SNAPSHOTS,
+            PostgresJournal.DELETE_EVENTS,
+            PostgresJournal.DELETE_SNAPSHOTS,
+            PostgresJournal.DELETE_PARTS,
+            PostgresJournal.DELETE_TAGS)) {
+      assertThat(sent).contains(numbered(sql));
+    }
+  }
+
+  private static String numbered(String sql) {
+    StringBuilder numbered = new StringBuilder(sql.strip());
+    int next = numbered.indexOf("?");
+    for (int i = 1; next >= 0; i++) {
+      numbered.replace(next, next + 1, "$" + i);
+      next = numbered.indexOf("?");
+    }
+    return numbered.toString();
+  }
+
+  @Test
+  void everyStatementReadsFewPagesHoweverManySessionsThereAre() throws SQLException {
+    assertThat(expensive(large())).isEmpty();
+  }
+
+  @Test
+  @Tag("long")
+  void aLostIndexIsNoticed() throws SQLException {
+    List<String> unnoticed = new ArrayList<>();
+    for (String index : indexes()) {
+      try (Connection connection = server.connect(large().database());
+          Statement statement = connection.createStatement()) {
+        String valid =
+            "UPDATE pg_index SET indisvalid = %s WHERE indexrelid = '" + index + "'::regclass";
+        statement.execute(valid.formatted(false));
+        if (expensive(large()).isEmpty()) {
+          unnoticed.add(index);
+        }
+        statement.execute(valid.formatted(true));
+      }
+    }
+    assertThat(unnoticed).isEmpty();
+  }
+
+  /** Without those of primary keys, which a table always has. */
+  private List<String> indexes() throws SQLException {
+    List<String> indexes = new ArrayList<>();
+    try (Connection connection = server.connect(large().database());
+        Statement statement = connection.createStatement();
+        ResultSet rows =
+            statement.executeQuery(
+                """
+                SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON oid = indrelid
+                WHERE NOT indisunique AND relnamespace = 'public'::regnamespace ORDER BY 1
+                """)) {
+      while (rows.next()) {
+        indexes.add(rows.getString(1));
+      }
+    }
+    return indexes;
+  }
+
+  /** {@code -Dplans.sessions=1000000} tries a million, which takes minutes to fill. */
+  @Test
+  @Tag("long")
+  void amongThreeTimesAsManySessionsOrMoreEveryStatementReadsAsFew() throws SQLException {
+    assertThat(expensive(filled(Integer.getInteger("plans.sessions", 3 * SESSIONS)))).isEmpty();
+  }
+
+  /** The statements that read too much, with their plans. */
+  private Map<String, String> expensive(PostgresProbe database) throws SQLException {
+    Map<String, String> expensive = new LinkedHashMap<>();
+    PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      for (Map.Entry<String, List<String>> each : StatementLog.of(server).entrySet()) {
+        String sql = each.getKey();
+        String plan = plan(connection, sql, each.getValue());
+        int most = sql.contains("LIMIT " + SqlListing.EXAMINED) ? MOST_PAGES_OF_A_SCAN : MOST_PAGES;
+        if (pages(plan) > most
+            || plan.lines().anyMatch(line -> line.matches(FORBIDDEN))
+            || sortsOrWalks(sql, plan)) {
+          expensive.put(sql, pages(plan) + " pages\n" + plan);
+        }
+      }
+    }
+    return expensive;
+  }
+
+  /**
+   * Whether another index had to do: its rows are sorted, or all of it is walked. Only the few
+   * entries of a session are to be sorted, and those of a principal by the time of their status.
+   */
+  private static boolean sortsOrWalks(String sql, String plan) {
+    boolean list = sql.contains("LIMIT " + SqlListing.EXAMINED + ") AS examined");
+    boolean few =
+        sql.contains("entry.session = ")
+            || (sql.contains("entry.principal = ") && sql.contains("ORDER BY entry.since"));
+    return (list && plan.contains("->  Sort") && !few) || WALKS_TAGS.matcher(plan).find();
+  }
+
+  private static long pages(String plan) {
+    Matcher pages = PAGES.matcher(plan);
+    long sum = 0;
+    if (pages.find()) {
+      for (int group = 1; group <= 2; group++) {
+        sum += pages.group(group) == null ? 0 : Long.parseLong(pages.group(group));
+      }
+    }
+    return sum;
+  }
+
+  /** Runs a statement with the plan for any parameters, and undoes what it did. */
+  private static String plan(Connection connection, String sql, List<String> parameters)
+      throws SQLException {
+    StringBuilder plan = new StringBuilder();
+    connection.setAutoCommit(false);
+    try (Statement statement = connection.createStatement()) {
+      statement.execute("SET LOCAL plan_cache_mode = force_generic_plan");
+      statement.execute("PREPARE asked AS " + sql);
+      String with = parameters.isEmpty() ? "" : "(" + String.join(", ", parameters) + ")";
+      try (ResultSet rows =
+          statement.executeQuery("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE asked" + with)) {
+        while (rows.next()) {
+          plan.append(rows.getString(1)).append('\n');
+        }
+      }
+      statement.execute("DEALLOCATE asked");
+    } catch (SQLException failed) {
+      throw new AssertionError(sql + parameters, failed);
+    } finally {
+      connection.rollback();
+      connection.setAutoCommit(true);
+    }
+    return plan.toString();
+  }
+}
