@@ -16,10 +16,7 @@ import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.sql.Dialect;
-import io.fermata.persistence.sql.SqlAppointments;
-import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlListing;
-import io.fermata.persistence.sql.SqlUpkeep;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -129,42 +126,6 @@ final class PostgresStoreTest extends SqlContract {
       String gone = "DELETE FROM event_tag WHERE event_id = ANY (ARRAY(SELECT ? ::bigint))";
       assertThat(plan(connection, gone))
           .anyMatch(step -> step.contains("Index Scan using event_tag_pkey on event_tag"));
-    }
-  }
-
-  @Test
-  void everyStatementReadsByAnIndexWhateverTheStatisticsSay() throws SQLException {
-    try (Host host = Host.on(store())) {
-      host.open("a").write(new Plan("one"));
-    }
-    // Of tables with a page or two, any other way to read them seems cheaper.
-    database().execute("ANALYZE");
-    PostgresAddress address = PostgresAddress.parse(database().address(), Map.of());
-    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
-      for (String statement :
-          List.of(
-              SqlUpkeep.WORKING,
-              SqlUpkeep.FORGET_LEFT_BEHIND,
-              SqlUpkeep.LAST_OF_SWEEP,
-              SqlUpkeep.ENDS,
-              SqlUpkeep.PROMISED,
-              SqlUpkeep.PROMISED_OF_JOURNAL,
-              SqlUpkeep.POSTPONE,
-              SqlUpkeep.OVER,
-              SqlAppointments.DUE,
-              SqlEntries.FORWARDS,
-              SqlEntries.WRITTEN,
-              SqlEntries.REPLAY,
-              PostgresJournal.TIPS,
-              PostgresJournal.SNAPSHOTS,
-              PostgresJournal.DELETE_EVENTS,
-              PostgresJournal.DELETE_SNAPSHOTS,
-              PostgresJournal.DELETE_PARTS,
-              PostgresJournal.DELETE_TAGS)) {
-        assertThat(plan(connection, statement))
-            .noneMatch(step -> step.matches(".*(Seq Scan|Bitmap|Hash Join|Merge Join).*"))
-            .anyMatch(step -> step.matches(".*Index (Only )?Scan (Backward )?using .*"));
-      }
     }
   }
 
