@@ -1,5 +1,6 @@
 package io.fermata.examples;
 
+import io.fermata.flow.replay.ForkException;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
@@ -29,6 +30,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       CheckCommand.class,
       ReplayCommand.class,
       EvaluateCommand.class,
+      ForkCommand.class,
       VerifyCommand.class,
       ExportCommand.class,
       ImportCommand.class,
@@ -63,6 +65,7 @@ public final class Main {
 
   static CommandLine commandLine() {
     return new CommandLine(new Main())
+        .setCaseInsensitiveEnumValuesAllowed(true)
         .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
   }
@@ -90,7 +93,8 @@ public final class Main {
         thrown instanceof CompletionException && thrown.getCause() != null
             ? thrown.getCause()
             : thrown;
-    if (cause instanceof StoreException
+    if (cause instanceof ForkException
+        || cause instanceof StoreException
         || cause instanceof ArchiveException
         || cause instanceof EncryptionException
         || cause instanceof UsageException) {

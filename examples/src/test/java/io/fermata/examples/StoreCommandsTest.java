@@ -268,6 +268,37 @@ class StoreCommandsTest {
     assertThat(ended(Main.UNUSABLE, "replay", "missing.jsonl")).contains("write one with export");
   }
 
+  @Test
+  void aRunOfAKilledServerIsForkedAndItsForkContinuesOnTheNextServer() throws Exception {
+    String store = store("fermata.db");
+    String run;
+    try (ServerProcess server = server("fermata.db", 0)) {
+      ObjectNode answer = quote("continue");
+      answer.putObject("stateUpdates").put("companySize", "51+");
+      run = "quote/" + runOf(0, server);
+      assertThat(inSession(0, server, answer).path("status").asText()).isEqualTo("widget");
+      server.kill();
+    }
+
+    assertThat(ended(0, "fork", run, "--store", store))
+        .contains("   1  ", "caller ", "asked ", "   2  ");
+    String sandbox =
+        ended(0, "fork", run, "--at", "1", "--answer", "companySize=1-10", "--store", store);
+    assertThat(sandbox).contains(" is a fork of " + run + " at entry 1", "\"status\"");
+    String forked =
+        ended(0, "fork", run, "--at", "1", "--mode", "live", "--by", "ops", "--store", store);
+    assertThat(forked).contains("How big is your company?");
+    assertThat(ended(Main.UNUSABLE, "fork", run, "--at", "77", "--store", store))
+        .contains("has no entry 77; its entries are 1 to 2");
+
+    String handle = forked.replaceAll("(?s).*its sessionId is (\\S+).*", "$1");
+    try (ServerProcess server = server("fermata.db", 0)) {
+      ObjectNode answer = quote("continue").put("sessionId", handle);
+      answer.putObject("stateUpdates").put("companySize", "51+");
+      assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
+    }
+  }
+
   private String runOf(int session, ServerProcess server) throws Exception {
     ObjectNode params = Json.object().put("name", "quote");
     params.set("arguments", started());
