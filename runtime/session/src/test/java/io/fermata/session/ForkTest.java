@@ -284,6 +284,20 @@ class ForkTest {
 
       assertThat(asked(asks.reply())).isEqualTo("Where to?");
       assertThat(same.reply().structured().path("result").asText()).isEqualTo("B-40");
+      Fork onward =
+          now(
+              host.fork(
+                  "trip",
+                  now(
+                          host.fork(
+                              "trip",
+                              source,
+                              asksCity,
+                              ForkOptions.sandbox().answer("city", "Rome")))
+                      .runId(),
+                  1,
+                  ForkOptions.sandbox().answer("sure", true)));
+      assertThat(onward.reply().structured().path("result").asText()).isEqualTo("B-40");
       JsonNode stopped = other.reply().structured();
       assertThat(stopped.path("code").asText()).isEqualTo("sandboxed");
       assertThat(stopped.path("error").asText())
@@ -298,7 +312,7 @@ class ForkTest {
       assertThat(done).isEmpty();
       assertThat(listed(host, RunQuery.ALL)).containsExactly(source);
       assertThat(listed(host, RunQuery.ALL.sandboxed(true)))
-          .containsExactlyInAnyOrder(asks.runId(), same.runId(), other.runId());
+          .contains(asks.runId(), same.runId(), other.runId(), onward.runId());
       RunInfo info = now(host.runs().get("trip", asks.runId())).orElseThrow();
       assertThat(info.fork()).isNotNull();
       assertThat(info.fork().runId()).isEqualTo(source);
@@ -312,7 +326,7 @@ class ForkTest {
     // the list follows within a second
     for (int i = 0; i < 100; i++) {
       List<RunInfo> runs = now(host.runs().list(query)).runs();
-      if (runs.size() == (query.sandboxed() ? 3 : 1)) {
+      if (runs.size() == (query.sandboxed() ? 5 : 1)) {
         return runs.stream().map(RunInfo::runId).toList();
       }
       try {
@@ -393,6 +407,22 @@ class ForkTest {
   private static List<Path> filesIn(Path folder) throws Exception {
     try (var files = Files.list(folder)) {
       return files.filter(Files::isRegularFile).toList();
+    }
+  }
+
+  @Test
+  void aJournalWhoseKeyIsMissingIsNotForked() {
+    String source;
+    try (Fermata host = host(trip())) {
+      source = travelled(host);
+    }
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("runs.db")))
+            .keys(DataKeys.parse(DataKeys.generate("k2")))
+            .flow(trip())
+            .start()) {
+      assertThat(refusal(host, source, 3, ForkOptions.live())).isEqualTo("key_missing");
     }
   }
 

@@ -7,10 +7,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.ToolReply;
@@ -74,6 +77,25 @@ final class PostgresHostTest {
         .join()
         .stream()
         .anyMatch(run -> run.status() == RunInfo.Status.WAITING);
+  }
+
+  @Test
+  void aForkIsThereForTheNextHost() {
+    Store store = Store.postgres(PostgresServer.shared().newDatabase());
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      String run = client.start().meta().path("fermata/run").path("runId").asText();
+      client.proceed("from", "Ulm");
+      Fork fork =
+          host.fermata()
+              .fork("trip", run, 1, ForkOptions.live().answer("from", "Kiel"))
+              .toCompletableFuture()
+              .join();
+      host.crash();
+      RunJournal journal =
+          host.fermata().journalWithSecrets("trip", fork.runId()).toCompletableFuture().join();
+      assertThat(journal.state().answers()).containsEntry("from", Json.tree("Kiel"));
+    }
   }
 
   @Test

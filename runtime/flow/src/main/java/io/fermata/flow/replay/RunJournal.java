@@ -147,26 +147,43 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
           "Run %s of %s was undoing its steps at entry %d, and a fork must not undo them again: %s"
               .formatted(this.runId, flow, entry, earlier));
     }
+    List<Event> first = new ArrayList<>();
+    upTo(entry).events().forEach(event -> first.add(under(runId, event)));
+    first.add(
+        new Event.ForkedFrom(
+            new ForkOrigin(
+                flow,
+                this.runId,
+                entry,
+                last.at(),
+                options.mode(),
+                options.by() == null ? "" : options.by()),
+            options.mode() == ForkOrigin.Mode.LIVE ? List.of() : recorded(entry, state),
+            now));
+    return first;
+  }
+
+  /** The results that a fork may take: those of this run, and what this run still had of others. */
+  private List<Recorded> recorded(long entry, RunState at) {
     List<Event> before = upTo(entry).events();
     List<Event> after = events().subList(before.size(), events().size());
-    List<Recorded> recorded =
-        options.mode() == ForkOrigin.Mode.LIVE ? List.of() : Recorded.around(state, before, after);
-    String by = options.by() == null ? "" : options.by();
-    ForkOrigin origin = new ForkOrigin(flow, this.runId, entry, last.at(), options.mode(), by);
-    List<Event> first = new ArrayList<>();
-    for (Event event : before) {
-      first.add(event instanceof Event.Started started ? started(started, runId) : event);
+    List<Recorded> recorded = Recorded.around(at, before, after);
+    RunState.Fork fork = at.fork();
+    recorded.addAll(fork == null ? List.of() : fork.recorded());
+    return List.copyOf(recorded);
+  }
+
+  private static Event under(String runId, Event event) {
+    if (event instanceof Event.Started e) {
+      return new Event.Started(runId, e.version(), e.fingerprint(), e.intent(), e.at());
+    } else if (event instanceof Event.ForkedFrom e) {
+      return new Event.ForkedFrom(e.origin(), List.of(), e.at());
     }
-    first.add(new Event.ForkedFrom(origin, recorded, now));
-    return first;
+    return event;
   }
 
   private static boolean undoes(RunState state) {
     return state.ending() != null || !state.undoing().isEmpty();
-  }
-
-  private static Event.Started started(Event.Started of, String runId) {
-    return new Event.Started(runId, of.version(), of.fingerprint(), of.intent(), of.at());
   }
 
   private String numbers() {

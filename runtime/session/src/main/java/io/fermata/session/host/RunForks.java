@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.replay.ForkException;
@@ -168,8 +169,10 @@ public record RunForks(
   /** What is refused has no run. */
   private static void requireBegun(ToolReply reply) {
     if (reply.error() && !reply.meta().has("fermata/run")) {
-      throw new ForkException(
-          reply.structured().path("code").asText(), reply.structured().path("error").asText());
+      String code = reply.structured().path("code").asText();
+      String error = reply.structured().path("error").asText();
+      boolean past = code.equals(ErrorCode.RESET_PAST_ONCE.wireName());
+      throw new ForkException(code, past ? error + " Or fork at an entry before that step." : error);
     }
   }
 
