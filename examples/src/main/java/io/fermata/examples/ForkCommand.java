@@ -112,7 +112,8 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
   private void list(RunJournal journal) {
     for (RunJournal.Entry entry : journal.entries()) {
       String by = entry.principal() == null ? entry.by() : entry.by() + " " + entry.principal();
-      out().printf(
+      out()
+          .printf(
               "%4d  %s  %s: %s%n",
               entry.seq(), Instant.ofEpochMilli(entry.at()), by, last(entry.events()));
     }

@@ -288,12 +288,8 @@ class ForkTest {
           now(
               host.fork(
                   "trip",
-                  now(
-                          host.fork(
-                              "trip",
-                              source,
-                              asksCity,
-                              ForkOptions.sandbox().answer("city", "Rome")))
+                  now(host.fork(
+                          "trip", source, asksCity, ForkOptions.sandbox().answer("city", "Rome")))
                       .runId(),
                   1,
                   ForkOptions.sandbox().answer("sure", true)));

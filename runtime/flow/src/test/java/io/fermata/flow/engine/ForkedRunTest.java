@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -79,7 +80,7 @@ class ForkedRunTest {
   }
 
   /** Null where it cannot be forked as it has ended, or undoes what it did. */
-  private static @org.jspecify.annotations.Nullable Driver forked(
+  private static @Nullable Driver forked(
       Flow<?> flow, Driver source, long entry, ForkOptions options) {
     RunJournal journal = journal(flow, source);
     Driver run = new Driver(flow, OrderTest.LIMITS);

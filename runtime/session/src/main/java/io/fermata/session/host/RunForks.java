@@ -172,7 +172,8 @@ public record RunForks(
       String code = reply.structured().path("code").asText();
       String error = reply.structured().path("error").asText();
       boolean past = code.equals(ErrorCode.RESET_PAST_ONCE.wireName());
-      throw new ForkException(code, past ? error + " Or fork at an entry before that step." : error);
+      throw new ForkException(
+          code, past ? error + " Or fork at an entry before that step." : error);
     }
   }
 
