@@ -53,6 +53,8 @@ class SnippetsTest {
           "java.util",
           "java.util.concurrent",
           "java.util.function",
+          "java.util.stream",
+          "org.junit.jupiter.api",
           "com.fasterxml.jackson.databind",
           "com.fasterxml.jackson.databind.node",
           "jakarta.validation.constraints");
