@@ -1,10 +1,7 @@
 package io.fermata.examples;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.replay.ThreadDivergence;
-import io.fermata.agent.replay.ThreadJournal;
-import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.agent.Agent;
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.examples.flows.Restaurant;
@@ -12,7 +9,6 @@ import io.fermata.examples.flows.SupportDesk;
 import io.fermata.examples.flows.TravelAgency;
 import io.fermata.flow.Flow;
 import io.fermata.flow.picture.Picture;
-import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.ExportedJournal;
 import io.fermata.session.WhatIf;
 import io.fermata.session.WhatIfResult;
@@ -31,7 +27,6 @@ import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -46,9 +41,9 @@ import picocli.CommandLine.Spec;
     name = "replay",
     description = {
       "Decides runs and threads again with the flows and agents of this release, without their",
-      "effects, and shows where it would decide otherwise. Without a FILE it looks at all runs of",
-      "the store, finished ones included as long as they are kept, and no server may have the",
-      "store open."
+      "effects, and shows where it would decide otherwise. Without a FILE it looks at all runs and",
+      "threads of the store, finished ones included as long as they are kept, and no server may",
+      "have the store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,
@@ -95,17 +90,14 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
       SupportDesk desk = DeskOptions.scripted();
       flows.add(desk.flow());
-      WhatIf whatIf = WhatIf.of(flows.toArray(length -> new Flow<?>[length])).since(from);
-      List<ThreadJournal> threads = new ArrayList<>();
+      WhatIf whatIf =
+          WhatIf.of(flows.toArray(length -> new Flow<?>[length])).agents(desk.agents()).since(from);
       WhatIfResult result =
           files.isEmpty()
               ? whatIf.over(store.present())
-              : whatIf.over(exports(flows, threads).iterator());
-      List<ThreadReplay> replays =
-          threads.stream().map(thread -> ThreadReplay.of(desk.agents(), thread)).toList();
-      report(result, replays);
-      boolean same = result.otherwise() == 0 && replays.stream().allMatch(ThreadReplay::same);
-      return same ? 0 : Main.DECIDED_OTHERWISE;
+              : whatIf.over(exports(flows, desk.agents()).iterator());
+      report(result);
+      return result.otherwise() == 0 ? 0 : Main.DECIDED_OTHERWISE;
     }
   }
 
@@ -129,30 +121,25 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
     }
   }
 
-  /**
-   * The exported runs, each read when it is its turn.
-   *
-   * @param threads gets the exports that are threads
-   */
-  private Stream<RunJournal> exports(List<Flow<?>> flows, List<ThreadJournal> threads) {
+  /** The exports, each read when it is its turn. */
+  private Stream<ExportedJournal> exports(List<Flow<?>> flows, List<Agent> agents) {
     for (Path file : files) {
       if (!Files.isRegularFile(file)) {
         throw new UsageException("There is no file " + file + "; write one with export");
       }
     }
     return files.stream()
-        .flatMap(
+        .map(
             file -> {
               ExportedJournal exported = read(file);
-              if (exported instanceof ExportedJournal.OfThread thread) {
-                threads.add(thread.journal());
-                return Stream.empty();
+              if (exported instanceof ExportedJournal.OfRun run
+                  && flows.stream().noneMatch(flow -> flow.id().equals(run.journal().flow()))) {
+                throw new UsageException("This release has no flow " + run.journal().flow());
+              } else if (exported instanceof ExportedJournal.OfThread thread
+                  && agents.stream().noneMatch(a -> a.name().equals(thread.journal().agent()))) {
+                throw new UsageException("This release has no agent " + thread.journal().agent());
               }
-              RunJournal journal = ((ExportedJournal.OfRun) exported).journal();
-              if (flows.stream().noneMatch(flow -> flow.id().equals(journal.flow()))) {
-                throw new UsageException("This release has no flow " + journal.flow());
-              }
-              return Stream.of(journal);
+              return exported;
             });
   }
 
@@ -164,7 +151,7 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
     }
   }
 
-  private void report(WhatIfResult result, List<ThreadReplay> threads) throws IOException {
+  private void report(WhatIfResult result) throws IOException {
     ObjectNode all = result.json();
     StringBuilder drawn = new StringBuilder();
     for (int i = 0; i < result.examples().size(); i++) {
@@ -185,34 +172,7 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
       drawn.append("%s, %s%n".formatted(recorded, now));
     }
     String paths = drawn.isEmpty() ? "" : "%nPictures, recorded and now:%n%s".formatted(drawn);
-    if (json) {
-      ArrayNode decided = all.putArray("threads");
-      threads.forEach(
-          thread ->
-              decided
-                  .addObject()
-                  .put("thread", thread.journal().threadId())
-                  .put("same", thread.same())
-                  .put("text", text(thread)));
-      print(all.toPrettyString() + System.lineSeparator());
-      return;
-    }
-    boolean onlyThreads = !threads.isEmpty() && threads.size() == files.size();
-    print((onlyThreads ? "" : result.text() + paths) + texts(threads));
-  }
-
-  private static String texts(List<ThreadReplay> threads) {
-    return threads.stream().map(ReplayCommand::text).collect(Collectors.joining());
-  }
-
-  private static String text(ThreadReplay thread) {
-    ThreadDivergence divergence = thread.divergence();
-    return divergence == null
-        ? "thread %s: %s decided as recorded%n"
-            .formatted(
-                thread.journal().threadId(),
-                Main.counted(thread.decided(), "entry is", "entries are"))
-        : "thread %s:%n%s%n".formatted(thread.journal().threadId(), divergence.text());
+    print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
   }
 
   private void print(String text) {

@@ -299,6 +299,14 @@ class StoreCommandsTest {
     }
   }
 
+  @Test
+  void anExportedThreadIsDecidedAgainByTheAgentsOfThisRelease() throws Exception {
+    Path export = Path.of("src/test/resources/runs/desk-with-a-refund.jsonl").toAbsolutePath();
+
+    assertThat(ended(0, "replay", export.toString()))
+        .contains("1 run(s): 1 are decided as they were, 0 otherwise");
+  }
+
   private String runOf(int session, ServerProcess server) throws Exception {
     ObjectNode params = Json.object().put("name", "quote");
     params.set("arguments", started());

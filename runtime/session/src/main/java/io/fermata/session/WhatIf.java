@@ -1,8 +1,8 @@
 package io.fermata.session;
 
+import io.fermata.agent.Agent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Limits;
-import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.KeyProvider;
@@ -15,9 +15,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What other code would have decided in runs that happened: the finished ones that are still kept,
- * and the unfinished ones so far. Their journals are decided again; nothing is changed, and no
- * effect is performed.
+ * What other code would have decided in runs and threads that happened: the finished ones that are
+ * still kept, and the unfinished ones so far. Their journals are decided again; nothing is changed,
+ * and no effect is performed.
  *
  * <pre>{@code
  * WhatIfResult result = WhatIf.of(quoteVersion2, trip).since(lastMonth).over(Store.sqlite(copy));
@@ -26,11 +26,17 @@ import org.jspecify.annotations.Nullable;
  */
 public final class WhatIf {
   private final List<Flow<?>> flows;
+  private final List<Agent> agents;
   private final @Nullable Instant since;
   private final @Nullable KeyProvider keys;
 
-  private WhatIf(List<Flow<?>> flows, @Nullable Instant since, @Nullable KeyProvider keys) {
+  private WhatIf(
+      List<Flow<?>> flows,
+      List<Agent> agents,
+      @Nullable Instant since,
+      @Nullable KeyProvider keys) {
     this.flows = flows;
+    this.agents = agents;
     this.since = since;
     this.keys = keys;
   }
@@ -41,17 +47,22 @@ public final class WhatIf {
    * @param flows the release to try; of several versions of a flow the newest decides
    */
   public static WhatIf of(Flow<?>... flows) {
-    return new WhatIf(Arrays.asList(flows), null, null);
+    return new WhatIf(Arrays.asList(flows), List.of(), null, null);
+  }
+
+  /** Tries these agents on their threads, too. A thread counts as a run of its agent. */
+  public WhatIf agents(List<Agent> all) {
+    return new WhatIf(flows, List.copyOf(all), since, keys);
   }
 
   /** Looks only at runs that have changed since then. */
   public WhatIf since(@Nullable Instant moment) {
-    return new WhatIf(flows, moment, keys);
+    return new WhatIf(flows, agents, moment, keys);
   }
 
   /** Decrypts with these keys; by default with those from the environment. */
   public WhatIf keys(KeyProvider provider) {
-    return new WhatIf(flows, since, provider);
+    return new WhatIf(flows, agents, since, provider);
   }
 
   /**
@@ -71,12 +82,13 @@ public final class WhatIf {
     return check().over(store, encryption);
   }
 
-  /** Looks at runs that were exported, one after the other. */
-  public WhatIfResult over(Iterator<RunJournal> runs) {
-    return check().over(runs);
+  /** Looks at runs and threads that were exported, one after the other. */
+  public WhatIfResult over(Iterator<ExportedJournal> exports) {
+    return check().over(exports);
   }
 
   private WhatIfCheck check() {
-    return new WhatIfCheck(new FlowCatalog(flows, List.of(), List.of(), Limits.DEFAULT), since);
+    return new WhatIfCheck(
+        new FlowCatalog(flows, List.of(), List.of(), Limits.DEFAULT), agents, since);
   }
 }

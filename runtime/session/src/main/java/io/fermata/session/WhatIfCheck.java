@@ -1,5 +1,9 @@
 package io.fermata.session;
 
+import io.fermata.agent.Agent;
+import io.fermata.agent.replay.ThreadDivergence;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
@@ -14,13 +18,18 @@ import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.host.RunEvents;
+import io.fermata.session.host.ThreadEvents;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunJournals;
 import java.io.NotSerializableException;
 import java.time.Instant;
@@ -37,6 +46,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,6 +58,7 @@ final class WhatIfCheck {
   private static final int AHEAD = 8;
 
   private final FlowCatalog catalog;
+  private final List<Agent> agents;
   private final @Nullable Instant since;
 
   // --- used by the calling thread only
@@ -57,20 +68,78 @@ final class WhatIfCheck {
   private int same;
   private int skipped;
 
+  /** A run or a thread that was decided again. */
+  private interface Decided {
+    /** The flow, or the agent. */
+    String name();
+
+    String id();
+
+    List<Change> changes();
+
+    /** Whether it parts from its journal. */
+    boolean parts();
+
+    String node();
+
+    /** What a person may read of it. */
+    String text();
+
+    @Nullable Picture recorded();
+
+    @Nullable Picture now();
+  }
+
+  /** A thread that was decided again; nothing draws it. */
+  private record DecidedThread(
+      String name, String id, List<Change> changes, String node, String text) implements Decided {
+    @Override
+    public boolean parts() {
+      return true;
+    }
+
+    @Override
+    public @Nullable Picture recorded() {
+      return null;
+    }
+
+    @Override
+    public @Nullable Picture now() {
+      return null;
+    }
+  }
+
   /** A run that was decided again. */
-  private record Decided(
+  private record DecidedRun(
       Flow<?> flow,
       RunJournal journal,
       @Nullable Divergence divergence,
       List<Change> changes,
-      @Nullable String unfit) {
+      @Nullable String unfit)
+      implements Decided {
 
-    String node() {
+    @Override
+    public String name() {
+      return flow.id();
+    }
+
+    @Override
+    public String id() {
+      return journal.runId();
+    }
+
+    @Override
+    public boolean parts() {
+      return divergence != null;
+    }
+
+    @Override
+    public String node() {
       return divergence == null ? "" : divergence.node();
     }
 
-    /** What a person may read of it. */
-    String text() {
+    @Override
+    public String text() {
       List<String> parts = new ArrayList<>();
       if (divergence != null) {
         parts.add(divergence.text());
@@ -83,11 +152,13 @@ final class WhatIfCheck {
       return secrets.masked(String.join("\n", parts));
     }
 
-    @Nullable Picture recorded() {
+    @Override
+    public @Nullable Picture recorded() {
       return divergence == null ? null : divergence.picture();
     }
 
-    @Nullable Picture now() {
+    @Override
+    public @Nullable Picture now() {
       return divergence == null ? null : divergence.pictureNow();
     }
   }
@@ -101,8 +172,9 @@ final class WhatIfCheck {
     static final Session UNKNOWN = new Session(false, 0, List.of());
   }
 
-  WhatIfCheck(FlowCatalog catalog, @Nullable Instant since) {
+  WhatIfCheck(FlowCatalog catalog, List<Agent> agents, @Nullable Instant since) {
     this.catalog = catalog;
+    this.agents = agents;
     this.since = since;
   }
 
@@ -141,9 +213,13 @@ final class WhatIfCheck {
     } else {
       journals.activeSince(since.toEpochMilli(), page -> page.forEach(each));
     }
+    journals.ofThreads(page -> page.forEach(each));
   }
 
   private Session session(OpenStore store, Encryption encryption, String journal) {
+    if (!SessionKey.isOfRun(journal)) {
+      return thread(store, encryption, journal);
+    }
     String flow = SessionKey.flowOf(journal);
     if (!catalog.has(flow)) {
       return Session.UNKNOWN;
@@ -164,6 +240,66 @@ final class WhatIfCheck {
       return Session.UNKNOWN;
     }
   }
+
+  // --- threads ----------------------------------------------------------------------------------
+
+  private Session thread(OpenStore store, Encryption encryption, String journal) {
+    ThreadKey key = ThreadKey.ofEntity(journal);
+    if (!known(key.agent())) {
+      return Session.UNKNOWN;
+    }
+    EntryEncryption secrets = encryption.of(journal);
+    try {
+      List<ThreadJournal.Entry> entries = new ArrayList<>();
+      List<StoredEntry> records = Stages.now(store.read(journal, 1, ENTRIES));
+      while (!records.isEmpty()) {
+        for (StoredEntry stored : records) {
+          Entry<?> entry = encryption.read(journal, stored);
+          secrets.learn(entry);
+          entries.add(ThreadEvents.of(entry));
+        }
+        long next = records.get(records.size() - 1).seq() + 1;
+        records = Stages.now(store.read(journal, next, ENTRIES));
+      }
+      return decided(new ThreadJournal(key.agent(), key.threadId(), entries), secrets::masked);
+    } catch (NotSerializableException | EncryptionException | ArchiveException unreadable) {
+      return Session.UNKNOWN;
+    }
+  }
+
+  private boolean known(String agent) {
+    return agents.stream().anyMatch(each -> each.name().equals(agent));
+  }
+
+  private Session decided(ThreadJournal journal, UnaryOperator<String> masked) {
+    int last = journal.entries().size() - 1;
+    if (last < 0) {
+      return Session.UNKNOWN;
+    } else if (since != null && journal.entries().get(last).at() < since.toEpochMilli()) {
+      return new Session(true, 0, List.of());
+    }
+    try {
+      ThreadDivergence divergence = ThreadReplay.of(agents, journal).divergence();
+      return divergence == null
+          ? new Session(true, 1, List.of())
+          : otherwise(journal, divergence.change(), masked.apply(divergence.text()));
+    } catch (RuntimeException e) {
+      // A journal of other code may hold what this code cannot even fold.
+      Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
+      return otherwise(journal, change, masked.apply("It cannot be decided again: " + e));
+    }
+  }
+
+  private static Session otherwise(ThreadJournal journal, Change change, String text) {
+    return new Session(
+        true,
+        0,
+        List.of(
+            new DecidedThread(
+                journal.agent(), journal.threadId(), List.of(change), change.node(), text)));
+  }
+
+  // --- the runs of a session --------------------------------------------------------------------
 
   /** Decides the runs of a session as they pass; of swept ones only the end is left. */
   private final class SessionRuns {
@@ -219,20 +355,30 @@ final class WhatIfCheck {
 
   // --- exports ----------------------------------------------------------------------------------
 
-  WhatIfResult over(Iterator<RunJournal> runs) {
-    while (runs.hasNext()) {
-      RunJournal journal = runs.next();
-      boolean known = catalog.has(journal.flow());
-      Decided decided = known && recent(journal) ? decide(journal) : null;
-      if (decided == null) {
-        skipped += known ? 0 : 1;
-      } else if (decided.changes().isEmpty()) {
-        same++;
-      } else {
-        count(decided);
+  WhatIfResult over(Iterator<ExportedJournal> exports) {
+    while (exports.hasNext()) {
+      ExportedJournal exported = exports.next();
+      if (exported instanceof ExportedJournal.OfThread thread) {
+        ThreadJournal journal = thread.journal();
+        count(
+            known(journal.agent()) ? decided(journal, UnaryOperator.identity()) : Session.UNKNOWN);
+      } else if (exported instanceof ExportedJournal.OfRun run) {
+        count(exported(run.journal()));
       }
     }
     return result();
+  }
+
+  private Session exported(RunJournal journal) {
+    if (!catalog.has(journal.flow())) {
+      return Session.UNKNOWN;
+    } else if (!recent(journal)) {
+      return new Session(true, 0, List.of());
+    }
+    Decided decided = decide(journal);
+    return decided.changes().isEmpty()
+        ? new Session(true, 1, List.of())
+        : new Session(true, 0, List.of(decided));
   }
 
   // --- one run ----------------------------------------------------------------------------------
@@ -259,11 +405,12 @@ final class WhatIfCheck {
         String from = "from version " + journal.state().version();
         all.add(new Change(Change.Kind.MIGRATION, "", from));
       }
-      return new Decided(flow, journal, replay.divergence(), all, stranded);
+      return new DecidedRun(flow, journal, replay.divergence(), all, stranded);
     } catch (RuntimeException e) {
       // A journal of other code may hold what this code cannot even fold.
       Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
-      return new Decided(flow, journal, null, List.of(change), "It cannot be decided again: " + e);
+      return new DecidedRun(
+          flow, journal, null, List.of(change), "It cannot be decided again: " + e);
     }
   }
 
@@ -291,26 +438,26 @@ final class WhatIfCheck {
   }
 
   private void count(Decided decided) {
-    String flow = decided.flow().id();
-    String run = decided.journal().runId();
+    String flow = decided.name();
+    String run = decided.id();
     for (Change change : decided.changes()) {
       changes.merge(
           List.of(flow, change),
           new WhatIfResult.Count(flow, change, 1, run),
           (first, one) -> new WhatIfResult.Count(flow, change, first.runs() + 1, first.example()));
     }
-    boolean parts = decided.divergence() != null;
-    List<String> place = List.of(flow, decided.node(), parts ? "parts" : "cannot continue");
+    List<String> place =
+        List.of(flow, decided.node(), decided.parts() ? "parts" : "cannot continue");
     WhatIfResult.Example known = examples.get(place);
     examples.put(place, known == null ? example(decided) : known.oneMore());
   }
 
   private static WhatIfResult.Example example(Decided decided) {
     return new WhatIfResult.Example(
-        decided.flow().id(),
+        decided.name(),
         decided.node(),
         1,
-        decided.journal().runId(),
+        decided.id(),
         decided.text(),
         decided.recorded(),
         decided.now());

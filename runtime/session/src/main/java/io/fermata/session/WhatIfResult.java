@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * What a {@link WhatIf} found: counts first, then examples.
  *
  * @param same how many runs would have been decided as they were, and can continue
- * @param skipped how many sessions have only runs of flows that were not given, that are swept, or
- *     that cannot be read
+ * @param skipped how many sessions have only runs of flows, or a thread of an agent, that were not
+ *     given, that are swept, or that cannot be read
  * @param changes what would have been otherwise, and in how many runs, the most frequent first
  * @param examples a run for each place where runs part from their journals, the most frequent first
  */
@@ -69,7 +69,7 @@ public record WhatIfResult(int same, int skipped, List<Count> changes, List<Exam
     return counts
         + (skipped == 0
             ? ""
-            : "%d session(s) were skipped: their flow was not given, or their runs are swept or unreadable%n"
+            : "%d session(s) were skipped: their flow or agent was not given, or their runs are swept or unreadable%n"
                 .formatted(skipped))
         + (changes.isEmpty() ? "" : "%n  runs  what would be otherwise%n".formatted())
         + changes.stream().map(WhatIfResult::line).collect(Collectors.joining())

@@ -21,6 +21,7 @@ import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -145,6 +146,27 @@ class ThreadReplayTest {
     assertThatThrownBy(() -> Fermata.readJournal(export, KEYS))
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("not of a run; read it as a thread");
+  }
+
+  @Test
+  void whatOtherAgentsWouldHaveDecidedIsCountedForTheThreadsOfAStore() {
+    String id = recorded();
+    Store store = Store.sqlite(folder.resolve("threads.db"));
+    WhatIf whatIf = WhatIf.of().keys(KEYS);
+
+    assertThat(whatIf.agents(List.of(desk("****"))).over(store))
+        .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of()));
+    assertThat(whatIf.over(store).skipped()).isEqualTo(1);
+    WhatIf hasty = whatIf.agents(List.of(desk("****").maxSteps(1)));
+    assertThat(hasty.since(Instant.now().plusSeconds(60)).over(store).otherwise()).isZero();
+    WhatIfResult other = hasty.over(store);
+    assertThat(other.otherwise()).isEqualTo(1);
+    assertThat(other.text())
+        .contains(
+            "     1  desk: another outcome, max_total_steps instead of step began",
+            "1 run(s) of desk, for example " + id,
+            "Now:      the thread rests: max_total_steps");
+    assertThat(paid).hasValue(1);
   }
 
   @Test

@@ -5,6 +5,8 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.JournalCheck;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.Change;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -68,6 +70,45 @@ public final class ThreadDivergence {
                 frame.step(),
                 frame.side(),
                 frame.prompt() == null ? "" : ", prompt " + frame.prompt());
+  }
+
+  /** What is otherwise, in words that are the same for all threads, at the prompt that speaks. */
+  public Change change() {
+    StepFrame frame = before().top();
+    String prompt = frame == null || frame.prompt() == null ? "" : frame.prompt();
+    ThreadEvent was = recorded();
+    ThreadEvent is = now();
+    String text =
+        refused() == null
+            ? "%s instead of %s".formatted(named(is), named(was))
+            : "refused instead of %s".formatted(named(was));
+    return new Change(kind(was, is), prompt, text);
+  }
+
+  private Change.Kind kind(@Nullable ThreadEvent was, @Nullable ThreadEvent is) {
+    if (refused() != null) {
+      return Change.Kind.CALL;
+    } else if (either(was, is, ThreadEvent.Stopped.class)) {
+      return Change.Kind.OUTCOME;
+    } else if (is instanceof ThreadEvent.CallAsked) {
+      return was instanceof ThreadEvent.CallAsked
+          ? Change.Kind.QUESTION_CHANGED
+          : Change.Kind.QUESTION_ADDED;
+    } else if (was instanceof ThreadEvent.CallAsked) {
+      return Change.Kind.QUESTION_DROPPED;
+    }
+    return either(was, is, ThreadEvent.SideTurned.class, ThreadEvent.HandedOver.class)
+        ? Change.Kind.DECISION
+        : Change.Kind.OTHER;
+  }
+
+  private static String named(@Nullable ThreadEvent event) {
+    if (event == null) {
+      return "nothing";
+    } else if (event instanceof ThreadEvent.Stopped stopped) {
+      return stopped.code();
+    }
+    return Json.MAPPER.valueToTree(event).path("e").asText().replace('_', ' ');
   }
 
   /** What was recorded, what comes now, and what to do about it. */

@@ -87,13 +87,24 @@ public final class RunJournals {
 
   /** All journals of sessions, in batches. */
   public void all(Consumer<List<String>> portion) {
+    pages(page -> portion.accept(sessions(page)));
+  }
+
+  /** All journals of threads, in batches. */
+  public void ofThreads(Consumer<List<String>> portion) {
+    pages(
+        page ->
+            portion.accept(page.stream().filter(id -> SessionKey.agentOf(id) != null).toList()));
+  }
+
+  private void pages(Consumer<List<String>> each) {
     String last = "";
     while (true) {
       List<String> page = Stages.now(store.journals(last, PAGE));
       if (page.isEmpty()) {
         return;
       }
-      portion.accept(sessions(page));
+      each.accept(page);
       last = page.get(page.size() - 1);
     }
   }
