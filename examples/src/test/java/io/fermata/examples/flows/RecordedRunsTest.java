@@ -44,7 +44,9 @@ class RecordedRunsTest {
         desk(Duration.ofDays(3)).agents(),
         QuoteFlow.create(),
         TableFlow.create(NOBODY, THEN),
-        TripFlow.create(new TravelAgency(), THEN));
+        TripFlow.create(new TravelAgency(), THEN),
+        RefundFlow.create(new Orders(), RefundLedger.at(Path.of("no-ledger.txt"), Duration.ZERO)),
+        Kitchen.soup());
   }
 
   /** A desk whose model and ledger must not be used. */
@@ -100,7 +102,7 @@ class RecordedRunsTest {
               }
             })
         .isInstanceOf(AssertionError.class)
-        .hasMessageContaining("has a run of table, which is none of quote");
+        .hasMessageContaining("has a run of refund, which is none of quote");
   }
 
   @Test

@@ -257,6 +257,19 @@ class WhatIfTest {
   }
 
   @Test
+  void anExportOfARunThatIsNotInItsJournalIsRefused() throws Exception {
+    String run = recorded().get(0);
+    Path export = folder.resolve("run.jsonl");
+    try (Fermata host = host();
+        OutputStream to = Files.newOutputStream(export)) {
+      now(host.export("order", run + "x", to));
+    }
+    assertThatThrownBy(() -> Fermata.readJournal(export, KEYS))
+        .isInstanceOf(ArchiveException.class)
+        .hasMessageContaining("has no entry of the run " + run + "x");
+  }
+
+  @Test
   void anExportThatWasCutOrIsAnotherThingIsRefused() throws Exception {
     String run = recorded().get(0);
     Path export = folder.resolve("run.jsonl");

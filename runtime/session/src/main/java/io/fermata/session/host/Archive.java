@@ -280,7 +280,13 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
     for (NewEntry stored : archive.records()) {
       entries.add(RunEvents.of(record(stored.entry(), header.journal(), encryption)));
     }
-    return RunJournal.of(header.name(), header.id(), entries);
+    RunJournal journal = RunJournal.of(header.name(), header.id(), entries);
+    if (journal.entries().isEmpty()) {
+      throw new ArchiveException(
+          "The export has no entry of the run %s; export it again, with the runId of a reply"
+              .formatted(header.id()));
+    }
+    return journal;
   }
 
   /**
