@@ -18,7 +18,8 @@ module io.fermata.persistence {
   exports io.fermata.persistence.directory;
   exports io.fermata.persistence.spi;
   exports io.fermata.persistence.pekko to
-      io.fermata.persistence.keyvalue;
+      io.fermata.persistence.keyvalue,
+      io.fermata.testkit;
 
   opens io.fermata.persistence.pekko to
       pekko.actor,

@@ -4,9 +4,14 @@ module io.fermata.testkit {
   requires jdk.httpserver;
   requires static transitive org.junit.jupiter.api;
   requires pekko.actor.testkit.typed;
+  requires pekko.persistence;
+  requires scala.library;
   requires transitive io.fermata.session;
   requires transitive langchain4j.core;
 
   exports io.fermata.testkit;
   exports io.fermata.testkit.eval;
+
+  opens io.fermata.testkit to
+      pekko.actor;
 }

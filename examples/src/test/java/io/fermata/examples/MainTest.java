@@ -8,7 +8,7 @@ import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.DataKeys;
-import io.fermata.testkit.HostProbe;
+import io.fermata.testkit.SessionProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -72,7 +72,7 @@ class MainTest {
     String spec = "sqlite:" + directory.resolve("old.db");
     store.open().close();
     assertThat(run("check", "--store", spec)).isEqualTo(0);
-    try (HostProbe host = HostProbe.of(unversioned, store)) {
+    try (SessionProbe host = SessionProbe.of(unversioned, store)) {
       host.start("wants a quote");
     }
     assertThat(run("check", "--store", spec)).isEqualTo(5);
@@ -162,7 +162,7 @@ class MainTest {
   void drawsARunOfTheStore() {
     Path file = directory.resolve("runs.db");
     String runId;
-    try (HostProbe host = HostProbe.of(QuoteFlow.create(), Store.sqlite(file))) {
+    try (SessionProbe host = SessionProbe.of(QuoteFlow.create(), Store.sqlite(file))) {
       host.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       runId = host.reply().meta().path("fermata/run").path("runId").textValue();
     }
@@ -181,7 +181,7 @@ class MainTest {
   @Test
   void runsAreListedFromAStoreThatNobodyHasOpen() {
     Path file = directory.resolve("listed.db");
-    try (HostProbe host = HostProbe.of(QuoteFlow.create(), Store.sqlite(file))) {
+    try (SessionProbe host = SessionProbe.of(QuoteFlow.create(), Store.sqlite(file))) {
       host.start("to see plans");
     }
     assertThat(run("runs", "--store", "sqlite:" + file)).isZero();
@@ -335,7 +335,7 @@ class MainTest {
     Store old = Store.sqlite(directory.resolve("old.db"));
     Store other = Store.sqlite(directory.resolve("other.db"));
     String runId;
-    try (HostProbe host = HostProbe.of(QuoteFlow.create(), old)) {
+    try (SessionProbe host = SessionProbe.of(QuoteFlow.create(), old)) {
       host.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       runId = host.reply().meta().path("fermata/run").path("runId").textValue();
     }
@@ -364,7 +364,7 @@ class MainTest {
   void aStoreThatIsInUseIsCopiedAndTheCopyContinuesAndIsErased() {
     Store store = Store.sqlite(directory.resolve("used.db"));
     String copy = directory.resolve("copy.db").toString();
-    try (HostProbe host = HostProbe.of(QuoteFlow.create(), store)) {
+    try (SessionProbe host = SessionProbe.of(QuoteFlow.create(), store)) {
       host.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       assertThat(run("backup", copy, "--store", store.toString())).isZero();
       host.answer("companySize", "51+");

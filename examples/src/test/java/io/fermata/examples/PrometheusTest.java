@@ -8,7 +8,7 @@ import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.observe.Telemetry;
-import io.fermata.testkit.HostProbe;
+import io.fermata.testkit.SessionProbe;
 import java.math.BigDecimal;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -21,8 +21,8 @@ class PrometheusTest {
   @Test
   void percentilesOfCallsEffectsAndJournalCanBeComputed() {
     DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
-    try (HostProbe probe =
-        HostProbe.of(
+    try (SessionProbe probe =
+        SessionProbe.of(
             QuoteFlow.create(),
             Store.memory(),
             host -> host.display(plans).telemetry(prometheus.telemetry()))) {

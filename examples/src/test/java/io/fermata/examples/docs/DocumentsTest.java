@@ -43,8 +43,8 @@ import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.WidgetPage;
 import io.fermata.testkit.FlowProbe;
-import io.fermata.testkit.HostProbe;
 import io.fermata.testkit.ScriptedModel;
+import io.fermata.testkit.SessionProbe;
 import io.fermata.testkit.Turn;
 import io.fermata.testkit.eval.EvalCase;
 import io.fermata.testkit.eval.EvalJudge;
@@ -164,7 +164,7 @@ class DocumentsTest {
           List.of(
               FlowProbe.class,
               FlowProbe.class.getSuperclass(),
-              HostProbe.class,
+              SessionProbe.class,
               ScriptedModel.class,
               ScriptedModel.class.getSuperclass(),
               Turn.class,

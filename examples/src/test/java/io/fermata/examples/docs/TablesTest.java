@@ -21,7 +21,7 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.key.HostError;
 import io.fermata.session.telemetry.Meters;
-import io.fermata.testkit.HostProbe;
+import io.fermata.testkit.SessionProbe;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
@@ -211,7 +211,7 @@ class TablesTest {
     Meters meters = Meters.of(registry);
     meters.modelReplied("desk", "model", Usage.ZERO);
     Store store = Store.sqlite(directory.resolve("meters.db"));
-    try (HostProbe probe = quotes(store, host -> host.telemetry(meters));
+    try (SessionProbe probe = quotes(store, host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       get(server.endpoint());
@@ -226,14 +226,14 @@ class TablesTest {
     }
   }
 
-  private static HostProbe quotes(Store store, UnaryOperator<HostBuilder> more) {
+  private static SessionProbe quotes(Store store, UnaryOperator<HostBuilder> more) {
     DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
-    return HostProbe.of(QuoteFlow.create(), store, host -> more.apply(host.display(plans)));
+    return SessionProbe.of(QuoteFlow.create(), store, host -> more.apply(host.display(plans)));
   }
 
   /** A run of the quote as the command graph prints it. */
   private static List<String> picture() {
-    try (HostProbe probe = quotes(Store.memory(), host -> host)) {
+    try (SessionProbe probe = quotes(Store.memory(), host -> host)) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       String run = probe.reply().meta().path("fermata/run").path("runId").textValue();
       RunPicture drawn = new RunPicture(QuoteFlow.create());

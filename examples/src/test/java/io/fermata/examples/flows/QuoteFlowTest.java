@@ -8,7 +8,7 @@ import io.fermata.examples.flows.QuoteFlow.Segment;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.persistence.Store;
 import io.fermata.testkit.FlowProbe;
-import io.fermata.testkit.HostProbe;
+import io.fermata.testkit.SessionProbe;
 import java.math.BigDecimal;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -132,8 +132,8 @@ class QuoteFlowTest {
 
   @Test
   void goesOnWhereItWasAfterARestart() {
-    try (HostProbe host =
-        HostProbe.of(QuoteFlow.create(), Store.sqlite(directory.resolve("quotes.db")))) {
+    try (SessionProbe host =
+        SessionProbe.of(QuoteFlow.create(), Store.sqlite(directory.resolve("quotes.db")))) {
       String handle =
           host.start("wants a price", "name", "Ann", "email", "ann@acme.com")
               .asks("companySize")

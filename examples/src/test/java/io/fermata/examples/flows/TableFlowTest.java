@@ -6,7 +6,7 @@ import io.fermata.examples.flows.TableFlow.Booking;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.testkit.FlowProbe;
-import io.fermata.testkit.HostProbe;
+import io.fermata.testkit.SessionProbe;
 import java.net.URI;
 import java.time.Clock;
 import java.time.Duration;
@@ -215,7 +215,7 @@ class TableFlowTest {
 
   @Test
   void runsOnARealHost() {
-    try (HostProbe host = HostProbe.of(table)) {
+    try (SessionProbe host = SessionProbe.of(table)) {
       String handle =
           host.start("dinner", "date", THURSDAY, "time", "19:30", "guests", 2, "name", "Ann")
               .shows("choose_table")

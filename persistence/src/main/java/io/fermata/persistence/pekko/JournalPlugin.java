@@ -2,6 +2,7 @@ package io.fermata.persistence.pekko;
 
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.RejectedException;
 import io.fermata.persistence.spi.StoreException;
 import java.util.ArrayList;
 import java.util.List;
@@ -73,6 +74,9 @@ final class JournalPlugin extends AsyncWriteJournal {
               failure instanceof CompletionException wrapped
                   ? wrapped
                   : new CompletionException(failure);
+          if (thrown.getCause() instanceof RejectedException rejected) {
+            return Optional.of(rejected);
+          }
           LOG.warn(
               "Entry {} of {} could not be written: {}",
               records.get(0).sequenceNr(),

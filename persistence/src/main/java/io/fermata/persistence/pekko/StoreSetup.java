@@ -14,7 +14,7 @@ public final class StoreSetup extends Setup {
     this.journals = journals;
   }
 
-  StoreJournals journals() {
+  public StoreJournals journals() {
     return journals;
   }
 

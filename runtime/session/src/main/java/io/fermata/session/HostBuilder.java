@@ -19,6 +19,7 @@ import io.fermata.session.call.FlowTool;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryCipher;
+import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -53,6 +54,7 @@ public final class HostBuilder {
   Settings settings = Settings.DEFAULT;
   Retention retention = Retention.DEFAULT;
   InstantSource clock = InstantSource.system();
+  StepInterceptor steps = StepInterceptor.NONE;
   LongSupplier nanos = System::nanoTime;
   Config config = ConfigFactory.empty();
   EncryptedFields encrypted = EncryptedFields.SECRETS;
@@ -209,9 +211,9 @@ public final class HostBuilder {
     return this;
   }
 
-  /** Settings of the actor system, which override the host's own. */
+  /** Settings of the actor system, which override the host's own and those given before. */
   public HostBuilder config(Config overrides) {
-    config = overrides;
+    config = overrides.withFallback(config);
     return this;
   }
 
@@ -221,6 +223,12 @@ public final class HostBuilder {
    */
   public HostBuilder monotonicClock(LongSupplier source) {
     nanos = source;
+    return this;
+  }
+
+  /** Stands between runs and the code of their steps; for tests. */
+  public HostBuilder steps(StepInterceptor interceptor) {
+    steps = interceptor;
     return this;
   }
 

@@ -216,7 +216,7 @@ final class HostParts {
         settings,
         new Retentions(config.retention, config.retentions),
         config.clock,
-        threads.handlers(),
+        new SessionHost.Handlers(threads.handlers(), config.steps),
         new SessionHost.Observers(recorders, subscriptions, telemetry, gauges),
         new SessionHost.Listing(directory, counts, store.directory()),
         encryption,

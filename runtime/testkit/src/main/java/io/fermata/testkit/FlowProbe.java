@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.engine.FlowVersions;
-import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
@@ -20,7 +19,6 @@ import io.fermata.flow.replay.RunJournal;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -58,7 +56,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private final Limits limits;
   private final FlowProgram<S> program;
   private final FlowVersions versions;
-  private final Performer performer = new Performer();
+  private final Performer performer = new Performer(steps);
   private final List<Event> journal = new ArrayList<>();
   private final List<Event> unjournaled = new ArrayList<>();
   private final List<String> history = new ArrayList<>();
@@ -75,6 +73,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private @Nullable Throwable thrown;
 
   private FlowProbe(Flow<S> flow, Limits limits) {
+    super(flow);
     this.flow = flow;
     this.limits = limits;
     this.program = FlowProgram.of(flow, limits);
@@ -103,22 +102,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return probe.crash();
   }
 
-  // --- planned failures ------------------------------------------------------------------------
-
-  /** These attempts of a step fail instead of running: {@code failAt("reserve", 1, 2)}. */
-  public FlowProbe<S> failAt(String node, int... attempts) {
-    return plan(node, Performer.Fate.FAIL, attempts);
-  }
-
-  /** These attempts of a step never end, so that their timeout passes. */
-  public FlowProbe<S> hangAt(String node, int... attempts) {
-    return plan(node, Performer.Fate.HANG, attempts);
-  }
-
-  /** The host is killed when these attempts have taken effect but are not yet journaled. */
-  public FlowProbe<S> crashAt(String node, int... attempts) {
-    return plan(node, Performer.Fate.CRASH, attempts);
-  }
+  // --- how it runs -----------------------------------------------------------------------------
 
   /**
    * How long, in real time, an attempt may run before it counts as one that never ends; 5 seconds
@@ -132,14 +116,6 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   /** From now on, waits and timeouts elapse only with {@link #passTime}. */
   public FlowProbe<S> manualTime() {
     manualTime = true;
-    return this;
-  }
-
-  private FlowProbe<S> plan(String node, Performer.Fate fate, int... attempts) {
-    if (!flow.nodeIds().contains(node)) {
-      throw new IllegalArgumentException("There is no node " + node + " in " + flow);
-    }
-    Arrays.stream(attempts).forEach(attempt -> performer.plan(node, attempt, fate));
     return this;
   }
 
@@ -540,11 +516,5 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       folded = folded.apply(event);
     }
     return folded;
-  }
-
-  /** The failure of a planned attempt. */
-  static Input.Failed planned(StepEffect effect) {
-    ErrorCode code = ErrorCode.ofFailed(effect);
-    return new Input.Failed(code, code.cause() + ".", "the test let this attempt fail", null);
   }
 }

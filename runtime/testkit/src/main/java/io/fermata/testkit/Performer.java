@@ -6,8 +6,6 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -15,15 +13,11 @@ import java.util.concurrent.TimeoutException;
 
 /** Performs effects for a probe, each on a separate thread and within a limit of real time. */
 final class Performer {
-  private final Map<String, Fate> plans = new HashMap<>();
+  private final Steps steps;
   private Duration timeout = Duration.ofSeconds(5);
 
-  /** What a test plans for an attempt. */
-  enum Fate {
-    RUN,
-    FAIL,
-    HANG,
-    CRASH
+  Performer(Steps steps) {
+    this.steps = steps;
   }
 
   /** How an attempt ended, if it did. */
@@ -39,15 +33,10 @@ final class Performer {
     timeout = limit;
   }
 
-  void plan(String node, int attempt, Fate fate) {
-    plans.put(node + "/" + attempt, fate);
-  }
-
   Ending perform(FlowProgram<?> program, RunState state, StepEffect effect) {
-    String key = effect.place().node() + "/" + effect.attempt();
-    return switch (plans.getOrDefault(key, Fate.RUN)) {
+    return switch (steps.ask(state, effect)) {
       case RUN -> run(program, state, effect);
-      case FAIL -> new Ended(FlowProbe.planned(effect));
+      case FAIL -> new Ended(Steps.planned(effect));
       case HANG -> new Endless();
       case CRASH -> {
         run(program, state, effect);
@@ -61,8 +50,8 @@ final class Performer {
     Thread thread =
         new Thread(
             () ->
-                program
-                    .perform(state, effect, World.NONE)
+                steps
+                    .perform(state, effect, () -> program.perform(state, effect, World.NONE))
                     .whenComplete(
                         (ended, thrown) ->
                             result.complete(

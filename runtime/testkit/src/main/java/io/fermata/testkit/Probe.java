@@ -3,6 +3,7 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
@@ -12,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -23,11 +25,57 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <P> the probe itself
  */
-public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostProbe {
+public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, SessionProbe {
+  final Steps steps;
   private final List<String> calls = new ArrayList<>();
   private @Nullable Outcome outcome;
 
-  Probe() {}
+  Probe(Flow<?> flow) {
+    this.steps = new Steps(flow);
+  }
+
+  // --- steps ------------------------------------------------------------------------------------
+
+  /** These attempts of a step fail instead of running: {@code failAt("reserve", 1, 2)}. */
+  public P failAt(String node, int... attempts) {
+    steps.plan(node, Steps.Fate.FAIL, attempts);
+    return self();
+  }
+
+  /** These attempts of a step never end, so that their timeout passes. */
+  public P hangAt(String node, int... attempts) {
+    steps.plan(node, Steps.Fate.HANG, attempts);
+    return self();
+  }
+
+  /** The host is killed when these attempts have taken effect but are not yet journaled. */
+  public P crashAt(String node, int... attempts) {
+    steps.plan(node, Steps.Fate.CRASH, attempts);
+    return self();
+  }
+
+  /**
+   * The test decides what an action does: it is not run, and these values are written in its place.
+   */
+  public P instead(String node, Object... writes) {
+    return instead(node, effect -> writes);
+  }
+
+  /**
+   * Like {@link #instead(String, Object...)}, with values that depend on the effect. What the
+   * function throws lets the attempt fail.
+   *
+   * @param writes returns pairs of a field and its value
+   */
+  public P instead(String node, Function<AskedEffect, Object[]> writes) {
+    steps.instead(node, writes);
+    return self();
+  }
+
+  /** The effects that were asked for, in their order, whether they were performed or not. */
+  public List<AskedEffect> effects() {
+    return steps.asked();
+  }
 
   // --- calls ------------------------------------------------------------------------------------
 
@@ -232,6 +280,13 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, HostPr
   P called(String call, Outcome next) {
     calls.add(call);
     return resultsIn(next);
+  }
+
+  /** Another script begins. */
+  void beginsAgain() {
+    calls.clear();
+    outcome = null;
+    steps.forget();
   }
 
   P resultsIn(Outcome next) {

@@ -167,7 +167,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
                 entityId,
                 () ->
                     new Effects<>(
-                        host.handlerThreads(), host.telemetry(), timers, context.getSelf()));
+                        host.handlers().threads(), host.telemetry(), timers, context.getSelf()));
     this.effects.moveTo(context.getSelf(), timers);
     this.port = ports.apply(handle);
     this.ahead = port.newest().initial();

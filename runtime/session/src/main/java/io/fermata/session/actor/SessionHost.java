@@ -10,6 +10,7 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.RunCounts;
 import io.fermata.session.runs.SessionDirectory;
@@ -25,7 +26,7 @@ public record SessionHost(
     Settings settings,
     Retentions retentions,
     InstantSource clock,
-    ExecutorService handlerThreads,
+    Handlers handlers,
     Observers observers,
     Listing listing,
     Encryption encryption,
@@ -45,6 +46,13 @@ public record SessionHost(
       return program.agents();
     }
   }
+
+  /**
+   * What runs authors' code.
+   *
+   * @param steps stands between runs and the code of their steps
+   */
+  public record Handlers(ExecutorService threads, StepInterceptor steps) {}
 
   /** The observers of sessions. */
   public record Observers(

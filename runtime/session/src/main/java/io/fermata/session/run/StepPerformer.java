@@ -37,7 +37,12 @@ record StepPerformer(
 
   @Override
   public CompletionStage<Input.Result> perform(StepEffect effect) {
-    return program.perform(run, effect, new World(progress(effect), callers.apply(effect)));
+    World world = new World(progress(effect), callers.apply(effect));
+    return session
+        .host()
+        .handlers()
+        .steps()
+        .perform(run, effect, () -> program.perform(run, effect, world));
   }
 
   @Override

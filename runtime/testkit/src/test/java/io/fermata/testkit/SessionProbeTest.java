@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The methods of a probe on a real host, with its actors and its store. */
 @Tag("slow")
-class HostProbeTest {
+class SessionProbeTest {
   private final AtomicInteger broken = new AtomicInteger();
   private final Flow<Order> order =
       Orders.flow(
@@ -38,7 +38,7 @@ class HostProbeTest {
 
   @Test
   void tellsARunFromStartToEnd() {
-    try (HostProbe host = HostProbe.of(order)) {
+    try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry", "servings", 6)
           .asks("dish")
           .answer("dish", "stone")
@@ -60,7 +60,7 @@ class HostProbeTest {
 
   @Test
   void goesOnAfterARestart() {
-    try (HostProbe host = HostProbe.of(order, Store.sqlite(directory.resolve("orders.db")))) {
+    try (SessionProbe host = SessionProbe.of(order, Store.sqlite(directory.resolve("orders.db")))) {
       String handle = host.start("is hungry", "dish", "soup", "servings", 6).handle();
       host.restart().resume(handle).again().shows("show_sides").answer("side", "rice").completes();
     }
@@ -69,7 +69,7 @@ class HostProbeTest {
   @Test
   void triesAFailingStepAgain() {
     broken.set(3);
-    try (HostProbe host = HostProbe.of(order)) {
+    try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry", "dish", "soup", "servings", 1)
           .fails(ErrorCode.STEP_FAILED)
           .again()
@@ -79,7 +79,7 @@ class HostProbeTest {
 
   @Test
   void keepsSessionsAndCallersApart() {
-    try (HostProbe host = HostProbe.of(order)) {
+    try (SessionProbe host = SessionProbe.of(order)) {
       String handle = host.start("is hungry", "dish", "soup").handle();
       host.as("somebody else")
           .again()
@@ -113,7 +113,7 @@ class HostProbeTest {
             .edge("cook", "ask")
             .edge("ask", END)
             .compile();
-    try (HostProbe host = HostProbe.manualTime(stubborn)) {
+    try (SessionProbe host = SessionProbe.of(stubborn).manualTime()) {
       host.start("is hungry").fails("still_working");
       host.passTime(Duration.ofMinutes(10)).status().fails("still_working");
       host.restart().passTime(Duration.ofMinutes(10)).again().asks("dish");
@@ -123,14 +123,14 @@ class HostProbeTest {
 
   @Test
   void expires() {
-    try (HostProbe host = HostProbe.of(order)) {
+    try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry").passTime(Duration.ofHours(2)).again().fails(ErrorCode.RUN_EXPIRED);
     }
   }
 
   @Test
   void tellsWhatTheRunDidInstead() {
-    try (HostProbe host = HostProbe.of(order)) {
+    try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry", "dish", "soup");
 
       assertThatThrownBy(() -> host.shows("show_sides"))

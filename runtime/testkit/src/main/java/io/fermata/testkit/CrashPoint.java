@@ -1,0 +1,131 @@
+package io.fermata.testkit;
+
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalSerializer;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A write of the sessions that began since, at which the process is killed; and what the store has
+ * acknowledged until then.
+ */
+final class CrashPoint {
+  /** When the process is killed. */
+  enum Moment {
+    NONE,
+    /** Before the write: nothing of it happened. */
+    BEFORE,
+    /** After it, and before any reply. */
+    AFTER
+  }
+
+  static final CrashPoint NEVER = new CrashPoint(0, Moment.NONE);
+
+  private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  private final int number;
+  private final Moment moment;
+  private final Set<String> sessions = new HashSet<>();
+  private final Map<String, String> runs = new HashMap<>();
+  private final Map<String, Long> completed = new HashMap<>();
+  private int writes;
+  private @Nullable List<SerializedEntry> reached;
+
+  CrashPoint(int number, Moment moment) {
+    this.number = number;
+    this.moment = moment;
+  }
+
+  Moment moment() {
+    return moment;
+  }
+
+  /** What happens at a write. */
+  synchronized Moment at(String journal, List<SerializedEntry> write) {
+    if (this == NEVER) {
+      return Moment.NONE;
+    }
+    if (write.get(0).sequenceNr() == 1) {
+      sessions.add(journal);
+    }
+    if (reached != null || !sessions.contains(journal) || ++writes != number) {
+      return Moment.NONE;
+    }
+    reached = write;
+    return moment;
+  }
+
+  /** The store has acknowledged a write. */
+  synchronized void written(List<SerializedEntry> write) {
+    if (this == NEVER) {
+      return;
+    }
+    for (SerializedEntry entry : write) {
+      for (Event event : events(entry)) {
+        if (event instanceof Event.Started started) {
+          runs.put(entry.persistenceId(), started.runId());
+        } else if (event instanceof Event.Committed || event instanceof Event.Undone) {
+          String run = runs.get(entry.persistenceId());
+          completed.put(run + "/" + event.place(), entry.sequenceNr());
+        }
+      }
+    }
+  }
+
+  /** The entry that says that a step of a run has completed; null if there is none. */
+  synchronized @Nullable Long completed(String runId, Place place) {
+    return completed.get(runId + "/" + place);
+  }
+
+  synchronized boolean wasReached() {
+    return reached != null;
+  }
+
+  /** For example "after entry 3 was stored (ask_city accepted city, → END)". */
+  synchronized String described() {
+    List<SerializedEntry> at = reached == null ? List.of() : reached;
+    if (at.isEmpty()) {
+      return "at write " + number;
+    }
+    String what =
+        at.stream()
+            .flatMap(entry -> events(entry).stream())
+            .map(Story::of)
+            .collect(Collectors.joining(", "));
+    return "%s entry %d was stored (%s)"
+        .formatted(
+            moment == Moment.BEFORE ? "before" : "after",
+            at.get(0).sequenceNr(),
+            Trees.shortened(what, 400));
+  }
+
+  private static List<Event> events(SerializedEntry entry) {
+    List<Event> events = new ArrayList<>();
+    try {
+      Object read = SERIALIZER.fromBinary(entry.event().bytes(), entry.event().manifest());
+      if (read instanceof Entry<?> plain) {
+        plain
+            .events()
+            .forEach(
+                event -> {
+                  if (event instanceof Event happened) {
+                    events.add(happened);
+                  }
+                });
+      }
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException("Entry " + entry.sequenceNr() + " cannot be read", e);
+    }
+    return events;
+  }
+}

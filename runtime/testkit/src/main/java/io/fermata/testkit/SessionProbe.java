@@ -1,0 +1,767 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Drives a flow through its real session actor, with everything above and below it: the host that
+ * delivers its calls and wakes it, its journal plugin, and a store. By the methods of {@link
+ * Probe}, and those with which a test takes the parts away from each other.
+ *
+ * <pre>{@code
+ * try (SessionProbe probe = SessionProbe.of(quote)) {
+ *   probe.start("wants a price").asks("name", "email");
+ *   probe.failNextWrite().answer("name", "Ann").fails("store_unavailable");
+ *   probe.crash().answer("name", "Ann").asks("email");
+ * }
+ * }</pre>
+ *
+ * <p>The outcome of a call is read from the reply that a client gets. Every entry and every state
+ * is read back as it is stored; one that a journal would change fails the test. Time is real,
+ * except that {@link #passTime} sets the host's clock forward, which decides about expiry; with
+ * {@link #manualTime} timers follow that clock, too.
+ */
+public final class SessionProbe extends Probe<SessionProbe> implements AutoCloseable {
+  private static final Duration TIMEOUT = Duration.ofSeconds(40);
+  private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
+
+  private static final String CALL_ID = "fermata/callId";
+
+  /** The replies on behalf of a session whose host is killed. */
+  private static final Set<String> LOST =
+      Set.of(HostError.STORE_UNAVAILABLE.wireName(), HostError.SHUTTING_DOWN.wireName());
+
+  /** More kills in one call than a script can plan. */
+  private static final int MOST_KILLS = 100;
+
+  /** With manual time: how long nothing happens before the clock advances, and by how much. */
+  private static final Duration REAL_PAUSE = Duration.ofMillis(20);
+
+  private static final Duration STEP = Duration.ofMillis(250);
+
+  /** After so many of them nothing but time can be missing, and they become longer. */
+  private static final int SHORT_STEPS = 30;
+
+  private static final Duration LONGEST_STEP = Duration.ofSeconds(4);
+
+  /** With manual time: how long a step may run before it counts as one that never ends. */
+  private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+  /** A journal is checked as it is written, and each entry is followed by a snapshot. */
+  private static final Config CHECKED =
+      ConfigFactory.parseMap(
+          Map.of("pekko.actor.serializers.fermata-journal", CheckedSerializer.class.getName()));
+
+  /** The store works in real time, however much of the other passes meanwhile. */
+  private static final Config MANUAL_TIME =
+      ConfigFactory.parseString(
+              """
+              pekko.persistence {
+                journal-plugin-fallback {
+                  recovery-event-timeout = 30d
+                  circuit-breaker.call-timeout = 30d
+                }
+                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
+              }
+              fermata-journal.circuit-breaker.call-timeout = 30d
+              fermata-snapshots.circuit-breaker.call-timeout = 30d
+              """)
+          .withFallback(ManualTime.config());
+
+  private final String flow;
+  private final FaultyStore faults;
+  private final UnaryOperator<HostBuilder> setup;
+  private final List<String> history = new ArrayList<>();
+  private final List<String> visits = new ArrayList<>();
+  private final AtomicInteger running = new AtomicInteger();
+  private volatile long changedAt = System.nanoTime();
+  private @Nullable Fermata host;
+  private String principal = "tester";
+  private ObjectNode meta = Json.object();
+  private @Nullable String handle;
+  private @Nullable ToolReply reply;
+  private @Nullable ObjectNode last;
+  private int calls;
+  private final AtomicInteger lives = new AtomicInteger();
+  private volatile CrashPoint crash = CrashPoint.NEVER;
+  private volatile @Nullable String twice;
+  private volatile @Nullable Throwable thrown;
+  private Input.@Nullable Resolution unknown;
+  private boolean manualTime;
+  private Instant beginning = BEGINNING;
+  private Duration shift = Duration.ZERO;
+  private volatile Duration passed = Duration.ZERO;
+
+  private SessionProbe(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
+    super(flow);
+    this.flow = flow.id();
+    this.faults = FaultyStore.of(store);
+    this.setup =
+        builder ->
+            more.apply(
+                    builder
+                        .store(faults.store())
+                        .flow(flow)
+                        .settings(Settings.DEFAULT.snapshotEvery(1))
+                        .clock(this::now)
+                        .monotonicClock(this::nanos))
+                .config(manualTime ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
+  }
+
+  private long nanos() {
+    return (manualTime ? 0 : System.nanoTime()) + passed.toNanos();
+  }
+
+  private Instant now() {
+    return (manualTime ? beginning : Instant.now().plus(shift)).plus(passed);
+  }
+
+  /** A host in memory, with placeholders for the display tools that the flow needs. */
+  public static SessionProbe of(Flow<?> flow) {
+    return of(flow, Store.memory());
+  }
+
+  /** A host on a store, with placeholders for the display tools that the flow needs. */
+  public static SessionProbe of(Flow<?> flow, Store store) {
+    return of(flow, store, builder -> withDisplays(flow, builder));
+  }
+
+  /**
+   * A host on a store, with display tools, settings and further flows of your choice.
+   *
+   * @param more configures the host each time it starts
+   */
+  public static SessionProbe of(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
+    return new SessionProbe(flow, store, more);
+  }
+
+  /**
+   * A host in memory that has a recorded run in its store and continues it: steps that were running
+   * are attempted again. The run gets an id of this store, and time continues where the journal
+   * ends.
+   *
+   * @throws IllegalArgumentException if the run has ended
+   */
+  public static SessionProbe from(Flow<?> flow, RunJournal recorded) {
+    Store store = Store.memory();
+    SessionProbe probe = of(flow, store);
+    RecordedSession session = RecordedSession.of(recorded);
+    probe.principal = session.principal();
+    probe.handle = session.store(store);
+    Instant end = session.end();
+    probe.beginning = end.isAfter(BEGINNING) ? end : BEGINNING;
+    probe.shift = Duration.between(Instant.now(), probe.beginning);
+    return probe;
+  }
+
+  private static HostBuilder withDisplays(Flow<?> flow, HostBuilder builder) {
+    flow.displayTools()
+        .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
+    return builder;
+  }
+
+  /**
+   * Time, including the timers of the actors, stops until {@link #passTime}. Only while a call
+   * waits for its reply and nothing is running does time advance by itself, if necessary until the
+   * call's deadline, so that the call returns {@code still_working}.
+   *
+   * @throws IllegalStateException if the host has started already, as it does with the first call
+   */
+  public SessionProbe manualTime() {
+    if (host != null) {
+      throw new IllegalStateException(
+          "The host runs in real time already; call manualTime() before the first call");
+    }
+    manualTime = true;
+    return this;
+  }
+
+  private Fermata open() {
+    int mine = lives.incrementAndGet();
+    return setup
+        .apply(Fermata.host())
+        .steps((run, effect, performing) -> perform(mine, run, effect, performing))
+        .start();
+  }
+
+  // --- the store ------------------------------------------------------------------------------
+
+  /** The next write fails, and nothing is written: its call fails with store_unavailable. */
+  public SessionProbe failNextWrite() {
+    return fault("the next write fails", FaultyStore.Fault.FAILED);
+  }
+
+  /** The store does not accept the next entry, although it works. */
+  public SessionProbe rejectNextWrite() {
+    return fault("the next write is rejected", FaultyStore.Fault.REJECTED);
+  }
+
+  /** The next entry is written, and the connection breaks before the host knows it. */
+  public SessionProbe loseNextReply() {
+    return fault("the reply to the next write is lost", FaultyStore.Fault.REPLY_LOST);
+  }
+
+  private SessionProbe fault(String what, FaultyStore.Fault fault) {
+    history.add("» " + what);
+    faults.failNextWrite(fault);
+    return this;
+  }
+
+  /** Writes stall until {@link #releaseWrites}. */
+  public SessionProbe holdWrites() {
+    history.add("» writes stall");
+    faults.holdWrites();
+    return this;
+  }
+
+  public SessionProbe releaseWrites() {
+    history.add("» writes continue");
+    faults.releaseWrites();
+    return this;
+  }
+
+  /** The store cannot be reached until {@link #reconnect}. */
+  public SessionProbe disconnect() {
+    history.add("» the store is disconnected");
+    faults.disconnect();
+    return this;
+  }
+
+  public SessionProbe reconnect() {
+    history.add("» the store is connected");
+    faults.reconnect();
+    return this;
+  }
+
+  /** The store with its faults, for those that this probe has no method for. */
+  public FaultyStore store() {
+    return faults;
+  }
+
+  // --- crashes --------------------------------------------------------------------------------
+
+  /** Kills the host and starts another one on the same store: only the journal is left. */
+  public SessionProbe crash() {
+    if (host != null) {
+      faults.kill();
+      recover();
+    }
+    return this;
+  }
+
+  /**
+   * What a person decides where the outcome of a step that is declared {@code once} is unknown
+   * after a crash. Without it the call fails with {@code outcome_unknown}.
+   */
+  public SessionProbe whenUnknown(Input.Resolution resolution) {
+    unknown = resolution;
+    return this;
+  }
+
+  /**
+   * Runs a script once without a disturbance, and then twice for each write of its sessions: once
+   * the host is killed before the write, once after it and before any reply. Each time another host
+   * starts on the same store, and the client repeats the call that got no reply, under its name.
+   * After a kill before a write sessions recover from their latest snapshot, after one behind it
+   * from their entries alone.
+   *
+   * <p>Each of these runs must pass the expectations of the script and end as the undisturbed one:
+   * with the same outcome and state. No action may be performed after its result was stored.
+   *
+   * @param script begins with {@code start(…)}
+   * @throws AssertionError with the crash after which it was otherwise
+   */
+  public SessionProbe crashEverywhere(Consumer<SessionProbe> script) {
+    String undisturbed = run(script, new CrashPoint(0, CrashPoint.Moment.NONE));
+    for (int write = 1; ; write++) {
+      for (CrashPoint.Moment moment : List.of(CrashPoint.Moment.BEFORE, CrashPoint.Moment.AFTER)) {
+        CrashPoint point = new CrashPoint(write, moment);
+        String end = runCrashing(script, point);
+        if (!point.wasReached()) {
+          crash = CrashPoint.NEVER;
+          faults.crashAt(crash);
+          return this;
+        } else if (!end.equals(undisturbed)) {
+          throw new AssertionError(
+              "Killed %s, the script ends otherwise.\n  undisturbed  %s\n  killed       %s%s"
+                  .formatted(point.described(), undisturbed, end, performed()));
+        }
+      }
+    }
+  }
+
+  private String runCrashing(Consumer<SessionProbe> script, CrashPoint point) {
+    String end;
+    try {
+      end = run(script, point);
+    } catch (AssertionError e) {
+      throw new AssertionError(
+          "Killed %s, the script fails. %s%s"
+              .formatted(point.described(), e.getMessage(), performed()),
+          e);
+    }
+    String again = twice;
+    if (again != null) {
+      throw new AssertionError("Killed %s, %s%s".formatted(point.described(), again, performed()));
+    }
+    return end;
+  }
+
+  /** What the script came to, without what differs from run to run. */
+  private String run(Consumer<SessionProbe> script, CrashPoint point) {
+    beginsAgain();
+    history.clear();
+    visits.clear();
+    handle = null;
+    reply = null;
+    twice = null;
+    crash = point;
+    faults.crashAt(point);
+    script.accept(this);
+    recover();
+    String end = Story.of(outcome()) + ", state " + data();
+    String runId = reply().meta().path("fermata/run").path("runId").asText();
+    return runId.isEmpty() ? end : end.replace(runId, "<run>").replace(handle(), "<session>");
+  }
+
+  private String performed() {
+    String log = steps.log();
+    String hint =
+        log.contains("✗")
+            ? "\nA step whose result was not stored before the kill is attempted again, with the same"
+                + " idempotency key. Let it do its work once for each key; or declare it once(), and"
+                + " say what a person decides with whenUnknown(…)."
+            : "";
+    return "\n  steps        " + log + hint;
+  }
+
+  private void recover() {
+    if (host != null && faults.life().over()) {
+      history.add("✗ the host is killed and starts again");
+      steps.killed();
+      lives.incrementAndGet();
+      host.crash();
+      host = open();
+    }
+  }
+
+  // --- steps ----------------------------------------------------------------------------------
+
+  private CompletionStage<Input.Result> perform(
+      int life,
+      RunState run,
+      StepEffect effect,
+      Supplier<CompletionStage<Input.Result>> performing) {
+    if (over(life)) {
+      return new CompletableFuture<>();
+    }
+    Steps.Fate fate = steps.ask(run, effect);
+    Long stored = crash.completed(effect.runId(), effect.place());
+    if (stored != null && effect.kind() != StepEffect.Kind.REMIND) {
+      twice =
+          "%s was performed again, although entry %d has its result."
+              .formatted(effect.place().node(), stored);
+    }
+    return switch (fate) {
+      case FAIL -> CompletableFuture.completedStage(Steps.planned(effect));
+      case HANG -> new CompletableFuture<>();
+      case RUN -> counted(run, effect, performing);
+      case CRASH ->
+          counted(run, effect, performing)
+              .thenCompose(
+                  done -> {
+                    if (!over(life)) {
+                      faults.kill();
+                    }
+                    return new CompletableFuture<>();
+                  });
+    };
+  }
+
+  private boolean over(int life) {
+    return life != lives.get() || faults.life().over();
+  }
+
+  /** Performs an effect that manual time waits for. */
+  private CompletionStage<Input.Result> counted(
+      RunState run, StepEffect effect, Supplier<CompletionStage<Input.Result>> performing) {
+    changedAt = System.nanoTime();
+    running.incrementAndGet();
+    return steps
+        .perform(run, effect, performing)
+        .whenComplete(
+            (result, failure) -> {
+              thrown = result instanceof Input.Failed failed ? failed.thrown() : thrown;
+              changedAt = System.nanoTime();
+              running.decrementAndGet();
+            });
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  @Override
+  public SessionProbe start(String intent, Object... said) {
+    // A client that may have to repeat its start names the session.
+    handle = crash != CrashPoint.NEVER || steps.crash() ? host().handles().mint() : null;
+    ObjectNode arguments = arguments("start", said).put("intent", intent);
+    return call(startCall(intent, said), arguments);
+  }
+
+  @Override
+  public SessionProbe answer(Object... answers) {
+    return call(call("answer", answers), arguments("continue", answers));
+  }
+
+  @Override
+  public SessionProbe again() {
+    return call("again", arguments("continue"));
+  }
+
+  @Override
+  public SessionProbe reset(Object... corrections) {
+    return call(call("reset", corrections), arguments("reset", corrections));
+  }
+
+  @Override
+  public SessionProbe cancel() {
+    return call("cancel", arguments("cancel"));
+  }
+
+  /** Asks for the status of the run; changes nothing. */
+  public SessionProbe status() {
+    return call("status", arguments("status"));
+  }
+
+  /** Sends the last call again under its name, as a client does that got no reply. */
+  public SessionProbe repeat() {
+    ObjectNode again = last;
+    if (again == null) {
+      throw new AssertionError("Nothing was called yet; begin with start(…)");
+    }
+    return call("the same again", again, calls);
+  }
+
+  /** The calls that follow come from this principal. */
+  public SessionProbe as(String caller) {
+    principal = caller;
+    return this;
+  }
+
+  /** The calls that follow carry this value in their {@code _meta}; null removes it. */
+  public SessionProbe meta(String key, @Nullable Object value) {
+    meta = meta.deepCopy();
+    if (value == null) {
+      meta.remove(key);
+    } else {
+      meta.set(key, Json.tree(value));
+    }
+    return this;
+  }
+
+  /** The calls that follow belong to the session with this handle. */
+  public SessionProbe resume(String session) {
+    handle = session;
+    return this;
+  }
+
+  /** Closes the host and starts another one on the same store. */
+  public SessionProbe restart() {
+    if (host != null) {
+      history.add("» the host is closed and starts again");
+      host.close();
+      host = open();
+    }
+    return this;
+  }
+
+  /** Sets the host's clock forward; with manual time its timers too. */
+  public SessionProbe passTime(Duration time) {
+    history.add("» " + time + " pass");
+    advance(time);
+    return this;
+  }
+
+  private void advance(Duration time) {
+    passed = passed.plus(time);
+    if (manualTime) {
+      ManualTime.get(host().system()).timePasses(time);
+    }
+    recover();
+  }
+
+  /** The session handle that the replies carry. */
+  public String handle() {
+    if (handle == null) {
+      throw new AssertionError("No reply has carried a sessionId yet; begin with start(…)");
+    }
+    return handle;
+  }
+
+  /** The last reply, as the client got it. */
+  public ToolReply reply() {
+    if (reply == null) {
+      throw new AssertionError("Nothing was called yet; begin with start(…)");
+    }
+    return reply;
+  }
+
+  /** The host itself, for what this probe has no method for. */
+  public Fermata host() {
+    Fermata started = host == null ? open() : host;
+    host = started;
+    return started;
+  }
+
+  @Override
+  public void close() {
+    faults.releaseWrites();
+    if (host != null) {
+      host.close();
+    }
+  }
+
+  // --- for the shared methods ------------------------------------------------------------------
+
+  @Override
+  SessionProbe self() {
+    return this;
+  }
+
+  @Override
+  ObjectNode data() {
+    if (reply == null || (handle == null && meta.isEmpty())) {
+      return Json.object();
+    }
+    JsonNode state = send(arguments("status"), null).structured().path("run").path("state");
+    return state instanceof ObjectNode object ? object : Json.object();
+  }
+
+  @Override
+  List<String> visits() {
+    return visits;
+  }
+
+  @Override
+  List<String> history() {
+    return history;
+  }
+
+  @Override
+  @Nullable Throwable thrown() {
+    return thrown;
+  }
+
+  @Override
+  boolean cancelled() {
+    return reply != null && reply.structured().path("cancelled").asBoolean();
+  }
+
+  private static ObjectNode arguments(String action, Object... updates) {
+    ObjectNode arguments = Json.object().put("action", action);
+    if (updates.length > 0) {
+      arguments.set("stateUpdates", Trees.of(updates));
+    }
+    return arguments;
+  }
+
+  private SessionProbe call(String what, ObjectNode arguments) {
+    return call(what, arguments, ++calls);
+  }
+
+  private SessionProbe call(String what, ObjectNode arguments, int number) {
+    thrown = null;
+    last = arguments;
+    history.add("» " + what);
+    ToolReply next = send(arguments, "call-" + number);
+    if (unknown != null && code(next).equals(ErrorCode.OUTCOME_UNKNOWN.wireName())) {
+      history.add("» the outcome of the step is resolved with " + unknown);
+      next = send(arguments("continue"), "resolution-" + number);
+    }
+    reply = next;
+    JsonNode session = next.structured().path("sessionId");
+    handle = session.isTextual() ? session.textValue() : handle;
+    visits.clear();
+    next.meta()
+        .path("fermata/run")
+        .path("nodesVisited")
+        .forEach(visit -> visits.add(visit.path("id").asText()));
+    history.add("« " + Trees.shortened(next.structured().toString(), 300));
+    called(what, outcome(next.structured()));
+    String damage = faults.damage();
+    return check(damage == null, "the journal to be read as it was written. " + damage);
+  }
+
+  private static String code(ToolReply reply) {
+    return reply.structured().path("code").asText();
+  }
+
+  /**
+   * Sends a call, and again to the next host if this one is killed before its reply.
+   *
+   * @param name the name of the call; null if it changes nothing
+   */
+  private ToolReply send(ObjectNode arguments, @Nullable String name) {
+    if (handle != null) {
+      arguments.put("sessionId", handle);
+    }
+    ObjectNode named = meta.deepCopy();
+    if (name != null && !named.has(CALL_ID)) {
+      named.put(CALL_ID, name);
+    }
+    if (name != null && name.startsWith("resolution")) {
+      named.put("fermata/resolve", String.valueOf(unknown).toLowerCase(Locale.ROOT));
+    }
+    ToolCall call = new ToolCall(flow, principal, arguments, named, null);
+    for (int kills = 0; kills <= MOST_KILLS; kills++) {
+      recover();
+      ToolReply got = reply(host().call(call).toCompletableFuture(), arguments);
+      if (got != null) {
+        return got;
+      }
+    }
+    throw new AssertionError(
+        "The host was killed " + MOST_KILLS + " times during " + arguments + "; see crashAt(…)");
+  }
+
+  /** The reply to a call; null if the host was killed before it. */
+  private @Nullable ToolReply reply(CompletableFuture<ToolReply> next, ObjectNode arguments) {
+    long end = System.nanoTime() + TIMEOUT.toNanos();
+    Duration step = STEP;
+    int steps = 0;
+    try {
+      while (System.nanoTime() < end) {
+        try {
+          ToolReply got = next.get(REAL_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
+          return faults.life().over() && LOST.contains(code(got)) ? null : got;
+        } catch (TimeoutException e) {
+          if (faults.life().over()) {
+            return null;
+          } else if (manualTime && !busy()) {
+            passed = passed.plus(step);
+            ManualTime.get(host().system()).timePasses(step);
+            boolean longer = ++steps > SHORT_STEPS && step.compareTo(LONGEST_STEP) < 0;
+            step = longer ? step.multipliedBy(2) : step;
+          }
+        }
+      }
+    } catch (ExecutionException e) {
+      throw new AssertionError("The call failed without a reply: " + arguments, e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("The test was interrupted in " + arguments, e);
+    }
+    throw new AssertionError("The host did not answer within " + TIMEOUT + ": " + arguments);
+  }
+
+  /** Whether the store or a step is at work, and the step not for so long that it never ends. */
+  private boolean busy() {
+    return faults.busy()
+        || (running.get() > 0 && System.nanoTime() - changedAt < PATIENCE.toNanos());
+  }
+
+  // --- replies as outcomes --------------------------------------------------------------------
+
+  private static Outcome outcome(ObjectNode body) {
+    return switch (body.path("status").asText()) {
+      case "interrupt", "widget" -> pause(body);
+      case "complete" -> new Outcome.Complete(body.get("result"));
+      case "waiting" -> {
+        String until = text(body, "until");
+        yield new Outcome.Waiting(
+            body.path("waitsFor").asText(),
+            until == null ? null : Instant.parse(until).toEpochMilli(),
+            body.path("description").asText());
+      }
+      default -> failure(body);
+    };
+  }
+
+  private static Outcome pause(ObjectNode body) {
+    if (body.has("tool")) {
+      return new Outcome.ShowWidget(
+          new Event.Widget(
+              body.path("tool").asText(),
+              body.get("data"),
+              body.path("interactive").asBoolean(),
+              body.has("fieldSchema") ? text(body, "field") : null,
+              body.get("fieldSchema")));
+    }
+    List<Event.Question> questions = new ArrayList<>();
+    if (body.has("questions")) {
+      body.path("questions").forEach(question -> questions.add(question(question)));
+    } else {
+      questions.add(question(body));
+    }
+    return new Outcome.Interrupt(questions, text(body, "context"));
+  }
+
+  private static Event.Question question(JsonNode body) {
+    List<String> suggestions = new ArrayList<>();
+    body.path("suggestions").forEach(suggestion -> suggestions.add(suggestion.asText()));
+    return new Event.Question(
+        body.path("field").asText(),
+        body.path("question").asText(),
+        body.get("fieldSchema"),
+        suggestions,
+        text(body, "context"),
+        body.path("optional").asBoolean());
+  }
+
+  private static Outcome failure(ObjectNode body) {
+    List<Violation> violations = new ArrayList<>();
+    body.path("violations")
+        .forEach(
+            v ->
+                violations.add(
+                    new Violation(v.path("field").asText(), v.path("message").asText())));
+    boolean open = body.has("question") || body.has("questions") || body.has("tool");
+    return new Outcome.Failure(
+        body.path("code").asText(),
+        body.path("error").asText(),
+        text(body, "field"),
+        violations,
+        open ? pause(body) : null);
+  }
+
+  private static @Nullable String text(JsonNode body, String name) {
+    return body.path(name).isTextual() ? body.path(name).textValue() : null;
+  }
+}

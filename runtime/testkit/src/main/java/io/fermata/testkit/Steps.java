@@ -1,0 +1,127 @@
+package io.fermata.testkit;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.event.Tagging;
+import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** What a test plans for the steps of a flow, and what they were asked for. */
+final class Steps {
+  /** What a test plans for an attempt. */
+  enum Fate {
+    RUN,
+    FAIL,
+    HANG,
+    CRASH
+  }
+
+  private final Flow<?> flow;
+  private final Map<String, Fate> plans = new HashMap<>();
+  private final Map<String, Function<AskedEffect, Object[]>> standIns = new HashMap<>();
+  private final List<AskedEffect> asked = new ArrayList<>();
+  private final List<String> log = new ArrayList<>();
+
+  Steps(Flow<?> flow) {
+    this.flow = flow;
+  }
+
+  synchronized void plan(String node, Fate fate, int... attempts) {
+    require(node);
+    for (int attempt : attempts) {
+      plans.put(node + "/" + attempt, fate);
+    }
+  }
+
+  synchronized void instead(String node, Function<AskedEffect, Object[]> writes) {
+    require(node);
+    standIns.put(node, writes);
+  }
+
+  private void require(String node) {
+    if (!flow.nodeIds().contains(node)) {
+      throw new IllegalArgumentException("There is no node " + node + " in " + flow);
+    }
+  }
+
+  /** Whether the host is killed in a planned attempt. */
+  synchronized boolean crash() {
+    return plans.containsValue(Fate.CRASH);
+  }
+
+  /** An effect is asked for; what the test plans for it. */
+  synchronized Fate ask(RunState run, StepEffect effect) {
+    AskedEffect next = AskedEffect.of(run, effect);
+    asked.add(next);
+    log.add(next.toString());
+    return plans.getOrDefault(next.node() + "/" + next.attempt(), Fate.RUN);
+  }
+
+  synchronized void killed() {
+    log.add("✗ killed");
+  }
+
+  synchronized List<AskedEffect> asked() {
+    return List.copyOf(asked);
+  }
+
+  synchronized String log() {
+    return log.isEmpty() ? "none" : String.join(", ", log);
+  }
+
+  synchronized void forget() {
+    asked.clear();
+    log.clear();
+  }
+
+  /** Performs an effect as the test wants it. */
+  CompletionStage<Input.Result> perform(
+      RunState run, StepEffect effect, Supplier<CompletionStage<Input.Result>> performing) {
+    Function<AskedEffect, Object[]> writes;
+    synchronized (this) {
+      writes = effect.kind() == StepEffect.Kind.ACT ? standIns.get(effect.place().node()) : null;
+    }
+    return writes == null
+        ? performing.get()
+        : CompletableFuture.completedStage(wrote(effect, AskedEffect.of(run, effect), writes));
+  }
+
+  private static Input.Result wrote(
+      StepEffect effect, AskedEffect asked, Function<AskedEffect, Object[]> writes) {
+    List<Write> written = new ArrayList<>();
+    try {
+      Trees.each(writes.apply(asked), (path, value) -> written.add(write(path, value)));
+    } catch (RuntimeException e) {
+      return failed(effect, String.valueOf(e.getMessage()), e);
+    }
+    return new Input.Wrote(written, List.of(), List.of(), Tagging.NONE, null);
+  }
+
+  private static Write write(String path, @Nullable Object value) {
+    return value == null
+        ? new Write(Write.Verb.DELETE, path, null)
+        : new Write(Write.Verb.SET, path, Json.tree(value));
+  }
+
+  /** The failure of a planned attempt. */
+  static Input.Failed planned(StepEffect effect) {
+    return failed(effect, "the test let this attempt fail", null);
+  }
+
+  private static Input.Failed failed(StepEffect effect, String detail, @Nullable Throwable thrown) {
+    ErrorCode code = ErrorCode.ofFailed(effect);
+    return new Input.Failed(code, code.cause() + ".", detail, thrown);
+  }
+}

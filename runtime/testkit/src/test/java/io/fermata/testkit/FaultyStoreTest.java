@@ -1,0 +1,303 @@
+package io.fermata.testkit;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.POJONode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.action.Action;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.flow.schema.Computed;
+import io.fermata.session.journal.Entry;
+import io.fermata.testkit.FaultyStore.Fault;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.IntStream;
+import org.apache.pekko.serialization.SerializationExtension;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A session whose store fails, stalls and comes back: effects and their results outlive it. */
+@Tag("slow")
+final class FaultyStoreTest {
+  private static final int RUNS = 60;
+
+  record Trip(String from, String to, @Computed Integer price) {}
+
+  private static final String AWAY = "store_unavailable";
+
+  private final List<Integer> ran = new CopyOnWriteArrayList<>();
+
+  /** Asks where from, books once, and asks where to. */
+  private Flow<Trip> trip() {
+    return Flow.of("trip", Trip.class)
+        .description("Books a trip.")
+        .ask("ask_from", q -> q.question("from", "Where from?"))
+        .act(
+            "book",
+            run -> {
+              ran.add(run.attempt());
+              run.set("price", 3);
+            },
+            EffectOptions::once)
+        .ask("ask_to", q -> q.question("to", "Where to?"))
+        .edge(START, "ask_from")
+        .edge("ask_from", "book")
+        .edge("book", "ask_to")
+        .edge("ask_to", END)
+        .result(state -> state)
+        .compile();
+  }
+
+  private static Flow<Trip> retried() {
+    return Flow.of("retried", Trip.class)
+        .description("Books a trip.")
+        .act(
+            "book",
+            run -> run.set("price", run.attempt()),
+            o -> o.retry(3, Duration.ofMillis(10)).timeout(Duration.ofSeconds(2)))
+        .ask("ask_to", q -> q.question("to", "Where to?"))
+        .edge(START, "book")
+        .edge("book", "ask_to")
+        .edge("ask_to", END)
+        .compile();
+  }
+
+  @ParameterizedTest
+  @EnumSource(Fault.class)
+  void aStepThatMayRunOnlyOnceRunsAfterTheEntryBeforeItFailed(Fault fault) {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel").asks("from");
+      probe.store().failNextWrite(fault);
+      probe.answer("from", "Ulm").fails(AWAY).repeat().asks("to");
+      assertThat(ran).containsExactly(1);
+      probe.answer("to", "Rome").completesWith("price", 3);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(Fault.class)
+  void theResultOfAStepIsJournaledAfterItsEntryFailed(Fault fault) {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.instead(
+          "book",
+          effect -> {
+            ran.add(effect.attempt());
+            probe.store().failNextWrite(fault);
+            return new Object[] {"price", 3};
+          });
+      probe.start("wants to travel").answer("from", "Ulm").fails(AWAY).repeat().asks("to");
+      assertThat(ran).containsExactly(1);
+    }
+  }
+
+  @Test
+  void aCallWhoseReplyTheStoreLostIsRepeatedUnderItsName() {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel", "from", "Ulm").asks("to");
+      probe.loseNextReply().answer("to", "Rome").fails(AWAY);
+      probe.repeat().completesWith("to", "Rome");
+    }
+  }
+
+  @Test
+  void theNamedFaultsFailTheNextCall() {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel").asks("from");
+      probe.failNextWrite().answer("from", "Ulm").fails(AWAY);
+      probe.rejectNextWrite().answer("from", "Ulm").fails(AWAY);
+      probe.answer("from", "Ulm").asks("to").stateHas("price", 3);
+    }
+  }
+
+  @Test
+  void aCallGetsNoReplyWhileTheStoreStalls() {
+    try (SessionProbe probe = SessionProbe.of(trip()).manualTime()) {
+      probe.start("wants to travel").asks("from");
+      probe.holdWrites().answer("from", "Ulm").fails(AWAY);
+      assertThat(ran).as("nothing ran before its entry is stored").isEmpty();
+      probe.releaseWrites().again().asks("to");
+      assertThat(ran).containsExactly(1);
+    }
+  }
+
+  @Test
+  void aSessionContinuesWhenTheStoreCanBeReachedAgain() {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel").asks("from");
+      probe.disconnect().answer("from", "Ulm").fails(AWAY).again().fails(AWAY);
+      probe.reconnect().answer("from", "Ulm").asks("to");
+      probe.crash().again().asks("to");
+    }
+  }
+
+  record Order(
+      String item,
+      String city,
+      @Computed Integer charged,
+      @Computed Integer packed,
+      @Computed Integer weighed,
+      @Computed Integer sent) {}
+
+  /** Effects of every kind, one after another and beside each other. */
+  private static Flow<Order> order(Map<String, Integer> counts) {
+    return Flow.of("order", Order.class)
+        .description("Orders.")
+        .ask("ask_item", q -> q.question("item", "What?"))
+        .act("charge", counted(counts, "charged"), EffectOptions::once)
+        .act("pack", counted(counts, "packed"))
+        .fork("pack", f -> f.branch("weigh").branch("send").join("ask_city"))
+        .act("weigh", counted(counts, "weighed"), EffectOptions::once)
+        .act("send", counted(counts, "sent"))
+        .ask("ask_city", q -> q.question("city", "Where?"))
+        .edge(START, "ask_item")
+        .edge("ask_item", "charge")
+        .edge("charge", "pack")
+        .edge("weigh", "ask_city")
+        .edge("send", "ask_city")
+        .edge("ask_city", END)
+        .compile();
+  }
+
+  private static Action<Order> counted(Map<String, Integer> counts, String field) {
+    return run -> {
+      counts.merge(run.idempotencyKey(), 1, Integer::sum);
+      Thread.sleep(2);
+      run.set(field, 1);
+    };
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3})
+  void noEffectRunsTwiceAndNoOutcomeIsUnknownWhileTheHostLives(long seed) {
+    Map<String, Integer> counts = new ConcurrentHashMap<>();
+    Flow<Order> order = order(counts);
+    List<CompletableFuture<Void>> ends =
+        IntStream.range(0, RUNS / 20)
+            .mapToObj(
+                part ->
+                    CompletableFuture.runAsync(
+                        () -> {
+                          try (SessionProbe probe = SessionProbe.of(order)) {
+                            probe.store().failAtRandom(new Random(seed + part), 0.1);
+                            IntStream.range(0, 20).forEach(i -> ordered(probe));
+                          }
+                        }))
+            .toList();
+    ends.forEach(CompletableFuture::join);
+    assertThat(counts).hasSize(4 * RUNS);
+    assertThat(counts.values()).as("how often each effect ran").containsOnly(1);
+  }
+
+  /** A client that repeats each call under its name until the store has it. */
+  private static void ordered(SessionProbe probe) {
+    stored(probe.start("to test"));
+    stored(probe.answer("item", "book"));
+    stored(probe.answer("city", "Ulm")).completes();
+  }
+
+  private static SessionProbe stored(SessionProbe called) {
+    while (called.reply().structured().path("code").asText().equals(AWAY)) {
+      called.repeat();
+    }
+    return called;
+  }
+
+  @Test
+  void aTestSeesEveryEffectThatIsAskedForAndDecidesItsResult() {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.instead("book", "price", 70);
+      probe.start("wants to travel", "from", "Ulm").stateHas("price", 70);
+      assertThat(probe.effects()).hasSize(1);
+      AskedEffect asked = probe.effects().get(0);
+      assertThat(asked.node()).isEqualTo("book");
+      assertThat(asked.kind()).isEqualTo(StepEffect.Kind.ACT);
+      assertThat(asked.key()).endsWith("/book#1");
+      assertThat(asked.input()).isEqualTo(Json.object().put("from", "Ulm"));
+      assertThat(ran).isEmpty();
+    }
+  }
+
+  @Test
+  void anAttemptThatTookEffectAndWasLostWithItsHostIsRepeated() {
+    Flow<Trip> again = retried();
+    try (SessionProbe probe = SessionProbe.of(again).crashAt("book", 1)) {
+      probe.start("wants to travel", "from", "Ulm").asks("to").stateHas("price", 2);
+      assertThat(probe.effects()).extracting(AskedEffect::attempt).containsExactly(1, 2);
+    }
+  }
+
+  @Test
+  void aPlannedFailureAndAnAttemptThatHangsAreRetried() {
+    Flow<Trip> again = retried();
+    try (SessionProbe probe = SessionProbe.of(again).manualTime()) {
+      probe.failAt("book", 1).hangAt("book", 2);
+      probe.start("wants to travel", "from", "Ulm").asks("to").stateHas("price", 3);
+    }
+  }
+
+  @Test
+  void aRecordedRunIsContinuedOnTheRealActor() {
+    RunJournal recorded = FlowProbe.of(trip()).start("wants to travel").recorded();
+    try (SessionProbe probe = SessionProbe.from(trip(), recorded)) {
+      probe.again().asks("from").answer("from", "Ulm").asks("to");
+      probe.crash().answer("to", "Rome").completesWith("price", 3);
+    }
+    RunJournal ended =
+        FlowProbe.of(trip()).start("wants to travel", "from", "Ulm", "to", "Rome").recorded();
+    assertThatThrownBy(() -> SessionProbe.from(trip(), ended))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("has ended and cannot be continued")
+        .hasMessageContaining("journal.upTo(seq)");
+  }
+
+  @Test
+  void aRunWhoseStepWasRunningWhenItWasRecordedContinuesByItself() {
+    RunJournal recorded =
+        FlowProbe.of(trip()).manualTime().hangAt("book", 1).start("w", "from", "Ulm").recorded();
+    try (SessionProbe probe = SessionProbe.from(trip(), recorded)) {
+      probe.again().fails("outcome_unknown");
+      probe.whenUnknown(Input.Resolution.RETRY).again().asks("to");
+    }
+  }
+
+  @Test
+  void anEntryThatWouldBeReadDifferentlyFailsTheTest() {
+    Event odd = new Event.Answered(Map.of("from", new POJONode(Map.of("a", 1))), null, 1);
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel").asks("from");
+      SerializationExtension.get(probe.host().system())
+          .serialize(Entry.of(1, 0, Entry.Origin.HOST, List.of(odd)))
+          .get();
+      assertThatThrownBy(() -> probe.answer("from", "Ulm"))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("Expected the journal to be read as it was written.")
+          .hasMessageContaining("A journal would not store");
+    }
+  }
+
+  @Test
+  void manualTimeIsChosenBeforeTheHostStarts() {
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel").passTime(Duration.ofMinutes(1));
+      assertThatThrownBy(probe::manualTime)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("before the first call");
+    }
+  }
+}
