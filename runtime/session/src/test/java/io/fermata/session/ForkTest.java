@@ -34,6 +34,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -310,8 +311,7 @@ class ForkTest {
       assertThat(listed(host, RunQuery.ALL.sandboxed(true)))
           .contains(asks.runId(), same.runId(), other.runId(), onward.runId());
       RunInfo info = now(host.runs().get("trip", asks.runId())).orElseThrow();
-      assertThat(info.fork()).isNotNull();
-      assertThat(info.fork().runId()).isEqualTo(source);
+      assertThat(Objects.requireNonNull(info.fork()).runId()).isEqualTo(source);
       assertThat(now(host.runs().rebuild()).removed()).isZero();
       host.close();
       assertThat(observed).contains(source).doesNotContain(asks.runId(), same.runId());
@@ -336,13 +336,14 @@ class ForkTest {
 
   @Test
   void whatTheSourceWasDoingIsBegunAgainAndTheForkSurvivesACrash() throws Exception {
-    gate = new CountDownLatch(1);
+    CountDownLatch priced = new CountDownLatch(1);
+    gate = priced;
     String fork;
     String session;
     try (Fermata host = host(trip())) {
       call(host, "trip", "s", "start");
       call(host, "trip", "s", "continue", "card", "4111-1111");
-      CompletionStage<ToolReply> priced =
+      CompletionStage<ToolReply> pricing =
           host.call(
               new ToolCall(
                   "trip",
@@ -361,9 +362,9 @@ class ForkTest {
       }
       CompletionStage<Fork> forking = host.fork("trip", source, 3, ForkOptions.live());
       Thread.sleep(200);
-      gate.countDown();
+      priced.countDown();
       Fork forked = now(forking);
-      now(priced);
+      now(pricing);
       assertThat(asked(forked.reply())).isEqualTo("Rome for 40?");
       assertThat(done).containsExactly("price of Rome", "price of Rome");
       fork = forked.runId();
