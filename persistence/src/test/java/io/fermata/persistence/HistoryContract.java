@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 public abstract class HistoryContract extends JournalContract {
 
   @Test
-  void whatWasWrittenAfterARecordIsToldInTheOrderOfItsNumbers() {
+  void whatWasWrittenAfterARecordIsListedInTheOrderOfItsNumbers() {
     try (Host host = Host.on(store())) {
       assertThat(Host.await(host.store().newest())).isEqualTo(0);
       host.open("a").write(new Line("one"));

@@ -139,7 +139,7 @@ final class PostgresOutageTest {
   }
 
   @Test
-  void aServerThatIsKilledUnderLoadLosesNothingAcknowledgedAndTheHostGoesOnByItself() {
+  void aServerThatIsKilledUnderLoadLosesNothingAcknowledgedAndTheHostContinuesByItself() {
     PostgresProbe database = PostgresProbe.of(server);
     Load load;
     try (Host host = Host.on(database.store());
@@ -270,7 +270,7 @@ final class PostgresOutageTest {
 
   @Tag("tools")
   @Test
-  void aFullDiskRefusesWritesAndTheHostGoesOnWhenThereIsRoomAgain(@TempDir Path directory)
+  void aFullDiskRefusesWritesAndTheHostContinuesWhenThereIsRoomAgain(@TempDir Path directory)
       throws Exception {
     try (SmallDisk disk = SmallDisk.mount(directory);
         PostgresServer own = PostgresServer.start()) {

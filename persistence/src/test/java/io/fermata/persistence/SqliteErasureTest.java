@@ -99,7 +99,7 @@ class SqliteErasureTest {
 
   @Test
   @Tag("long")
-  void whoeverReadsTheFileAllTheTimeIsNamedAsWhatKeepsTheLog() throws SQLException {
+  void aConstantReaderOfTheFileIsNamedAsWhatKeepsTheLog() throws SQLException {
     try (Host host = Host.on(Store.sqlite(file()))) {
       host.open("a").write(new Line("one"));
       try (Connection reader = DriverManager.getConnection("jdbc:sqlite:" + file());

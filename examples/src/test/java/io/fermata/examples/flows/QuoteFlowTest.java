@@ -131,7 +131,7 @@ class QuoteFlowTest {
   }
 
   @Test
-  void goesOnWhereItWasAfterARestart() {
+  void continuesWhereItWasAfterARestart() {
     try (SessionProbe host =
         SessionProbe.of(QuoteFlow.create(), Store.sqlite(directory.resolve("quotes.db")))) {
       String handle =

@@ -190,7 +190,7 @@ class TableFlowTest {
   }
 
   @Test
-  void tellsASlowRestaurantFromADeadOne() {
+  void distinguishesASlowRestaurantFromADeadOne() {
     dinner(THURSDAY, "19:30", 2)
         .manualTime()
         .hangAt("reserve", 1)

@@ -48,7 +48,7 @@ final class SqlJournalsTest {
   }
 
   @Test
-  void whoeverWantsToDeleteAJournalCanWaitForAllThatIsBeingWritten() {
+  void aDeletionCanWaitForAllThatIsBeingWritten() {
     try (Spied database = new Spied(directory.resolve("under-way.db"))) {
       SqlJournals journals = new SqlJournals(database);
       CompletableFuture<@Nullable Void> before = new CompletableFuture<>();
@@ -69,7 +69,7 @@ final class SqlJournalsTest {
   }
 
   @Test
-  void aWriteThatFailedIsNotUnderWayAnyMore() {
+  void aWriteThatFailedIsNotInFlightAnyMore() {
     try (Spied database = new Spied(directory.resolve("failed.db"))) {
       SqlJournals journals = new SqlJournals(database);
       Host.await(journals.append("busy", List.of(record("busy", 1))));

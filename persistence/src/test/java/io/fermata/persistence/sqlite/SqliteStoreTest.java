@@ -225,7 +225,7 @@ final class SqliteStoreTest extends SqlContract {
   }
 
   @Test
-  void sweepsUnderWayAreFinishedWhenTheStoreCloses() {
+  void sweepsInFlightAreFinishedWhenTheStoreCloses() {
     OpenStore open = store().open();
     List<CompletionStage<Integer>> sweeps =
         IntStream.range(0, 50).mapToObj(sweep -> open.sweep(0)).toList();
@@ -262,7 +262,7 @@ final class SqliteStoreTest extends SqlContract {
   }
 
   @Test
-  void anActorSystemWithoutTheStoreIsToldHowToGetIt() {
+  void anActorSystemWithoutTheStoreLearnsHowToGetIt() {
     assertThatThrownBy(
             () -> {
               var system = ActorSystem.create("forgetful");

@@ -114,7 +114,7 @@ class RequestTest {
   }
 
   @Test
-  void aCallWhoseResultIsMissingIsTold() {
+  void aCallWhoseResultIsMissingIsReported() {
     Hook forget =
         Hook.filterMessages(
             "forget",
@@ -166,7 +166,7 @@ class RequestTest {
   }
 
   @Test
-  void theOlderPartOfALongConversationIsToldInShort() {
+  void theOlderPartOfALongConversationIsSummarized() {
     Scripted summarizer = Scripted.saying("They counted to three.", "They counted to six.");
     Conversation talk = compacting(summarizer);
     for (int i = 1; i <= 5; i++) {
@@ -225,7 +225,7 @@ class RequestTest {
   // --- what is told while it is said -----------------------------------------------------------
 
   @Test
-  void watchersHearWhatAModelSaysUnderTheIdOfTheMessageItBecomes() {
+  void subscribersGetWhatAModelSaysUnderTheIdOfTheMessageItBecomes() {
     model.say("Hello.");
     Conversation talk = Conversation.with(Agent.aiHuman("desk", support()));
 

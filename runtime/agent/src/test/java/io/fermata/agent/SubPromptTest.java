@@ -73,7 +73,7 @@ class SubPromptTest {
   }
 
   @Test
-  void itsMessagesBelongToTheMessageThatTellsTheResult() {
+  void itsMessagesBelongToTheMessageThatReportsTheResult() {
     child.say("A teapot.");
     Conversation talk = desk(expert().asTool());
 
@@ -158,7 +158,7 @@ class SubPromptTest {
   }
 
   @Test
-  void aModelThatDoesNotAnswerMakesTheCallFailAndTheTurnGoesOn() {
+  void aModelThatDoesNotAnswerMakesTheCallFailAndTheTurnContinues() {
     child.fail(new IllegalStateException("on fire"));
     Conversation talk = desk(expert().asTool());
 
@@ -301,7 +301,7 @@ class SubPromptTest {
   }
 
   @Test
-  void aThreadStoppedFromOutsideTellsOfTheCallsInsideAndOfTheCallThatTheyWereFor() {
+  void aThreadStoppedFromOutsideReportsTheCallsInsideAndTheCallThatTheyWereFor() {
     Conversation[] talk = new Conversation[1];
     Tool slow =
         Tool.of(

@@ -363,7 +363,7 @@ public class AskingTest {
   }
 
   @Test
-  void unknownCompletedCancelledAndExpiredRunsAreToldApart() {
+  void unknownCompletedCancelledAndExpiredRunsAreDistinguished() {
     Driver talk = drive(ask(talk().expireAfter(Duration.ofDays(1)), "a"), "ask_a");
     assertThat(code(talk.proceed("a", "x"))).isEqualTo("unknown_run");
     assertThat(code(talk.cancel())).isEqualTo("unknown_run");

@@ -176,7 +176,7 @@ class BreakAndEmitTest {
   }
 
   @Test
-  void aSubFlowEndsAloneAndTheFlowAroundGoesOnWithItsResult() {
+  void aSubFlowEndsAloneAndTheFlowAroundContinuesWithItsResult() {
     Driver talk =
         drive(ask(talk().subflow("sub", stopping(), m -> m.into("b")), "a"), "sub", "ask_a");
     assertThat(asked(talk.start())).containsExactly("a");
@@ -260,7 +260,7 @@ class BreakAndEmitTest {
   // --- telling --------------------------------------------------------------------------------
 
   @Test
-  void whatAStepTellsIsJournaledWithItsWritesInOrder() {
+  void whatAStepEmitsIsJournaledWithItsWritesInOrder() {
     Driver talk =
         drive(
             talk()
@@ -304,7 +304,7 @@ class BreakAndEmitTest {
   }
 
   @Test
-  void aStepThatFailsHasToldNothing() {
+  void aStepThatFailsHasEmittedNothing() {
     boolean[] broken = {true};
     Driver talk =
         drive(
@@ -317,7 +317,7 @@ class BreakAndEmitTest {
   }
 
   @Test
-  void aStepTellsSoMuchAndNoMore() {
+  void aStepEmitsSoMuchAndNoMore() {
     Driver talk =
         drive(
             talk()

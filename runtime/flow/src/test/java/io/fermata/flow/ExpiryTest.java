@@ -119,7 +119,7 @@ class ExpiryTest {
   }
 
   @Test
-  void whatAnExpiredRunDidIsUndoneBeforeTheFlowIsTold() {
+  void whatAnExpiredRunDidIsUndoneBeforeTheHookRuns() {
     Driver talk =
         drive(
             ask(flow(), "a")
@@ -136,7 +136,7 @@ class ExpiryTest {
   }
 
   @Test
-  void theHookIsToldWhatTheRunKnew() {
+  void theHookGetsWhatTheRunKnew() {
     Driver talk = drive(ask(ask(flow(), "a"), "b").onExpire(this::hook), "ask_a", "ask_b");
     talk.start();
     talk.proceed("a", "x");
@@ -196,7 +196,7 @@ class ExpiryTest {
   }
 
   @Test
-  void recordersHearOfTheEndAndOfTheHook() {
+  void recordersReceiveTheEndAndTheHook() {
     Flow<Flows.Talk> flow = chain(ask(flow(), "a").onExpire(this::hook), "ask_a").compile();
     Driver talk = new Driver(flow);
     talk.start();

@@ -441,7 +441,7 @@ class ForEachTest {
   // --- lists and loops around and within ------------------------------------------------------
 
   @Test
-  void everyPassOfALoopRunsTheItemsAnew() {
+  void everyPassOfALoopRunsTheItemsAgain() {
     Driver team = askingAgain();
     team.start("people", List.of("Ada"));
     team.proceed("each.0.age", 1);

@@ -87,7 +87,7 @@ public class JoinTest {
   }
 
   @Test
-  void whatADroppedBranchDidIsUndoneBeforeTheRunGoesOn() {
+  void whatADroppedBranchDidIsUndoneBeforeTheRunContinues() {
     Driver talk =
         new Driver(
             ask(ask(talk(), "a"), "b")
@@ -107,7 +107,7 @@ public class JoinTest {
   }
 
   @Test
-  void whatADroppedBranchHasUnderWayIsUndoneToo() {
+  void whatADroppedBranchHasInFlightIsUndoneToo() {
     Driver talk = asking(Branches::first);
     talk.start();
     talk.feed(new Input.Continue(Driver.object("a", "x", "b", "y"), 5));
@@ -218,7 +218,7 @@ public class JoinTest {
   }
 
   @Test
-  void anAnswerGivenWhileABranchStandsStillIsTakenWhenItGoesOn() {
+  void anAnswerGivenWhileABranchStandsStillIsTakenWhenItContinues() {
     Driver talk = asking(Branches::failFast);
     broken.add("b");
     talk.start();
@@ -247,7 +247,7 @@ public class JoinTest {
   }
 
   @Test
-  void aSleepingBranchSleepsOnWhenItGoesOn() {
+  void aSleepingBranchStillSleepsWhenItContinues() {
     broken.add("b");
     Driver talk =
         new Driver(
@@ -289,7 +289,7 @@ public class JoinTest {
   }
 
   @Test
-  void aOnceStepUnderWayIsLeftToFinishAndItsBranchStopsBehindIt() {
+  void aOnceStepInFlightIsLeftToFinishAndItsBranchStopsBehindIt() {
     Driver talk = besideWork(true);
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
     StepEffect pay = effect(talk, "pay");
@@ -304,7 +304,7 @@ public class JoinTest {
   }
 
   @Test
-  void anyOtherStepUnderWayIsBegunAnew() {
+  void anyOtherStepInFlightIsBegunAgain() {
     Driver talk = besideWork(false);
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
     StepEffect pay = effect(talk, "pay");

@@ -43,7 +43,7 @@ class MetricsTest {
   }
 
   @Test
-  void waitingForPeopleIsToldFromWorkAndFromOtherWaiting() {
+  void waitingForPeopleIsDistinguishedFromWorkAndFromOtherWaiting() {
     trips.bankFailures = 1;
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);

@@ -107,7 +107,7 @@ class MigrationTest {
   // --- what is carried over -------------------------------------------------------------------
 
   @Test
-  void aRunGoesOnInTheNewVersionUnderItsNewNames() {
+  void aRunContinuesInTheNewVersionUnderItsNewNames() {
     Driver run = new Driver(second(MigrationTest::renamed));
     Outcome open = run.takeOver(started(first(), "size", "12"));
 
@@ -150,7 +150,7 @@ class MigrationTest {
   }
 
   @Test
-  void aRunAtANodeThatIsGoneGoesOnWhereTheAuthorSays() {
+  void aRunAtANodeThatIsGoneContinuesWhereTheAuthorSays() {
     Flow<New> flow =
         next(m -> {
               renamed(m);
@@ -493,7 +493,7 @@ class MigrationTest {
   record Pin(@Secret String pin) {}
 
   @Test
-  void aValueThatComesUnderTheNameOfASecretIsToldAsOne() {
+  void aValueThatComesUnderTheNameOfASecretIsTreatedAsOne() {
     Flow<Pin> next =
         Flows.chain(
                 Flow.of("order", Pin.class)
@@ -540,7 +540,7 @@ class MigrationTest {
   // --- what is told ---------------------------------------------------------------------------
 
   @Test
-  void recordersHearOfItAndOfWhatItChanged() {
+  void recordersReceiveItAndWhatItChanged() {
     Driver run = new Driver(second(MigrationTest::renamed));
     run.takeOver(started(first(), "mail", "m", "size", "12"));
     List<Observation> heard = new ArrayList<>();

@@ -424,7 +424,7 @@ class OptionalTest {
   // --- what is told of it ---------------------------------------------------------------------
 
   @Test
-  void theNarrativeTellsWhatWasLeftOpenAndWhatItTook() {
+  void theNarrativeSaysWhatWasLeftOpenAndWhatItTook() {
     Driver open = drive(askB(), "ask");
     open.start();
     open.proceed("a", "1");

@@ -262,7 +262,7 @@ class RedactionTest {
   }
 
   @Test
-  void oneWhoListensToASubflowAloneHearsNoSecretsOfTheFlowAround() {
+  void oneWhoListensToASubflowAloneReceivesNoSecretsOfTheFlowAround() {
     Calls calls = new Calls();
     Trips trips = new Trips();
     Driver trip = new Driver(trips.builder(Redaction.of("city").over(calls.recorder)).compile());

@@ -89,7 +89,7 @@ class SecretFieldsTest {
   }
 
   @Test
-  void theModelIsToldThatTheFieldIsNotForRepeating() {
+  void theModelLearnsThatTheFieldIsNotForRepeating() {
     Flow<Home> flow = home(run -> {}).compile();
     assertThat(flow.fieldSchema("card").path("writeOnly").asBoolean()).isTrue();
     assertThat(flow.fieldSchema("card").path("type").asText()).isEqualTo("string");
@@ -149,7 +149,7 @@ class SecretFieldsTest {
   }
 
   @Test
-  void aTagThatTellsASecretIsRefused() {
+  void aTagThatRevealsASecretIsRefused() {
     Driver run = new Driver(home(act -> act.tag("card " + act.state().card())).compile());
     Outcome outcome = run.start("card", "4111-first");
     assertThat(Driver.code(outcome)).isEqualTo("step_failed");
@@ -200,7 +200,7 @@ class SecretFieldsTest {
   }
 
   @Test
-  void aRecorderBehindTheRedactionOfSecretsHearsNone() {
+  void aRecorderBehindTheRedactionOfSecretsReceivesNone() {
     Driver run = new Driver(home(act -> act.append("log", "Card " + act.state().card())).compile());
     run.start();
     run.signal("signed", "signal-word");

@@ -261,7 +261,7 @@ class SubflowTest {
   // --- loops ----------------------------------------------------------------------------------
 
   @Test
-  void aLoopOverASubFlowBeginsItAnewOnEveryPass() {
+  void aLoopOverASubFlowBeginsItAgainOnEveryPass() {
     Driver talk =
         new Driver(
             ask(talk(), "flag")
@@ -283,7 +283,7 @@ class SubflowTest {
   }
 
   @Test
-  void aLoopInsideRunsThereAndCountsAnewWithEveryPassOutside() {
+  void aLoopInsideRunsThereAndCountsAgainWithEveryPassOutside() {
     Flow<Inner> twice =
         inner()
             .act("step", run -> run.append("log", "x"))
@@ -415,7 +415,7 @@ class SubflowTest {
   }
 
   @Test
-  void aCorrectionBeforeASubFlowBeginsItAnewWithTheAnswersGivenInIt() {
+  void aCorrectionBeforeASubFlowBeginsItAgainWithTheAnswersGivenInIt() {
     Driver talk = person(SubflowTest::named);
     talk.start("a", "Ada");
     talk.proceed("sub.age", 36);
@@ -436,7 +436,7 @@ class SubflowTest {
   // --- ends -----------------------------------------------------------------------------------
 
   @Test
-  void anActionMayEndTheSubFlowAndTheFlowAroundGoesOn() {
+  void anActionMayEndTheSubFlowAndTheFlowAroundContinues() {
     Driver talk =
         around(
             inner()

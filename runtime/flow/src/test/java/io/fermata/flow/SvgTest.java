@@ -174,7 +174,7 @@ class SvgTest {
   }
 
   @Test
-  void thoseWhoCannotSeeItAreToldWhatItIs() {
+  void aDescriptionSaysWhatItIsToThoseWhoCannotSeeIt() {
     Document drawn = parsed(Pictured.fleet().picture().svg());
     assertThat(drawn.getDocumentElement().getAttribute("role")).isEqualTo("img");
     assertThat(drawn.getElementsByTagName("title").item(0).getTextContent())
@@ -290,7 +290,7 @@ class SvgTest {
   }
 
   @Test
-  void theTimesThatAreKnownAreTold() {
+  void theTimesThatAreKnownAreShown() {
     Document drawn = parsed(Pictured.trip().picture().svg());
     assertThat(told(node(drawn, "cool_down"))).contains("sleeps 5 min");
     assertThat(told(edge(drawn, "payment", "give_up"))).isEqualTo("late, after 1 d");

@@ -128,7 +128,7 @@ class TraceTest {
   }
 
   @Test
-  void anotherRunThatGoesOnMeanwhileIsNotMixedIn() {
+  void anotherRunThatContinuesMeanwhileIsNotMixedIn() {
     Flow<Flows.Talk> flow = Flows.chain(ask(ask(talk(), "a"), "b"), "ask_a", "ask_b").compile();
     Driver older = new Driver(flow);
     older.start();
@@ -173,7 +173,7 @@ class TraceTest {
   }
 
   @Test
-  void theWayForwardTellsWhatAValueWentInto() {
+  void theWayForwardShowsWhatAValueWentInto() {
     Because fed = trace(whole()).fed("city");
     assertThat(all(fed).map(Because::subject))
         .contains("stay.cost", "price", "receipt", "badges_for")

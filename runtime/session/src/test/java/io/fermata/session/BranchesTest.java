@@ -134,7 +134,7 @@ class BranchesTest {
   }
 
   @Test
-  void theStatusTellsOfAFailureAndOfTheQuestionsOfOtherBranchesAsTheCallDid() {
+  void theStatusReportsAFailureAndTheQuestionsOfOtherBranchesAsTheCallDid() {
     Flow<Trip> flow =
         beside(
             trip ->
@@ -272,7 +272,7 @@ class BranchesTest {
   }
 
   @Test
-  void aCallIsToldThatItsRunWasCancelledOnlyWhenItIs() throws Exception {
+  void aCallLearnsThatItsRunWasCancelledOnlyWhenItIs() throws Exception {
     CountDownLatch begun = new CountDownLatch(1);
     Flow<Trip> flow =
         trip()
@@ -327,7 +327,7 @@ class BranchesTest {
   }
 
   @Test
-  void aCompensationThatFailsIsTriedAgainWhenTheClientGoesOn() {
+  void aCompensationThatFailsIsTriedAgainWhenTheClientContinues() {
     List<Boolean> fails = new CopyOnWriteArrayList<>(List.of(true));
     Flow<Trip> flow =
         trip()
@@ -394,7 +394,7 @@ class BranchesTest {
   }
 
   @Test
-  void whatANodeTellsIsHeardBeforeTheReply() throws Exception {
+  void whatANodeEmitsArrivesBeforeTheReply() throws Exception {
     Flow<Trip> flow =
         trip()
             .act("tell", run -> run.emit("found", 3).stream("Loo").stream("king"))

@@ -93,7 +93,7 @@ class CallTest {
   }
 
   @Test
-  void ofTwoAnswersAtOnceTheFirstStandsAndTheOtherIsToldSo() {
+  void ofTwoAnswersAtOnceTheFirstStandsAndTheOtherIsNotified() {
     AtomicInteger ran = new AtomicInteger();
     Flow<Trip> flow = TestFlows.trip(run -> ran.incrementAndGet(), o -> {}).compile();
     try (TestHost host = new TestHost(Store.memory(), flow)) {
@@ -146,7 +146,7 @@ class CallTest {
   }
 
   @Test
-  void unknownCompletedAndCancelledRunsAreToldApart() {
+  void unknownCompletedAndCancelledRunsAreDistinguished() {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
       Client client = host.client();
       client.sessionId = host.fermata().handles().mint();
@@ -348,7 +348,7 @@ class CallTest {
   }
 
   @Test
-  void anExpiredRunIsToldApart() throws Exception {
+  void anExpiredRunIsDistinguished() throws Exception {
     Flow<Trip> flow =
         TestFlows.trip(run -> {}, o -> {}).expireAfter(Duration.ofMillis(100)).compile();
     try (TestHost host = new TestHost(Store.memory(), flow)) {
@@ -362,7 +362,7 @@ class CallTest {
   }
 
   @Test
-  void aClosingHostFinishesWhatIsUnderWay() {
+  void aClosingHostFinishesWhatIsInFlight() {
     CountDownLatch begun = new CountDownLatch(1);
     Flow<Trip> flow =
         TestFlows.trip(

@@ -48,7 +48,7 @@ class HandBackTest {
   }
 
   @Test
-  void callersAreToldThatTheWorkGoesOnAndItsOutcomeIsFetchedLater() throws Exception {
+  void callersLearnThatTheWorkContinuesAndItsOutcomeIsFetchedLater() throws Exception {
     try (TestHost host = new TestHost(Store.memory(), slow)) {
       TestHost.Client client = host.client();
       CompletableFuture<ToolReply> booking = booking(client);

@@ -217,7 +217,7 @@ class KeyValueHostTest {
   }
 
   @Test
-  void aThreadGoesOnAfterARestartAndItsMessagesAreReadAsFarBackAsTheyAreKept() throws Exception {
+  void aThreadContinuesAfterARestartAndItsMessagesAreReadAsFarBackAsTheyAreKept() throws Exception {
     String id;
     try (Fermata host = desk()) {
       id = created(host);

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 final class PostgresHostTest {
 
   @Test
-  void aRunGoesOnByItselfAfterItsServerWasKilledAndCameBack() throws Exception {
+  void aRunContinuesByItselfAfterItsServerWasKilledAndCameBack() throws Exception {
     List<Integer> attempts = new CopyOnWriteArrayList<>();
     CountDownLatch first = new CountDownLatch(1);
     CompletableFuture<Void> serverIsGone = new CompletableFuture<>();

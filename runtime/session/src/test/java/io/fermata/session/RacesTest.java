@@ -279,7 +279,7 @@ class RacesTest {
   }
 
   @Test
-  void aFailureIsToldWhateverItsTextIsMadeOf() {
+  void aFailureIsReportedWhateverItsTextIsMadeOf() {
     Flow<Trip> flow =
         TestFlows.trip(
                 run -> {

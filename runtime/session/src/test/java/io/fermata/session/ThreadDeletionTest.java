@@ -74,7 +74,7 @@ class ThreadDeletionTest {
   }
 
   @Test
-  void aParentThatWaitsForAChildGoesOnWhenTheChildIsDeleted() throws Exception {
+  void aParentThatWaitsForAChildContinuesWhenTheChildIsDeleted() throws Exception {
     try (Fermata host = host()) {
       Threads threads = host.threads();
       String id = delegating(threads);

@@ -73,7 +73,7 @@ public class TimeTest {
   }
 
   @Test
-  void aCallIsToldAtOnceThatARunSleepsForLong() {
+  void aCallLearnsAtOnceThatARunSleepsForLong() {
     try (TestHost host = new TestHost(store(), sleeping(Duration.ofDays(1)))) {
       ToolReply reply = host.client().start();
       assertThat(status(reply)).isEqualTo("waiting");
@@ -172,7 +172,7 @@ public class TimeTest {
   }
 
   @Test
-  void aRunThatIsWokenGoesOnWithoutACallerHoweverMuchItHasToDo() throws Exception {
+  void aRunThatIsWokenContinuesWithoutACallerHoweverMuchItHasToDo() throws Exception {
     Flow<Parcel> flow =
         parcel()
             .sleep("sleep", Duration.ofMillis(400))
@@ -215,7 +215,7 @@ public class TimeTest {
   }
 
   @Test
-  void aQuestionThatNobodyAnswersIsGivenUpAtItsDeadline() {
+  void aQuestionThatNobodyAnswersIsAbandonedAtItsDeadline() {
     Flow<Parcel> flow =
         parcel()
             .ask("ask_address", q -> q.question("address", "Where to?"))
@@ -284,7 +284,7 @@ public class TimeTest {
   }
 
   @Test
-  void whyARunFailedIsToldToTheClientThatWasNotThere() {
+  void whyARunFailedIsReportedToTheClientThatWasNotThere() {
     Flow<Parcel> flow =
         parcel()
             .endOnFailure()

@@ -48,7 +48,7 @@ class WithoutProviderTest {
   }
 
   @Test
-  void hearsOfTheMissingProviderAndOfWhatFailsOnStandardError() throws Exception {
+  void reportsTheMissingProviderAndFailuresOnStandardError() throws Exception {
     String classPath =
         Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
             .filter(entry -> !entry.contains("logback"))

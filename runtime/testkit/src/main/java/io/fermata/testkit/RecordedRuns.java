@@ -1,8 +1,8 @@
 package io.fermata.testkit;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadDivergence;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.replay.Divergence;
@@ -87,8 +87,7 @@ public final class RecordedRuns {
     requireSame(export, "write".equals(System.getProperty("golden")), agents, flows);
   }
 
-  static void requireSame(
-      Path export, boolean accept, Collection<Agent> agents, Flow<?>... flows)
+  static void requireSame(Path export, boolean accept, Collection<Agent> agents, Flow<?>... flows)
       throws IOException {
     if (accept) {
       Fermata.acceptEdits(export);
@@ -142,8 +141,7 @@ public final class RecordedRuns {
   }
 
   private static AssertionError otherwise(Path export, String divergence) {
-    return new AssertionError(
-        divergence + "\nIf that is wanted, record the run again: " + export);
+    return new AssertionError(divergence + "\nIf that is wanted, record the run again: " + export);
   }
 
   private static AssertionError unknown(

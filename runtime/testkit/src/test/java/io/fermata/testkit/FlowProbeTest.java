@@ -30,7 +30,7 @@ class FlowProbeTest {
   private final Flow<Order> order = Orders.flow(kitchen);
 
   @Test
-  void tellsARunFromStartToEnd() {
+  void drivesARunFromStartToEnd() {
     FlowProbe<Order> probe =
         FlowProbe.of(order)
             .start("is hungry", "servings", 6)
@@ -332,7 +332,7 @@ class FlowProbeTest {
   }
 
   @Test
-  void tellsWhatTheRunDidInstead() {
+  void saysWhatTheRunDidInstead() {
     FlowProbe<Order> probe =
         FlowProbe.of(order).start("is hungry", "servings", 6).answer("dish", "stone");
 

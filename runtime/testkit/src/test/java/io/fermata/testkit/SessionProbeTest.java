@@ -37,7 +37,7 @@ class SessionProbeTest {
   @TempDir Path directory;
 
   @Test
-  void tellsARunFromStartToEnd() {
+  void drivesARunFromStartToEnd() {
     try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry", "servings", 6)
           .asks("dish")
@@ -59,7 +59,7 @@ class SessionProbeTest {
   }
 
   @Test
-  void goesOnAfterARestart() {
+  void continuesAfterARestart() {
     try (SessionProbe host = SessionProbe.of(order, Store.sqlite(directory.resolve("orders.db")))) {
       String handle = host.start("is hungry", "dish", "soup", "servings", 6).handle();
       host.restart().resume(handle).again().shows("show_sides").answer("side", "rice").completes();
@@ -129,7 +129,7 @@ class SessionProbeTest {
   }
 
   @Test
-  void tellsWhatTheRunDidInstead() {
+  void saysWhatTheRunDidInstead() {
     try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry", "dish", "soup");
 

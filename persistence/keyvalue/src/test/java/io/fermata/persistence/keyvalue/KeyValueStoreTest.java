@@ -223,7 +223,7 @@ final class KeyValueStoreTest extends KeyValueContract {
   }
 
   @Test
-  void aStoreThatDoesNotAnswerIsGivenUp() {
+  void aStoreThatDoesNotAnswerIsAbandoned() {
     var threads = Executors.newSingleThreadExecutor();
     try {
       KvCalls calls = new KvCalls(fake(), Duration.ofMillis(50), threads);

@@ -107,7 +107,7 @@ class McpToolsTest {
   }
 
   @Test
-  void whatTheServerCallsAnErrorTheModelIsTold() throws Exception {
+  void theModelLearnsWhatTheServerCallsAnError() throws Exception {
     try (McpTools shop = McpTools.http("shop", server.url())) {
       Tool say = tool(shop, "say");
 
@@ -215,7 +215,7 @@ class McpToolsTest {
   }
 
   @Test
-  void aServerThatDoesNotAnswerIsNotWaitedForLongerThanTold() throws Exception {
+  void aServerThatDoesNotAnswerIsNotWaitedForBeyondTheTimeout() throws Exception {
     try (java.net.ServerSocket silent =
             new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress());
         McpTools shop =

@@ -118,7 +118,7 @@ class CrashTest {
   }
 
   @Test
-  void aToolThatMayRunOnceIsNotCalledAgainAndTheModelIsToldThatTheOutcomeIsUnknown() {
+  void aToolThatMayRunOnceIsNotCalledAgainAndTheModelLearnsThatTheOutcomeIsUnknown() {
     model.call("one").say("I will look.");
     Conversation talk = talk(tool("one").once().retry(5, Duration.ofSeconds(1)));
 
@@ -473,7 +473,7 @@ class CrashTest {
   }
 
   @Test
-  void aThreadThatDiedBeforeItsParentKnewTellsItAgain() {
+  void aThreadThatDiedBeforeItsParentKnewNotifiesItAgain() {
     model.say("Found it.");
     Conversation talk =
         Conversation.of(Agent.aiHuman("desk", prompt()))

@@ -90,7 +90,7 @@ class CallsTest {
   // --- what a model sends ----------------------------------------------------------------------
 
   @Test
-  void argumentsThatDoNotFitNeverReachTheToolAndTheModelIsToldWhich() {
+  void argumentsThatDoNotFitNeverReachTheToolAndTheModelLearnsWhich() {
     model.call("order", Map.of("number", "A1", "copies", "two", "colour", "red")).say("Sorry.");
 
     Conversation talk = talk(order).say("Go");
@@ -123,7 +123,7 @@ class CallsTest {
   }
 
   @Test
-  void argumentsThatAreNoJsonObjectAreToldSo() {
+  void argumentsThatAreNoJsonObjectAreReported() {
     calls("order", "{\"number\": ");
     calls("order", "[1]");
     calls("order", "{\"number\":\"A1\",\"copies\":1} and more");
@@ -139,7 +139,7 @@ class CallsTest {
   }
 
   @Test
-  void anUnknownToolIsToldTogetherWithTheKnownOnes() {
+  void anUnknownToolIsReportedTogetherWithTheKnownOnes() {
     model.call("refund").say("Sorry.");
 
     talk(order, tool("one")).say("Go");
@@ -218,7 +218,7 @@ class CallsTest {
   // --- what tools come to ----------------------------------------------------------------------
 
   @Test
-  void aResultIsToldAsTextOrAsJsonOrAsASuccess() {
+  void aResultIsReturnedAsTextOrAsJsonOrAsASuccess() {
     Tool nothing = Tool.of("nothing", "Nothing", (flow, args) -> null);
     model.calls("one", "nothing").call("order", Map.of("number", "A1", "copies", 2)).say("Done.");
 
@@ -229,7 +229,7 @@ class CallsTest {
   }
 
   @Test
-  void anExceptionIsAResultAndTheTurnGoesOn() {
+  void anExceptionIsAResultAndTheTurnContinues() {
     Tool broken =
         Tool.of(
             "broken",
@@ -269,7 +269,7 @@ class CallsTest {
   }
 
   @Test
-  void attachmentsBecomeFilesAndTheModelIsToldTheirPaths() {
+  void attachmentsBecomeFilesAndTheModelLearnsTheirPaths() {
     byte[] bytes = "hello".getBytes(StandardCharsets.UTF_8);
     Tool draws =
         Tool.of(
@@ -444,7 +444,7 @@ class CallsTest {
   }
 
   @Test
-  void aCallThatIsDeniedIsNotMadeAndTheModelIsToldWhy() {
+  void aCallThatIsDeniedIsNotMadeAndTheModelLearnsWhy() {
     model.call("one").say("All right.");
     Conversation talk = talk(tool("one").approval("May I?")).say("Go");
 
@@ -498,7 +498,7 @@ class CallsTest {
   // --- the conversation goes on while a person is asked ----------------------------------------
 
   @Test
-  void anOpenApprovalDoesNotBlockTheConversationAndItsOutcomeIsToldLater() {
+  void anOpenApprovalDoesNotBlockTheConversationAndItsOutcomeIsReportedLater() {
     model.call("one").say("A colleague decides. Anything else?").say("It is done.");
     Conversation talk = talk(tool("one").approval("May I?")).say("Go");
 
@@ -538,7 +538,7 @@ class CallsTest {
   }
 
   @Test
-  void callsBehindAnOpenApprovalAreNotMadeOnceTheConversationGoesOn() {
+  void callsBehindAnOpenApprovalAreNotMadeOnceTheConversationContinues() {
     model.calls("one", "two").say("A colleague decides.").say("Done.");
     Conversation talk = talk(tool("one").approval("May I?"), tool("two")).say("Go");
 
@@ -549,7 +549,7 @@ class CallsTest {
   }
 
   @Test
-  void callsSideBySideThatPeopleDecideAreToldInTheOrderOfTheirOutcomes() {
+  void callsSideBySideThatPeopleDecideAreReportedInTheOrderOfTheirOutcomes() {
     model.calls("one", "two").say("Colleagues decide.").say("Two.").say("One.");
     Conversation talk =
         parallel(tool("one").approval("May I?"), tool("two").approval("And this?")).say("Go");
@@ -828,7 +828,7 @@ class CallsTest {
   }
 
   @Test
-  void aReferenceGoesOnWithAChildAndAnUnknownOneIsRefused() {
+  void aReferenceContinuesWithAChildAndAnUnknownOneIsRefused() {
     model
         .call("worker", Map.of("message", "dig"))
         .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
@@ -904,7 +904,7 @@ class CallsTest {
   }
 
   @Test
-  void aParentThatCannotBeReachedIsToldLaterAndNotAtOnceAgain() {
+  void aParentThatCannotBeReachedIsNotifiedLaterAndNotAtOnceAgain() {
     Conversation talk =
         Conversation.of(Agent.aiHuman("desk", prompt()))
             .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
@@ -930,7 +930,7 @@ class CallsTest {
   }
 
   @Test
-  void aChildThatAsksTellsItsParentAndTellsItAgainWhenItIsAnswered() {
+  void aChildThatAsksNotifiesItsParentAndNotifiesItAgainWhenItIsAnswered() {
     model.call("quote", Map.of()).say("Quoted.");
     Conversation talk = child(QUOTE);
     talk.world().flow = args -> asking("seats");
@@ -944,7 +944,7 @@ class CallsTest {
   }
 
   @Test
-  void aChildThatIsStoppedWhileItAsksTellsItsEndAlone() {
+  void aChildThatIsStoppedWhileItAsksReportsItsEndAlone() {
     model.call("quote", Map.of());
     Conversation talk = child(QUOTE);
     talk.world().flow = args -> asking("seats");
@@ -962,7 +962,7 @@ class CallsTest {
   }
 
   @Test
-  void aThreadThatWaitsForAChildThatAsksKnowsWhereAndTellsItsOwnParent() {
+  void aThreadThatWaitsForAChildThatAsksKnowsWhereAndNotifiesItsOwnParent() {
     model.call("worker", Map.of("message", "dig")).say("Done.");
     Conversation talk =
         Conversation.of(Agent.aiHuman("desk", prompt(BLOCKING)), WORKER)
@@ -983,7 +983,7 @@ class CallsTest {
   }
 
   @Test
-  void whatAChildAsksWhileItsCallIsBeingMadeIsToBeToldAgain() {
+  void whatAChildAsksWhileItsCallIsBeingMadeIsToBeReportedAgain() {
     model.call("worker", Map.of("message", "dig")).say("Done.");
     Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
 
@@ -1010,7 +1010,7 @@ class CallsTest {
   }
 
   @Test
-  void aThreadThatLearnsOfADeletedChildThatItDoesNotWaitForIsToldSilently() {
+  void aThreadThatLearnsOfADeletedChildThatItDoesNotWaitForIsNotifiedSilently() {
     model.call("worker", Map.of("message", "dig")).say("Begun.").say("A pity.");
     Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
 
@@ -1037,7 +1037,7 @@ class CallsTest {
   }
 
   @Test
-  void aThreadThatIsDeletedTellsItsParentWhatItOwesAndThatItIsGone() {
+  void aThreadThatIsDeletedNotifiesItsParentOfWhatItOwesAndThatItIsGone() {
     Conversation talk =
         Conversation.of(Agent.aiHuman("desk", prompt()))
             .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
@@ -1107,7 +1107,7 @@ class CallsTest {
   }
 
   @Test
-  void aChildThatACallGoesOnWithIsStoppedWhenTheCallIsGivenUpWhileItIsHandedOver() {
+  void aChildThatACallContinuesWithIsStoppedWhenTheCallIsAbandonedWhileItIsHandedOver() {
     model
         .call("worker", Map.of("message", "dig"))
         .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"));
@@ -1162,7 +1162,7 @@ class CallsTest {
   }
 
   @Test
-  void aFlowThatGoesOnByItselfIsAskedAgainLater() {
+  void aFlowThatContinuesByItselfIsAskedAgainLater() {
     model.call("quote").say("Done.");
     Conversation talk = talk(QUOTE);
     talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");

@@ -132,7 +132,7 @@ class KeepingTest {
   }
 
   @Test
-  void aModelSeesTheWholeTurnUnderWayHoweverManyCallsItHas() {
+  void aModelSeesTheWholeCurrentTurnHoweverManyCallsItHas() {
     model.say("Hello.").calls(looks(40)).say("Done.");
     Prompt prompt = Prompt.of("support", model.model()).tools(LOOK).parallelToolCalls().window(20);
 
@@ -164,7 +164,7 @@ class KeepingTest {
   }
 
   @Test
-  void theTurnUnderWayIsNotKeptWhenTheNextOneHasBegun() {
+  void theCurrentTurnIsNotKeptWhenTheNextOneHasBegun() {
     model.calls(looks(100)).always(request -> AiMessage.from("ok"));
     Prompt prompt = Prompt.of("support", model.model()).tools(LOOK).window(3);
     Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt)).say("Go");
@@ -183,7 +183,7 @@ class KeepingTest {
   }
 
   @Test
-  void aSummaryTellsWhatALongStepHasPushedOutOfTheState() {
+  void aSummaryReportsWhatALongStepHasPushedOutOfTheState() {
     Scripted summarizer = Scripted.saying("They counted.");
     for (int i = 1; i <= 14; i++) {
       model.say("ok " + i);
@@ -220,7 +220,7 @@ class KeepingTest {
   }
 
   @Test
-  void aStopEndsASummaryThatIsUnderWay() {
+  void aStopEndsASummaryThatIsInFlight() {
     Scripted summarizer = Scripted.saying("They counted.");
     model.always(request -> AiMessage.from("ok"));
     Conversation talk = summing(summarizer);

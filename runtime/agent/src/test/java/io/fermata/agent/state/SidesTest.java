@@ -96,7 +96,7 @@ class SidesTest {
   }
 
   @Test
-  void aDebateOfFiveTurnsOfEachSideHasElevenMessagesAndTheNextSessionCountsAnew() {
+  void aDebateOfFiveTurnsOfEachSideHasElevenMessagesAndTheNextSessionCountsAgain() {
     Scripted pro = new Scripted().always(r -> ai("Yes."));
     Scripted contra = new Scripted().always(r -> ai("No."));
     Conversation talk =
@@ -210,7 +210,7 @@ class SidesTest {
   }
 
   @Test
-  void aSideThatOnlyAToolStopsGoesOnAfterItsWords() {
+  void aSideThatOnlyAToolStopsContinuesAfterItsWords() {
     Tool done = Tool.of("done", "Ends the turn.", (flow, args) -> "ok");
     Scripted model = new Scripted().say("Thinking.").say("More.").call("done");
     Participant a =
@@ -549,7 +549,7 @@ class SidesTest {
   // --- handoff ---------------------------------------------------------------------------------
 
   @Test
-  void anotherAgentGoesOnAtTheEndOfTheStep() {
+  void anotherAgentContinuesAtTheEndOfTheStep() {
     List<String> during = new ArrayList<>();
     Tool look =
         Tool.of(

@@ -128,7 +128,7 @@ class StopTest {
   }
 
   @Test
-  void aThreadWhoseSessionEndedGoesOnWithTheNextMessage() {
+  void aThreadWhoseSessionEndedContinuesWithTheNextMessage() {
     Scripted model = done().say("Hello again.");
     Conversation talk = desk(Participant.prompt(prompt(model, DONE)).sessionStop("done", "text"));
 
@@ -138,7 +138,7 @@ class StopTest {
   }
 
   @Test
-  void aStatusToolTellsHowThingsStand() {
+  void aStatusToolReportsTheStatus() {
     Scripted model = done().say("On it.");
     Conversation talk = desk(Participant.prompt(prompt(model, DONE)).sessionStatus("done", "text"));
 
@@ -374,7 +374,7 @@ class StopTest {
   }
 
   @Test
-  void aThreadStoppedAmidItsToolsTellsOfEveryCallThatWasNotOver() {
+  void aThreadStoppedAmidItsToolsReportsEveryCallThatWasNotOver() {
     List<String> made = new ArrayList<>();
     Conversation[] talk = new Conversation[1];
     Tool first =
@@ -443,7 +443,7 @@ class StopTest {
   }
 
   @Test
-  void aStoppedThreadCanBeToldToContinue() {
+  void aStoppedThreadCanBeContinued() {
     Scripted model = new Scripted();
     Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
     model.then(
@@ -462,7 +462,7 @@ class StopTest {
   }
 
   @Test
-  void aThreadCanBeToldWhichSideGoesOn() {
+  void aMessageCanNameTheSideThatContinues() {
     Scripted model = Scripted.saying("Hello.", "And another thing.");
     Conversation talk = desk(Participant.prompt(prompt(model)));
     talk.say("Hi");

@@ -222,7 +222,7 @@ class ToolsTest {
   record Node(List<Node> children) {}
 
   @Test
-  void everythingThatIsWrongIsToldAtOnceWithWhatToDo() {
+  void everythingThatIsWrongIsReportedAtOnceWithWhatToDo() {
     assertThatThrownBy(() -> Tools.of(new Wrong()))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContainingAll(

@@ -406,7 +406,7 @@ class ActionTest {
   }
 
   @Test
-  void aCorrectionDoesNotOvertakeAOnceStepThatIsUnderWay() {
+  void aCorrectionDoesNotOvertakeAOnceStepThatIsInFlight() {
     Driver talk = onceUnderWay();
     Outcome refused = talk.call(new Input.Reset(Driver.object("a", "y"), 2));
     assertThat(code(refused)).isEqualTo("reset_past_once");
@@ -464,7 +464,7 @@ class ActionTest {
   // --- calls meanwhile ------------------------------------------------------------------------
 
   @Test
-  void aCallThatComesWhileAStepIsUnderWayDoesNotStartItAgain() {
+  void aCallThatComesWhileAStepIsInFlightDoesNotStartItAgain() {
     Driver talk = drive(ask(talk().act("act", run -> ran.add("x")), "a"), "act", "ask_a");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
     StepEffect effect = talk.pendingEffect();

@@ -52,7 +52,7 @@ class BranchPausesTest {
   }
 
   @Test
-  void theContextsOfTheBranchesAreToldTogether() {
+  void theContextsOfTheBranchesAreShownTogether() {
     Driver talk =
         run(
             talk()
@@ -183,7 +183,7 @@ class BranchPausesTest {
   }
 
   @Test
-  void aRejectionIsToldOnceAndTheQuestionStaysOpen() {
+  void aRejectionIsReportedOnceAndTheQuestionStaysOpen() {
     Driver talk = validated(false);
     talk.start();
     talk.proceed("a", "bad");
@@ -310,7 +310,7 @@ class BranchPausesTest {
   // --- failures beside questions --------------------------------------------------------------
 
   @Test
-  void aFailureIsToldTogetherWithTheQuestionsOfTheOtherBranches() {
+  void aFailureIsReportedTogetherWithTheQuestionsOfTheOtherBranches() {
     boolean[] broken = {true};
     Driver talk =
         run(

@@ -81,7 +81,7 @@ class BranchResetTest {
   }
 
   @Test
-  void aCorrectionBeforeTheForkForksAnewAndKeepsWhatWasSaidInTheBranches() {
+  void aCorrectionBeforeTheForkForksAgainAndKeepsWhatWasSaidInTheBranches() {
     Driver talk = forked();
     talk.start("a", "1");
     talk.proceed("b", "2");
@@ -208,7 +208,7 @@ class BranchResetTest {
   }
 
   @Test
-  void anInnerForkThatHasJoinedIsForkedAnewInItsBranchAlone() {
+  void anInnerForkThatHasJoinedIsForkedAgainInItsBranchAlone() {
     Driver talk = nested();
     talk.start("a", "1");
     assertThat(asked(talk.proceed("b", "2"))).containsExactly("c");
@@ -220,7 +220,7 @@ class BranchResetTest {
   }
 
   @Test
-  void afterTheOuterJoinBothAreForkedAnew() {
+  void afterTheOuterJoinBothAreForkedAgain() {
     Driver talk = nested();
     talk.start("a", "1", "b", "2", "c", "3");
     assertThat(asked(talk.reset("b", "x"))).containsExactly("flag");

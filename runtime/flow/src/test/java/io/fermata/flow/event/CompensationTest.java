@@ -133,7 +133,7 @@ class CompensationTest {
   }
 
   @Test
-  void whatIsUnderWayIsUndoneFirstForNobodyKnowsWhetherItHappened() {
+  void whatIsInFlightIsUndoneFirstForNobodyKnowsWhetherItHappened() {
     Driver talk = drive(acts(talk(), "one", "two"), "one", "two");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
     StepEffect one = talk.pendingEffect();
@@ -337,7 +337,7 @@ class CompensationTest {
   record Collected(String a, Boolean flag, @Computed List<JoinTest.Failure> failures) {}
 
   @Test
-  void aBranchThatIsGivenUpIsUndoneWithTheStepThatFailedAndWhatWasUnderWay() {
+  void aBranchThatIsAbandonedIsUndoneWithTheStepThatFailedAndWhatWasInFlight() {
     FlowBuilder<Collected> flow = Flow.of("collect", Collected.class).description("Collects.");
     for (String name : List.of("first", "fails", "slow", "other", "after")) {
       flow.act(name, run -> work(name)).compensate(name, run -> work("undo " + name));
@@ -372,7 +372,7 @@ class CompensationTest {
   }
 
   @Test
-  void aOnceStepUnderWayInABranchThatIsGivenUpIsNotRepeated() {
+  void aOnceStepInFlightInABranchThatIsAbandonedIsNotRepeated() {
     FlowBuilder<Collected> flow =
         Flow.of("collect", Collected.class)
             .description("Collects.")
@@ -468,7 +468,7 @@ class CompensationTest {
   // --- going back -----------------------------------------------------------------------------
 
   @Test
-  void aCorrectionUndoesWhatItGoesBackOverBeforeAnythingHappensAnew() {
+  void aCorrectionUndoesWhatItGoesBackOverBeforeAnythingHappensAgain() {
     Driver talk =
         drive(
             ask(ask(ask(acts(talk(), "one", "two", "three"), "a"), "b"), "c"),

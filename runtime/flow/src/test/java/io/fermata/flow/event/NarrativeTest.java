@@ -93,7 +93,7 @@ class NarrativeTest {
   }
 
   @Test
-  void aFailureIsToldWithWhatIsUndone() {
+  void aFailureIsReportedWithWhatIsUndone() {
     trips.bankFailures = 2;
     Driver trip = new Driver(trips.builder().endOnFailure().compile());
     Trips.untilPin(trip);
@@ -112,7 +112,7 @@ class NarrativeTest {
   }
 
   @Test
-  void aStandstillIsToldWithItsRepair() {
+  void aStandstillIsReportedWithItsRepair() {
     trips.bankFailures = 2;
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);
@@ -125,7 +125,7 @@ class NarrativeTest {
   }
 
   @Test
-  void timeThatGoesByIsTold() {
+  void timeThatGoesByIsReported() {
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip, 20);
     trip.proceed("pin", "1234");
@@ -147,7 +147,7 @@ class NarrativeTest {
   }
 
   @Test
-  void aCorrectionIsToldOnce() {
+  void aCorrectionIsReportedOnce() {
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);
     trip.reset("passport", "P-78");
@@ -163,7 +163,7 @@ class NarrativeTest {
   }
 
   @Test
-  void ofALongLoopTheFirstPassesAndTheLastAreTold() {
+  void ofALongLoopTheFirstPassesAndTheLastAreReported() {
     Driver talk = new Driver(again().compile());
     talk.start();
     for (int i = 0; i < 20; i++) {
@@ -176,7 +176,7 @@ class NarrativeTest {
   }
 
   @Test
-  void whatGoesWrongInAPassIsToldEvenIfThePassIsLeftOut() {
+  void whatGoesWrongInAPassIsReportedEvenIfThePassIsLeftOut() {
     Flow<Flows.Talk> flow =
         talk()
             .ask("ask_a", q -> q.question("a", "a?", o -> o.validate(NarrativeTest::judged)))
@@ -211,7 +211,7 @@ class NarrativeTest {
   }
 
   @Test
-  void aWidgetIsToldWithWhatItShows() {
+  void aWidgetIsReportedWithWhatItShows() {
     Driver talk =
         drive(
             talk().widget("show", w -> w.tool("picker").data(s -> Map.of("n", 1)).field("a")),

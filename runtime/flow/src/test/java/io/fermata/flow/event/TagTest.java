@@ -150,7 +150,7 @@ class TagTest {
   }
 
   @Test
-  void recordersHearOfTags() {
+  void recordersReceiveTags() {
     Driver talk = drive(ask(talk(), "a").act("mark", run -> run.tag("vip")), "mark", "ask_a");
     talk.start();
     List<Event.Tagged> heard = new ArrayList<>();

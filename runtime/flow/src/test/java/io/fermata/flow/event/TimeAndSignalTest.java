@@ -81,7 +81,7 @@ class TimeAndSignalTest {
   }
 
   @Test
-  void aSleepGoesOnAfterACrash() {
+  void aSleepContinuesAfterACrash() {
     Driver talk = napping();
     talk.start();
     talk.crash(talk.journal.size());
@@ -150,7 +150,7 @@ class TimeAndSignalTest {
   }
 
   @Test
-  void aCorrectionBeforeTheSleepSleepsAnew() {
+  void aCorrectionBeforeTheSleepSleepsAgain() {
     Driver talk = drive(ask(talk(), "a").sleep("nap", HOUR), "ask_a", "nap");
     talk.start("a", "x");
     StepEffect old = talk.timers().get(0);
@@ -391,7 +391,7 @@ class TimeAndSignalTest {
   }
 
   @Test
-  void aReminderUnderWayNeitherWorksNorHoldsTheAnswerUp() {
+  void aReminderInFlightNeitherWorksNorHoldsTheAnswerUp() {
     Driver talk = reminding(run -> ran.add("reminded"));
     talk.start();
     talk.feed(new Input.EffectDue(talk.timers().get(0), 1_000 + H));
@@ -427,7 +427,7 @@ class TimeAndSignalTest {
   }
 
   @Test
-  void aReminderUnderWayGoesOnWhileAnAnswerIsCheckedThatMayBeRefused() {
+  void aReminderInFlightContinuesWhileAnAnswerIsCheckedThatMayBeRefused() {
     Driver talk = remindedDuringACheck();
     StepEffect reminder = talk.timers().get(0);
     talk.feed(new Input.Continue(object("a", "x"), 2 * H));
@@ -533,7 +533,7 @@ class TimeAndSignalTest {
   }
 
   @Test
-  void inALoopEveryPassWaitsAnew() {
+  void inALoopEveryPassWaitsAgain() {
     Driver talk =
         new Driver(
             talk()
@@ -654,7 +654,7 @@ class TimeAndSignalTest {
   }
 
   @Test
-  void aRunSaysWhenItGoesOnByItselfUnlessSomebodyIsAsked() {
+  void aRunSaysWhenItContinuesByItselfUnlessSomebodyIsAsked() {
     Driver talk = napping();
     talk.start();
     assertThat(((Program.Pause<StepEffect>) talk.program.next(talk.state)).until())

@@ -38,7 +38,7 @@ class LimitsTest {
   }
 
   @Test
-  void oneCallEntersOnlySoManyNodesAndTheNextGoesOn() {
+  void oneCallEntersOnlySoManyNodesAndTheNextContinues() {
     Driver talk = new Driver(spinning(8), SMALL);
     Outcome.Failure bounded = failure(talk.start());
     assertThat(bounded.code()).isEqualTo("visit_limit");
@@ -49,7 +49,7 @@ class LimitsTest {
   }
 
   @Test
-  void aLoopThatPausesInEachRoundGoesOnForEver() {
+  void aLoopThatPausesInEachRoundContinuesForEver() {
     Flow<Many> asking =
         Flow.of("many", Many.class)
             .description("Asks again and again.")
@@ -66,7 +66,7 @@ class LimitsTest {
   }
 
   @Test
-  void aLoopThatSleepsInEachRoundGoesOnForEver() {
+  void aLoopThatSleepsInEachRoundContinuesForEver() {
     Flow<Many> napping =
         Flow.of("many", Many.class)
             .description("Sleeps again and again.")

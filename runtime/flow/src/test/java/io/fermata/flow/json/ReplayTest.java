@@ -87,7 +87,7 @@ class ReplayTest {
   }
 
   @Test
-  void theJournalUpToAPauseTellsWhatIsAskedWithoutTheAuthorsCode() {
+  void theJournalUpToAPauseShowsWhatIsAskedWithoutTheAuthorsCode() {
     Driver talk = driver();
     talk.start("a", "x");
     List<Integer> ends = new ArrayList<>(List.of(talk.journal.size()));

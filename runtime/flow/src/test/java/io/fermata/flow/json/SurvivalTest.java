@@ -126,7 +126,7 @@ class SurvivalTest {
   }
 
   @Test
-  void aRunOfTenThousandStepsPausesAndGoesOnFromItsJournal() {
+  void aRunOfTenThousandStepsPausesAndContinuesFromItsJournal() {
     survives(LONG, loop(LONG), "a", "x");
   }
 
@@ -340,7 +340,7 @@ class SurvivalTest {
   }
 
   @Test
-  void aCorrectionDoesNotGoBackIntoWhatBranchedOffInABranchThatWasGivenUp() {
+  void aCorrectionDoesNotGoBackIntoWhatBranchedOffInABranchThatWasAbandoned() {
     Driver run =
         run(
             ask(ask(talk(), "a"), "b")

@@ -238,7 +238,7 @@ class RunObserverTest {
   }
 
   @Test
-  void theStateBehindWhatWasToldIsThatOfTheRun() {
+  void theStateBehindWhatWasReportedIsThatOfTheRun() {
     Driver trip = whole();
     RunObserver recording = RunObserver.of(trip.program.flow(), "s");
     feed(recording, trip.entries);
@@ -246,7 +246,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aStepIsToldFromItsBeginningToItsEnd() {
+  void aStepIsReportedFromItsBeginningToItsEnd() {
     Driver talk =
         drive(ask(talk(), "a").act("up", r -> r.set("computed", r.state().a())), "ask_a", "up");
     talk.start();
@@ -277,7 +277,7 @@ class RunObserverTest {
   // --- data -----------------------------------------------------------------------------------
 
   @Test
-  void anActionIsToldWithWhatItReadAndWroteAndHowLongItTook() {
+  void anActionIsReportedWithWhatItReadAndWroteAndHowLongItTook() {
     Calls calls = told(whole());
     Told<Event.Committed> pay =
         calls.moments(Event.Committed.class).stream()
@@ -300,7 +300,7 @@ class RunObserverTest {
   }
 
   @Test
-  void anAnswerIsToldWithItsVerdict() {
+  void anAnswerIsReportedWithItsVerdict() {
     Calls calls = told(whole());
     List<Observation.Answer> city =
         calls.told(Observation.Answer.class).stream()
@@ -314,7 +314,7 @@ class RunObserverTest {
   }
 
   @Test
-  void anAnswerThatOneBranchAloneIsToldIsAWriteOfThatBranch() {
+  void anAnswerThatOneBranchAloneGetsIsAWriteOfThatBranch() {
     assertThat(told(whole()).moments(Observation.Written.class))
         .filteredOn(write -> write.fact().source() == Source.CLIENT)
         .filteredOn(write -> Set.of("pin", "flight", "stay.nights").contains(path(write)))
@@ -349,7 +349,7 @@ class RunObserverTest {
   }
 
   @Test
-  void whoeverKeepsACopyByTheWritesHasTheStateOfTheRun() {
+  void aCopyKeptByTheWritesIsTheStateOfTheRun() {
     for (Driver run : everything()) {
       if (!run.state.branches().isEmpty()) {
         JsonNode data = run.state.memory("").data();
@@ -369,7 +369,7 @@ class RunObserverTest {
   // --- waiting --------------------------------------------------------------------------------
 
   @Test
-  void aPauseIsToldAsItWasPutAndItsResumeWithHowLongItTook() {
+  void aPauseIsReportedAsItWasPutAndItsResumeWithHowLongItTook() {
     Driver talk = drive(ask(talk(), "a", "b"), "ask_a");
     talk.start();
     talk.now += 60_000;
@@ -401,7 +401,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aSignalIsToldWhenItComesAndWhenItIsTaken() {
+  void aSignalIsReportedWhenItComesAndWhenItIsTaken() {
     Calls calls = told(whole());
     List<Told<Observation.Signal>> signals = calls.moments(Observation.Signal.class);
     assertThat(signals).extracting(signal -> signal.fact().taken()).containsExactly(false, true);
@@ -423,7 +423,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aWaitThatIsOverdueSaysSo() {
+  void aWaitPastItsDeadlineSaysSo() {
     Calls calls = told(overdue());
     Told<Observation.Resume> last = calls.moments(Observation.Resume.class).get(5);
     assertThat(last.moment().node()).isEqualTo("receipt");
@@ -433,7 +433,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aSleepIsToldWithTheMomentThatItEnds() {
+  void aSleepIsReportedWithTheMomentThatItEnds() {
     Driver trip = trip();
     Trips.untilPin(trip, 20);
     trip.proceed("pin", "1234");
@@ -453,7 +453,7 @@ class RunObserverTest {
   // --- failing --------------------------------------------------------------------------------
 
   @Test
-  void aRetryIsToldWithItsReasonAndItsDelay() {
+  void aRetryIsReportedWithItsReasonAndItsDelay() {
     Calls calls = told(whole());
     Told<Event.AttemptFailed> retry = onlyTold(calls, Event.AttemptFailed.class);
     assertThat(retry.fact().attempt()).isEqualTo(1);
@@ -484,7 +484,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aRunThatFailsIsToldWithWhatIsUndoneFirst() {
+  void aRunThatFailsIsReportedWithWhatIsUndoneFirst() {
     Calls calls = told(failed());
     assertThat(only(calls, Event.Ending.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
     assertThat(only(calls, Event.Failed.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
@@ -492,7 +492,7 @@ class RunObserverTest {
   }
 
   @Test
-  void undoingIsToldStepByStepAndIsNoStage() {
+  void undoingIsReportedStepByStepAndIsNoStage() {
     Calls calls = told(cancelled());
     assertThat(only(calls, Event.Ending.class).undo()).containsExactly(new Place("pay", 1));
     assertThat(calls.moments(Observation.Compensation.class))
@@ -524,7 +524,7 @@ class RunObserverTest {
   // --- the way --------------------------------------------------------------------------------
 
   @Test
-  void aDecisionIsToldWithItsRuleAndItsEvidence() {
+  void aDecisionIsReportedWithItsRuleAndItsEvidence() {
     Calls calls = told(whole());
     List<Event.Decided> decisions = calls.told(Event.Decided.class);
     assertThat(calls.moments(Event.Decided.class))
@@ -546,7 +546,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aForkIsToldWithItsBranchesAndItsJoinWithWhatTheyBrought() {
+  void aForkIsReportedWithItsBranchesAndItsJoinWithWhatTheyBrought() {
     Calls calls = told(whole());
     Event.Forked fork = calls.told(Event.Forked.class).get(0);
     assertThat(fork.heads()).extracting(Event.Head::label).containsExactly("ask_flight", "stay");
@@ -570,14 +570,14 @@ class RunObserverTest {
   }
 
   @Test
-  void aBranchThatIsGivenUpSaysWhy() {
+  void aBranchThatIsAbandonedSaysWhy() {
     Told<Event.BranchFailed> failed = onlyTold(told(collected()), Event.BranchFailed.class);
     assertThat(failed.moment().labels()).containsExactly("bad");
     assertThat(failed.fact().message()).isEqualTo("No luck.");
   }
 
   @Test
-  void aResetIsToldWithWhereItWentBackToAndEndsWhatIsBehind() {
+  void aResetIsReportedWithWhereItWentBackToAndEndsWhatIsBehind() {
     Driver trip = trip();
     Trips.untilPin(trip);
     trip.reset("passport", "P-78");
@@ -619,7 +619,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aSubflowIsToldWithItsInputAndItsOutput() {
+  void aSubflowIsReportedWithItsInputAndItsOutput() {
     Calls calls = told(whole());
     Event.Opened entry = calls.told(Event.Opened.class).get(0);
     assertThat(entry.subflow()).isEqualTo("stay");
@@ -652,7 +652,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aSubflowThatIsLeftBehindIsGivenUpWithWhatItWasAt() {
+  void aSubflowThatIsLeftBehindIsAbandonedWithWhatItWasAt() {
     Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
     talk.start();
     talk.cancel();
@@ -662,7 +662,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aRecorderOfASubflowHearsOnlyWhatHappensInIt() {
+  void aRecorderOfASubflowReceivesOnlyWhatHappensInIt() {
     Calls inStay = new Calls();
     trips.bankFailures = 1;
     Driver trip = trip(inStay.recorder);
@@ -679,7 +679,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aRecorderThatIsAttachedTwiceHearsAllOfItOnce() {
+  void aRecorderThatIsAttachedTwiceReceivesAllOfItOnce() {
     Calls twice = new Calls();
     Driver trip = trip(twice.recorder);
     Trips.untilPin(trip);
@@ -720,7 +720,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aRecordingThatBeginsInTheMiddleTellsTheRestInTheSameWords() {
+  void aRecordingThatBeginsInTheMiddleReportsTheRestInTheSameWords() {
     for (Driver run : everything()) {
       List<Observation> whole = feed(RunObserver.of(run.program.flow(), "s"), run.entries);
       for (int records = 0; records <= run.entries.size(); records++) {
@@ -732,7 +732,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aStepThatWaitedThroughARestartIsToldWithItsWholeWait() {
+  void aStepThatWaitedThroughARestartIsReportedWithItsWholeWait() {
     Driver talk = drive(ask(talk(), "a"), "ask_a");
     talk.start();
     talk.now += 60_000;
@@ -742,7 +742,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aFinishedJournalIsToldAsTheRunWas() {
+  void aFinishedJournalIsReportedAsTheRunWas() {
     trips.bankFailures = 1;
     Driver trip = trip();
     Calls live = new Calls();
@@ -765,7 +765,7 @@ class RunObserverTest {
   }
 
   @Test
-  void whatIsNotSecretIsToldBehindARedactionAsItIs() {
+  void whatIsNotSecretIsReportedBehindARedactionAsItIs() {
     for (Driver run : everything()) {
       Calls redacted = new Calls();
       Calls open = told(run, Redaction.of("no.such.field").over(redacted.recorder));
@@ -774,7 +774,7 @@ class RunObserverTest {
   }
 
   @Test
-  void aJournalWhoseFlowIsGoneIsToldWithoutTheKindsOfItsStages() {
+  void aJournalWhoseFlowIsGoneIsReportedWithoutTheKindsOfItsStages() {
     Driver trip = whole();
     Calls known = told(trip);
     Calls unknown = new Calls();
@@ -788,7 +788,7 @@ class RunObserverTest {
   // --- recorders that throw -------------------------------------------------------------------
 
   @Test
-  void whatARecorderThrowsDisturbsNothingAndIsToldToTheOthers() {
+  void whatARecorderThrowsDisturbsNothingAndIsReportedToTheOthers() {
     Recorder broken =
         new Recorder() {
           @Override
@@ -824,7 +824,7 @@ class RunObserverTest {
   }
 
   @Test
-  void whatItThrowsAtARecordAsAWholeIsToldAsWell() {
+  void whatItThrowsAtARecordAsAWholeIsReportedAsWell() {
     Recorder broken =
         new Recorder() {
           @Override

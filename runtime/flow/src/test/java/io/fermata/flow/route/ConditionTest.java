@@ -306,7 +306,7 @@ class ConditionTest {
   }
 
   @Test
-  void theEvidenceTellsThatAValueIsAbsent() {
+  void theEvidenceSaysThatAValueIsAbsent() {
     assertThat(seen(eq("seats", 6))).containsExactly(look("seats", null, "eq", 6, false));
     assertThat(seen(ne("seats", 6))).containsExactly(look("seats", null, "ne", 6, true));
     assertThat(seen(eq("seats", field("limit")), "seats", 1))
@@ -317,7 +317,7 @@ class ConditionTest {
   // --- evidence -------------------------------------------------------------------------------
 
   @Test
-  void theEvidenceTellsWhatWasComparedWithWhat() {
+  void theEvidenceSaysWhatWasComparedWithWhat() {
     assertThat(seen(gt("seats", 6), "seats", 7)).containsExactly(look("seats", 7, "gt", 6, true));
     assertThat(seen(gt("seats", field("limit")), "seats", 7, "limit", 9))
         .containsExactly(look("seats", 7, "gt limit", 9, false));
@@ -344,7 +344,7 @@ class ConditionTest {
   }
 
   @Test
-  void nestedConditionsAreLookedAtInOrderAndTheSameLookIsToldOnce() {
+  void nestedConditionsAreLookedAtInOrderAndTheSameLookIsReportedOnce() {
     Condition small = lt("seats", 3);
     Condition nested =
         or(

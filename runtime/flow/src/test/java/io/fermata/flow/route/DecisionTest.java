@@ -139,7 +139,7 @@ class DecisionTest {
   // --- what the journal tells -----------------------------------------------------------------
 
   @Test
-  void theJournalTellsWhichRulesWereTriedOnWhichValuesAndNoneAfterTheOneThatDecided() {
+  void theJournalHoldsWhichRulesWereTriedOnWhichValuesAndNoneAfterTheOneThatDecided() {
     Driver talk = new Driver(branching().compile());
     talk.start("number", 14);
     assertThat(talk.events(Event.Decided.class))
@@ -157,7 +157,7 @@ class DecisionTest {
   }
 
   @Test
-  void whereNoRuleMatchesTheJournalTellsAllAndTheWayOtherwise() {
+  void whereNoRuleMatchesTheJournalHoldsAllAndTheWayOtherwise() {
     Driver talk = new Driver(branching().compile());
     talk.start("number", 15);
     assertThat(decided(talk).tried())
@@ -285,7 +285,7 @@ class DecisionTest {
   }
 
   @Test
-  void aFunctionThatReadsWhatIsNotThereIsToldWhatIs() {
+  void aFunctionThatReadsAMissingFieldIsShownTheExistingOnes() {
     StateReads reads =
         new StateReads(
             at(RunState.NONE, "ask_pin"), new StateSchema<>(Flows.Talk.class), new Evidence());
@@ -391,7 +391,7 @@ class DecisionTest {
   }
 
   @Test
-  void whatAFunctionSaysToTheClientIsTold() {
+  void whatAFunctionSaysToTheClientIsPassedOn() {
     Driver talk =
         new Driver(
             passing(

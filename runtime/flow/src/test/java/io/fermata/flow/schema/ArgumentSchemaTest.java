@@ -36,7 +36,7 @@ class ArgumentSchemaTest {
   private final ArgumentSchema schema = ArgumentSchema.of(Search.class);
 
   @Test
-  void aRecordTellsAModelWhatEachArgumentMeansAndWhichItMustGive() {
+  void aRecordDescribesEachArgumentAndWhichAreRequired() {
     ObjectNode json = schema.json();
     assertThat(json.path("type").asText()).isEqualTo("object");
     assertThat(json.has("$schema")).isFalse();

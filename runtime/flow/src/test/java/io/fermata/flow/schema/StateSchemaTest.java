@@ -63,7 +63,7 @@ class StateSchemaTest {
   private final StateSchema<All> schema = new StateSchema<>(All.class);
 
   @Test
-  void aTextOfAnotherFormIsToldInTheWordsOfItsDescription() {
+  void aTextOfAnotherFormIsReportedInTheWordsOfItsDescription() {
     record Call(@Describe("Digits only") @Pattern(regexp = "\\d+") String number) {}
     StateSchema<Call> call = new StateSchema<>(Call.class);
     assertThat(call.check(Driver.object("number", "x"), Limits.DEFAULT).violations())

@@ -80,7 +80,7 @@ class AlarmsTest {
   }
 
   @Test
-  void whoIsOverdueIsWokenAtOnce() {
+  void aSessionThatWasDueIsWokenAtOnce() {
     appoint("trip|late", Duration.ofDays(-90));
     appoint("trip|now", Duration.ZERO);
     appoint("trip|soon", Duration.ofSeconds(1));

@@ -187,7 +187,7 @@ class ErasureTest {
   }
 
   @Test
-  void whatIsUnderWayIsGivenUpAndItsCallerToldAndItDoesNotComeBack() throws Exception {
+  void whatIsInFlightIsAbandonedAndItsCallerNotifiedAndItDoesNotComeBack() throws Exception {
     try (Fermata host = host(cook()).start()) {
       call(host, "cook", "ann", "s", "start");
       CompletionStage<ToolReply> waiting =
@@ -241,7 +241,7 @@ class ErasureTest {
   }
 
   @Test
-  void whoCallsWhileASessionIsErasedIsToldSoOrBeginsAnew() throws Exception {
+  void whoCallsWhileASessionIsErasedIsNotifiedOrBeginsAgain() throws Exception {
     try (Fermata host = host(order("lunch")).start()) {
       for (int i = 0; i < 20; i++) {
         talk(host, "lunch", "ann", "s");
@@ -256,7 +256,7 @@ class ErasureTest {
   }
 
   @Test
-  void whatARecorderHasNotHeardYetItNeverHears() throws Exception {
+  void whatARecorderHasNotReceivedYetItNeverReceives() throws Exception {
     CountDownLatch slow = new CountDownLatch(1);
     List<String> heard = new ArrayList<>();
     Recorder recorder =

@@ -167,7 +167,7 @@ class RetentionTest {
   }
 
   @Test
-  void aRunThatBeganBeforeTheOneBeforeItIsSweptGoesOnWhenThatIsGone() throws Exception {
+  void aRunThatBeganBeforeTheOneBeforeItIsSweptContinuesWhenThatIsGone() throws Exception {
     try (Fermata host = host(Retention.ofJournals(Duration.ofDays(1)))) {
       String first = dine(host, "soup");
       call(host, "start");
@@ -181,7 +181,7 @@ class RetentionTest {
   }
 
   @Test
-  void aRunThatNobodyTouchesEndsByItselfAndItsFlowIsToldOnce() throws Exception {
+  void aRunThatNobodyTouchesEndsByItselfAndItsHookRunsOnce() throws Exception {
     String run;
     try (Fermata host = host(A_WEEK)) {
       run = run(call(host, "start"));

@@ -62,7 +62,7 @@ class ConversationTest {
         "antigravity.google/conversation_id",
         "mcp-session-id"
       })
-  void aSessionNamedInMetaIsTheClientsToChooseAndIsNotToldBack(String key) {
+  void aSessionNamedInMetaIsTheClientsToChooseAndIsNotReturned(String key) {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
       Client client = host.client().meta(key, "chat-1");
       assertThat(client.start().structured().has("sessionId")).isFalse();
@@ -101,7 +101,7 @@ class ConversationTest {
   }
 
   @Test
-  void aTransportSessionIsToldAsAHandleThatWorksOnAnyOtherTransport() {
+  void aTransportSessionBecomesAHandleThatWorksOnAnyOtherTransport() {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
       Client client = host.client();
       client.transport = "mcp-1";

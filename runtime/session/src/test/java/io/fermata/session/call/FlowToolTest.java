@@ -116,7 +116,7 @@ class FlowToolTest {
   }
 
   @Test
-  void theCallerIsToldTheValuesUnlessTheToolSaysOtherwise() {
+  void theCallerLearnsTheValuesUnlessTheToolSaysOtherwise() {
     try (Fermata host = host(tool(triage()))) {
       assertThat(result(host.use(use("1"), score(720))))
           .isEqualTo(new ToolOutcome.Result("{\"score\":720,\"urgency\":\"high\"}", false));
@@ -152,7 +152,7 @@ class FlowToolTest {
   }
 
   @Test
-  void aStepThatFailsIsToldWithoutInternalsAndWhatWasDoneIsUndone() {
+  void aStepThatFailsIsReportedWithoutInternalsAndWhatWasDoneIsUndone() {
     Flow<Case> flow =
         Flow.of("triage", Case.class)
             .description("Fails.")
@@ -252,7 +252,7 @@ class FlowToolTest {
   }
 
   @Test
-  void aUseThatIsRepeatedIsToldTheSameAndRunsOnce() {
+  void aUseThatIsRepeatedGetsTheSameAndRunsOnce() {
     FlowTool tool =
         tool(
             Flow.of("triage", Case.class)
@@ -270,7 +270,7 @@ class FlowToolTest {
   }
 
   @Test
-  void whatAUseEndedWithIsToldAsOftenAsItIsAskedFor() {
+  void theResultOfAUseIsReturnedAsOftenAsItIsAskedFor() {
     Fermata host = host(tool(asking()));
     ToolOutcome paused = got(host.use(use("1"), score(1)));
     assertThat(got(host.again(use("1")))).isEqualTo(paused);
@@ -287,7 +287,7 @@ class FlowToolTest {
   }
 
   @Test
-  void aUseThatWasWithdrawnIsToldSoWhenItIsAskedForAgain() {
+  void aUseThatWasWithdrawnSaysSoWhenItIsAskedForAgain() {
     try (Fermata host = host(tool(asking()))) {
       got(host.use(use("1"), score(1)));
       ToolOutcome withdrawn = got(host.withdraw(use("1")));
@@ -318,7 +318,7 @@ class FlowToolTest {
   }
 
   @Test
-  void aUseThatDoesMoreThanOneCallMayGoesOnByItself() {
+  void aUseThatDoesMoreThanOneCallMayContinuesByItself() {
     Fermata host = bounded(100, 3);
     ToolOutcome.Result end = result(host.use(use("1"), score(0)));
     assertThat(end.text()).contains("\"score\":20");

@@ -204,7 +204,7 @@ class TasksTest {
   }
 
   @Test
-  void whatAPlainCallerWasToldIsKeptForTheTaskAndNotWithoutOne() throws Exception {
+  void theReplyToAPlainCallerIsKeptForTheTaskAndNotWithoutOne() throws Exception {
     TaskRun run = begin("long");
     gate.release();
     when(run, Status.INPUT_REQUIRED);
@@ -293,7 +293,7 @@ class TasksTest {
   }
 
   @Test
-  void whatATaskCameToIsToldForItsTimeWhateverRunsFollowInItsSession() throws Exception {
+  void theResultOfATaskIsServedForItsTimeWhateverRunsFollowInItsSession() throws Exception {
     Retention none = new Retention(Duration.ZERO, Duration.ZERO);
     host.close();
     start(Settings.DEFAULT, none);
@@ -367,7 +367,7 @@ class TasksTest {
   }
 
   @Test
-  void aJobThatAskedBeforeItEndedUnheardTellsItsResultToTheSameCall() throws Exception {
+  void aJobThatAskedBeforeItEndedUnseenReturnsItsResultToTheSameCall() throws Exception {
     ToolCall job = new ToolCall("job", "ann", answers("topic", "cats"), Json.object(), null);
     job.meta().put("fermata/callId", "once");
     gate.release();
@@ -426,7 +426,7 @@ class TasksTest {
   }
 
   @Test
-  void whoWatchesHearsWhenARunChanges() throws Exception {
+  void subscribersAreNotifiedWhenARunChanges() throws Exception {
     TaskRun run = begin("long");
     AtomicInteger changes = new AtomicInteger();
     Runnable unwatch = host.tasks().watch(run, changes::incrementAndGet);

@@ -140,7 +140,7 @@ class ArchiveTest {
   }
 
   @Test
-  void anImportedRunGoesOnWhereItWas() throws Exception {
+  void anImportedRunContinuesWhereItWas() throws Exception {
     String lines;
     String run;
     try (Fermata host = host("old").start()) {
@@ -183,7 +183,7 @@ class ArchiveTest {
   }
 
   @Test
-  void theFirstLineTellsWhatItIsAndTheOthersCanBeRead() throws Exception {
+  void theFirstLineSaysWhatItIsAndTheOthersCanBeRead() throws Exception {
     try (Fermata host = host("old").start()) {
       String run = run(call(host, start(), "s"));
       List<String> lines = exported(host, run).lines().toList();

@@ -304,7 +304,7 @@ class ThreadSurvivalTest {
   // --- neighbours ------------------------------------------------------------------------------
 
   @Test
-  void aReportToAThreadThatIsGoneCountsAsTold() throws Exception {
+  void aReportToAThreadThatIsGoneCountsAsDelivered() throws Exception {
     try (Fermata host = host(echo())) {
       AgentThreads threads = (AgentThreads) host.threads();
       ThreadKey child = ThreadKey.random("echo", "ann");

@@ -315,7 +315,7 @@ class SchedulesTest {
   }
 
   @Test
-  void aChangedScheduleGoesOnFromNow() {
+  void aChangedScheduleContinuesFromNow() {
     begin(NIGHTLY).close();
     clock("2026-06-02T12:00:00Z");
     Schedule changed = NIGHTLY.cron("0 4 * * *");
@@ -344,7 +344,7 @@ class SchedulesTest {
   }
 
   @Test
-  void aRunThatIsRefusedIsLoggedAndTheScheduleGoesOn() {
+  void aRunThatIsRefusedIsLoggedAndTheScheduleContinues() {
     begin(NIGHTLY.updates(Map.of("regoin", "north")));
     clock("2026-06-02T01:00:00Z");
     untilDone("2026-06-02T01:00:00Z");

@@ -313,7 +313,7 @@ class SecretsTest {
   }
 
   @Test
-  void aRepeatedCallIsToldWhatItWasToldFromTheSealedJournal() throws Exception {
+  void aRepeatedCallGetsTheSameReplyFromTheEncryptedJournal() throws Exception {
     JsonNode first;
     try (Fermata host = host(pay(), K1).start()) {
       call(host, "start");
@@ -371,7 +371,7 @@ class SecretsTest {
   }
 
   @Test
-  void aRunWhoseKeyIsMissingIsRefusedAndGoesOnWhenTheKeyIsBack() throws Exception {
+  void aRunWhoseKeyIsMissingIsRefusedAndContinuesWhenTheKeyIsBack() throws Exception {
     try (Fermata host = host(pay(), K1).start()) {
       call(host, "start", answers());
     }

@@ -22,7 +22,7 @@ final class SessionStateTest {
   }
 
   @Test
-  void aTaskWhoseEndIsWrittenAgainWhenItIsToldIsKeptOnceAndForTheLongerTime() {
+  void aTaskWhoseEndIsWrittenAgainWhenItIsReportedIsKeptOnceAndForTheLongerTime() {
     SessionState<RunState> once =
         SessionState.replay(SessionState.of(RunState.NONE), ended("r", 100, null));
     SessionState<RunState> again = SessionState.replay(once, ended("r", 200, once.tasksAt(1)));

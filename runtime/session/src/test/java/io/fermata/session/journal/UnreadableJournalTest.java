@@ -111,7 +111,7 @@ class UnreadableJournalTest {
   }
 
   @Test
-  void aThreadThatCannotBeReadIsRefusedWithTheReasonAndGoesOnWhenItCan() throws Exception {
+  void aThreadThatCannotBeReadIsRefusedWithTheReasonAndContinuesWhenItCan() throws Exception {
     String id;
     try (Fermata host = desk()) {
       Threads.NewThread thread =

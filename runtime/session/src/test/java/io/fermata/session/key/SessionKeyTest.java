@@ -13,7 +13,7 @@ class SessionKeyTest {
   }
 
   @Test
-  void anEntitysNameTellsWhetherARunOrAThreadLivesThere() {
+  void anEntitysNameSaysWhetherARunOrAThreadLivesThere() {
     String run = new SessionKey("anna", "trip", "s1").entityId();
     assertThat(SessionKey.flowOf(run)).isEqualTo("trip");
     assertThat(SessionKey.agentOf(run)).isNull();
@@ -23,7 +23,7 @@ class SessionKeyTest {
   }
 
   @Test
-  void aRunsNameTellsWhereItLives() {
+  void aRunsNameSaysWhereItLives() {
     String entity = new SessionKey("anna", "trip", "s1").entityId();
     assertThat(SessionKey.entityOf("trip", SessionKey.newRunId(entity))).isEqualTo(entity);
   }

@@ -102,8 +102,7 @@ class ThreadFamilyTest {
   }
 
   @Test
-  void whoeverTalksWithTheParentFindsTheQuestionOfAChildAndAnAnswerThereEndsTheTurn()
-      throws Exception {
+  void theParentShowsTheQuestionOfAChildAndAnAnswerThereEndsTheTurn() throws Exception {
     String id;
     try (Fermata host = host(s -> s, asks(), desk(), painter())) {
       id = now(host.threads().create(thread("desk"))).threadId();

@@ -109,7 +109,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aRecorderOfTheHostHearsARunFromItsStartToItsEnd() {
+  void aRecorderOfTheHostReceivesARunFromItsStartToItsEnd() {
     Listener listener = new Listener();
     try (Fermata host = host(listener).start()) {
       dine(host, "s");
@@ -143,7 +143,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aJournalThatIsReplayedTellsWhatWasToldLive() {
+  void aReplayedJournalReportsWhatWasReportedLive() {
     Listener live = new Listener();
     Fermata host = host(live).start();
     call(host, "s", "start");
@@ -175,7 +175,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aRunIsToldOnFromWhereItWasWhenTheHostCameBack() {
+  void aRunIsReportedFromWhereItWasWhenTheHostCameBack() {
     Listener before = new Listener();
     Fermata first = host(before).start();
     call(first, "s", "start");
@@ -194,7 +194,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aRecorderThatThrowsDisturbsNobodyAndTheOthersAreTold() {
+  void aRecorderThatThrowsDisturbsNobodyAndTheOthersAreReported() {
     Recorder broken =
         new Recorder() {
           @Override
@@ -225,7 +225,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aSlowRecorderDelaysNobodyAndIsToldHowMuchItLost() throws InterruptedException {
+  void aSlowRecorderDelaysNobodyAndLearnsHowMuchItLost() throws InterruptedException {
     CountDownLatch free = new CountDownLatch(1);
     List<String> runs = new CopyOnWriteArrayList<>();
     List<Long> lost = new CopyOnWriteArrayList<>();
@@ -271,7 +271,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void theRecorderOfAToolHearsTheRunsOfThatToolAndTellsThemApart() {
+  void theRecorderOfAToolReceivesTheRunsOfThatToolAndDistinguishesThem() {
     Listener listener = new Listener();
     JsonNode meal =
         Json.parse(
@@ -303,7 +303,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aRecorderOfTheFlowItselfHearsItWhereverItIsOffered() {
+  void aRecorderOfTheFlowItselfReceivesItWhereverItIsOffered() {
     Narrative narrative = new Narrative();
     Flow<Order> flow = order().recorder(narrative).compile();
     try (Fermata host = Fermata.host().store(store()).flow(flow).start()) {
@@ -346,7 +346,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aHostThatIsClosedSaysSoToWhoeverSignalsOrReplays() throws Exception {
+  void aClosedHostRefusesSignalsAndReplays() throws Exception {
     Fermata host = host().start();
     String run = call(host, "s", "start").meta().at("/fermata~1run/runId").asText();
     host.close();

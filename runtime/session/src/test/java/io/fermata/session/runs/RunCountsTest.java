@@ -88,7 +88,7 @@ class RunCountsTest {
   }
 
   @Test
-  void whoHasAsManyAsItMayIsToldHowManyAndMayBeginAnotherWhenOneHasEnded() throws Exception {
+  void whoHasAsManyAsItMayLearnsHowManyAndMayBeginAnotherWhenOneHasEnded() throws Exception {
     fill();
 
     ObjectNode start = Json.object().put("action", "start").put("intent", "to note");

@@ -131,7 +131,7 @@ class SessionDirectoryTest {
   }
 
   @Test
-  void whatItWasToldWhileTooMuchWaitedToBeEnteredIsFoundInTheJournals() throws Exception {
+  void changesThatCameWhileTooManyWaitedAreFoundInTheJournals() throws Exception {
     CountDownLatch entering = new CountDownLatch(1);
     CompletableFuture<Void> storeIsBack = new CompletableFuture<>();
     put =

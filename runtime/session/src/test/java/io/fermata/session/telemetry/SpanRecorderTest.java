@@ -196,7 +196,7 @@ class SpanRecorderTest {
   }
 
   @Test
-  void aRunThatGoesOnAfterARestartIsAFurtherSpanLinkedToTheEarlierOne() {
+  void aRunThatContinuesAfterARestartIsAFurtherSpanLinkedToTheEarlierOne() {
     start();
     spans.close();
     SpanData before = ended().get(0);

@@ -132,7 +132,7 @@ class TelemetryTest {
   }
 
   @Test
-  void aCallGoesOnTheTraceOfItsCallerAndItsEffectsAreWithinIt() throws Exception {
+  void aCallContinuesTheTraceOfItsCallerAndItsEffectsAreWithinIt() throws Exception {
     try (Fermata host = host(Store.memory(), flow(run -> run.set("receipt", "paid")))) {
       ToolReply reply = call(host, "00-" + TRACE + "-" + CALLER + "-01", start());
 

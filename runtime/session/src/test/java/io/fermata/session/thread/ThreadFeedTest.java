@@ -52,7 +52,7 @@ class ThreadFeedTest {
   }
 
   @Test
-  void whoIsStillReadingWhenAThreadIsDeletedIsToldSo() {
+  void whoIsStillReadingWhenAThreadIsDeletedIsNotified() {
     feed.request(16);
     subscriptions.persisted("thread", deleted(3), true);
     assertThat(told).containsExactly("3.0 Deleted", "ended");
@@ -71,13 +71,13 @@ class ThreadFeedTest {
   }
 
   @Test
-  void whoHasNotAskedForMoreWhenAThreadIsDeletedIsToldSo() {
+  void whoHasNotAskedForMoreWhenAThreadIsDeletedIsNotified() {
     subscriptions.persisted("thread", deleted(3), true);
     assertThat(told).containsExactly("3.0 Deleted", "ended");
   }
 
   @Test
-  void whoKnowsAllBeforeIsToldOfADeletionOnce() {
+  void whoKnowsAllBeforeIsNotifiedOfADeletionOnce() {
     feed.request(16);
     reads.forEach(read -> read.records(List.of(), null));
     subscriptions.persisted("thread", deleted(1), true);
