@@ -156,7 +156,7 @@ public final class Agent {
    * their tools. Each is changed once, wherever it is used.
    */
   public Agent withPrompts(UnaryOperator<Prompt> change) {
-    Map<Prompt, Prompt> changed = new IdentityHashMap<>();
+    IdentityHashMap<Prompt, Prompt> changed = new IdentityHashMap<>();
     return with(
         draft -> {
           draft.sideA = changed(sideA, change, changed);
@@ -165,14 +165,14 @@ public final class Agent {
   }
 
   private static Participant changed(
-      Participant side, UnaryOperator<Prompt> change, Map<Prompt, Prompt> changed) {
+      Participant side, UnaryOperator<Prompt> change, IdentityHashMap<Prompt, Prompt> changed) {
     return side instanceof Participant.Speaker speaker
         ? speaker.speaking(changed(speaker.prompt(), change, changed))
         : side;
   }
 
   private static Prompt changed(
-      Prompt prompt, UnaryOperator<Prompt> change, Map<Prompt, Prompt> changed) {
+      Prompt prompt, UnaryOperator<Prompt> change, IdentityHashMap<Prompt, Prompt> changed) {
     Prompt known = changed.get(prompt);
     if (known == null) {
       known =

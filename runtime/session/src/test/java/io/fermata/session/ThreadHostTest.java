@@ -36,6 +36,7 @@ import java.sql.ResultSet;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -482,7 +483,8 @@ class ThreadHostTest {
         threads.answer(
             "ann",
             id,
-            new Threads.Answer(open.get().call(), "about " + field, null, answers, null)));
+            new Threads.Answer(
+                Objects.requireNonNull(open.get()).call(), "about " + field, null, answers, null)));
   }
 
   @Test

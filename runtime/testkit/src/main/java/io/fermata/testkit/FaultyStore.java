@@ -182,7 +182,7 @@ public final class FaultyStore implements StoreSource {
             of.over = true;
             throw killed();
           }
-          return done;
+          return null;
         });
   }
 

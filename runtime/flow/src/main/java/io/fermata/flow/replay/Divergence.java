@@ -3,6 +3,7 @@ package io.fermata.flow.replay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.JournalCheck;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
@@ -27,7 +28,7 @@ public final class Divergence {
   private final RunJournal journal;
   private final RunJournal.Entry entry;
   private final Redecision again;
-  private final Redecision.Difference<RunState, Event> difference;
+  private final JournalCheck.Difference<RunState, Event> difference;
   private @Nullable List<Event> sequel;
 
   Divergence(
@@ -35,7 +36,7 @@ public final class Divergence {
       RunJournal journal,
       RunJournal.Entry entry,
       Redecision again,
-      Redecision.Difference<RunState, Event> difference) {
+      JournalCheck.Difference<RunState, Event> difference) {
     this.flow = flow;
     this.journal = journal;
     this.entry = entry;

@@ -3,6 +3,7 @@ package io.fermata.flow.replay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.JournalCheck;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.List;
@@ -50,7 +51,8 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
       } else if (leaves(flow, entry)) {
         break;
       }
-      Redecision.Difference<RunState, Event> difference = again.decide(entry.at(), entry.events());
+      JournalCheck.Difference<RunState, Event> difference =
+          again.decide(entry.at(), entry.events());
       decided++;
       if (difference != null) {
         return new Replay(

@@ -13,6 +13,8 @@ public final class ThreadEvents {
   private ThreadEvents() {}
 
   /**
+   * An entry of a thread.
+   *
    * @throws ArchiveException if there is an event of a run
    */
   public static ThreadJournal.Entry of(Entry<?> entry) {
