@@ -102,7 +102,7 @@ class RecordedRunsTest {
               }
             })
         .isInstanceOf(AssertionError.class)
-        .hasMessageContaining("has a run of refund, which is none of quote");
+        .hasMessageContaining("has a run of table, which is none of quote");
   }
 
   @Test
