@@ -405,13 +405,11 @@ final class Forks {
   private List<Place> running(Predicate<Place> which) {
     List<Place> places = new ArrayList<>();
     RunState.Fork fork = state().fork();
-    if (fork != null && fork.performsNothing()) {
-      return places;
-    }
     for (Map.Entry<Place, PlaceState> entry : state().places().entrySet()) {
       Place place = entry.getKey();
       boolean began = entry.getValue().phase().busy() instanceof Phase.Working;
-      if (began && !place.undoes() && which.test(place)) {
+      boolean own = fork == null || fork.performed(place);
+      if (began && own && !place.undoes() && which.test(place)) {
         if (TypedPlace.of(state(), place, drive.graph()).undoable()) {
           places.add(place);
         }

@@ -24,7 +24,7 @@ public final class Fold {
   static void into(Draft state, Event event) {
     state.tick++;
     RunState.Fork fork = state.identity.fork();
-    if (fork != null && !fork.recorded().isEmpty()) {
+    if (fork != null && fork.origin().mode() != ForkOrigin.Mode.LIVE) {
       state.identity = state.identity.forked(after(state, fork, event));
     }
     if (event instanceof Event.Started e) {
@@ -327,7 +327,8 @@ public final class Fold {
   /** Times to answer run from now on; a moment that the run sleeps until stays. */
   private static void forkedFrom(Draft state, Event.ForkedFrom e) {
     long later = e.at() - e.origin().entryAt();
-    state.identity = state.identity.forked(new RunState.Fork(e.origin(), e.recorded()));
+    state.identity =
+        state.identity.forked(new RunState.Fork(e.origin(), e.recorded(), List.of(), false));
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.done = List.of();
@@ -344,10 +345,10 @@ public final class Fold {
     if (place == null || at == null) {
       return fork;
     } else if (event instanceof Event.Attempted e) {
-      return known(state, fork, place, e.field()) == null ? fork.diverged() : fork;
+      return known(state, fork, place, e.field()) == null ? fork.perform(place) : fork;
     } else if (at.phase() instanceof Phase.Working working && Recorded.isResult(event)) {
       Recorded known = known(state, fork, place, working.field());
-      return known == null ? fork.diverged() : fork.without(known);
+      return known == null ? fork.perform(place) : fork.take(known, place);
     }
     return fork;
   }

@@ -68,8 +68,11 @@ public record RunState(
    * What a forked run has of its source.
    *
    * @param recorded the results of effects that it can still take from there
+   * @param taken the places whose last effect came from there, so that this run need not undo it
+   * @param diverged whether it has asked for an effect that its source has no result of
    */
-  public record Fork(ForkOrigin origin, List<Recorded> recorded) {
+  public record Fork(
+      ForkOrigin origin, List<Recorded> recorded, List<Place> taken, boolean diverged) {
     @JsonIgnore
     public boolean sandboxed() {
       return origin.mode() == ForkOrigin.Mode.SANDBOX;
@@ -78,7 +81,7 @@ public record RunState(
     /** Whether it performs nothing: it is in a sandbox, or still takes results of its source. */
     @JsonIgnore
     public boolean performsNothing() {
-      return sandboxed() || !recorded.isEmpty();
+      return sandboxed() || (origin.mode() == ForkOrigin.Mode.REPLAY_EFFECTS && !diverged);
     }
 
     /** What an effect came to in the source, with the same input; null if that is not known. */
@@ -91,15 +94,23 @@ public record RunState(
       return null;
     }
 
-    Fork without(Recorded taken) {
-      List<Recorded> left = new ArrayList<>(recorded);
-      left.remove(taken);
-      return new Fork(origin, List.copyOf(left));
+    /** Whether the effect at a place was performed by this run. */
+    public boolean performed(Place place) {
+      return !sandboxed() && !taken.contains(place);
     }
 
-    /** Where the fork does what its source did not do. */
-    Fork diverged() {
-      return sandboxed() ? this : new Fork(origin, List.of());
+    Fork take(Recorded result, Place at) {
+      List<Recorded> left = new ArrayList<>(recorded);
+      left.remove(result);
+      List<Place> places = new ArrayList<>(taken);
+      places.add(at);
+      return new Fork(origin, List.copyOf(left), List.copyOf(places), diverged);
+    }
+
+    /** An effect at a place is performed by this run, as its source has no result of it. */
+    Fork perform(Place at) {
+      List<Place> places = taken.stream().filter(place -> !place.equals(at)).toList();
+      return sandboxed() ? this : new Fork(origin, List.of(), places, true);
     }
   }
 
