@@ -42,6 +42,8 @@ import io.fermata.flow.observe.Observation.Wait;
 import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import java.util.ArrayList;
 import java.util.List;
@@ -124,7 +126,20 @@ class RunObserverTest {
     all.add(collected());
     all.add(migrated());
     all.add(leftOpen());
+    all.add(forked());
     return all;
+  }
+
+  private static Driver forked() {
+    Driver source = drive(ask(talk(), "a"), "ask_a");
+    source.start();
+    Driver fork = new Driver(source.program.flow());
+    List<Event> events =
+        RunJournal.of(source.program.flow().id(), source.journal)
+            .fork(1, "run-2", ForkOptions.live(), source.now);
+    fork.state = RunState.NONE.apply(events);
+    fork.entries.add(new Driver.Entry(1, source.now, events, null));
+    return fork;
   }
 
   /** In the second pass of a loop it leaves open what it answered in the first. */
