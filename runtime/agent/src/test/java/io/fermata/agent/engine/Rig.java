@@ -58,6 +58,6 @@ public final class Rig {
 
   /** Calls a tool as the turn loop does. */
   public ToolResult call(Tool tool, ObjectNode arguments) throws Exception {
-    return ToolCalls.run(tool, arguments, args -> recorder.outside().run(tool, flow, args));
+    return ToolCalls.run(tool, arguments, args -> tool.handler().run(flow, args));
   }
 }
