@@ -59,6 +59,14 @@ final class SqliteLogTest {
     due.forEach(Runnable::run);
   }
 
+  /** Moments pass until the log is empty; a reader may be in the way. */
+  private void quiet() throws Exception {
+    for (int i = 0; i < 6_000 && (!later.isEmpty() || Files.size(log()) > 0); i++) {
+      idle();
+      Thread.sleep(10);
+    }
+  }
+
   private Path log() {
     return directory.resolve("fermata.db-wal");
   }
@@ -87,11 +95,11 @@ final class SqliteLogTest {
   }
 
   @Test
-  void anEmptyLogIsLeftAlone() throws IOException {
+  void anEmptyLogIsLeftAlone() throws Exception {
     OpenSqlStore store = open();
     try (Host host = Host.over(store)) {
       host.open("a").write(new Line("one"));
-      idle();
+      quiet();
       assertThat(host.sweep()).isZero();
       assertThat(host.due(0, 1)).isEmpty();
       assertThat(later).isEmpty();
