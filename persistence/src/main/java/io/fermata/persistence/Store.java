@@ -106,6 +106,16 @@ public final class Store {
   }
 
   /**
+   * Opens the store for one of several hosts that share it. Only PostgreSQL stores can be shared.
+   *
+   * @throws StoreException if the store cannot be shared, is in use by a host that does not share
+   *     it, or cannot be used
+   */
+  public OpenStore openShared() {
+    return source.openShared();
+  }
+
+  /**
    * Copies an embedded store into a new file as it is at one moment, while a host may have it open,
    * in this process or another. The copy is a store itself.
    *

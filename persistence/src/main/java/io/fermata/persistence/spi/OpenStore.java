@@ -5,6 +5,7 @@ import io.fermata.persistence.directory.Directory;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.setup.Setup;
@@ -204,6 +205,11 @@ public interface OpenStore extends AutoCloseable {
    * @param file does not exist yet
    */
   CompletionStage<@Nullable Void> backup(Path file);
+
+  /** What its hosts agree on in a store that several hosts have open; empty for other stores. */
+  default Optional<SharedStore> shared() {
+    return Optional.empty();
+  }
 
   /** The connection pools of this store, by name; a store without connections has none. */
   default List<StorePool> pools() {

@@ -18,6 +18,17 @@ public interface StoreSource {
   OpenStore open();
 
   /**
+   * Opens the store for one of several hosts, see {@link OpenStore#shared}.
+   *
+   * @throws StoreException if the store cannot be shared, is in use by a host that does not share
+   *     it, or cannot be used
+   */
+  default OpenStore openShared() {
+    throw new StoreException(
+        this + " can be open in one host at a time; several hosts can share a PostgreSQL store");
+  }
+
+  /**
    * Copies an embedded store into a new file, see {@link io.fermata.persistence.Store#backup}.
    *
    * @throws StoreException if the store is not kept in a file, or cannot be copied

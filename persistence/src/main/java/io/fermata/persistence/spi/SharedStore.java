@@ -1,0 +1,77 @@
+package io.fermata.persistence.spi;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What hosts that share a store agree on in it: who they are, and which of them writes the sessions
+ * of a {@link Shard}. The store refuses every append of a host that does not hold the shard of its
+ * session, so a host that was paused or cut off can never acknowledge what another host does not
+ * see.
+ *
+ * <p>{@link OpenStore#due}, {@link OpenStore#unfinished}, {@link OpenStore#sweep} and {@link
+ * OpenStore#written} of a shared store are confined to the shards that this host holds.
+ *
+ * <p>Times are those of the database, so clocks of hosts may differ.
+ */
+public interface SharedStore {
+
+  // --- hosts
+
+  /**
+   * Registers a host, or says that it lives.
+   *
+   * @return the hosts that have done so lately, this one included, the longest registered first
+   */
+  CompletionStage<List<ClusterHost>> heartbeat(ClusterHost host);
+
+  /** Removes a host that stops. */
+  CompletionStage<@Nullable Void> leave(String hostId);
+
+  // --- shards
+
+  /**
+   * Takes a shard. It waits for appends to its sessions that are being written; when it completes,
+   * the appends of every other host to its sessions are refused.
+   *
+   * @param holder the id of this host, for operators
+   * @return the number up to which the directory lists what was written to the shard's sessions
+   */
+  CompletionStage<Long> acquire(int shard, String holder);
+
+  /** Gives up a shard: appends of this host to its sessions fail from now on. */
+  void release(int shard);
+
+  /** The shards that this host holds. */
+  Collection<Integer> held();
+
+  /**
+   * The journals of one held shard whose last record is tagged {@link JournalTags#UNFINISHED}, as
+   * {@link OpenStore#unfinished}.
+   */
+  CompletionStage<List<Unfinished>> unfinished(int shard, String after, int max);
+
+  /**
+   * The directory lists what was written to the sessions of these shards up to a number. Shards
+   * that this host does not hold any more are left out.
+   */
+  CompletionStage<@Nullable Void> mark(Collection<Integer> shards, long number);
+
+  // --- leases
+
+  /**
+   * Takes or renews a lease.
+   *
+   * @return whether the owner has it now; false if another has it and it has not expired
+   */
+  CompletionStage<Boolean> lease(String name, String owner, Duration timeToLive);
+
+  /** Whether the owner has the lease. */
+  CompletionStage<Boolean> holdsLease(String name, String owner);
+
+  /** Gives up a lease; does nothing if another owner has it. */
+  CompletionStage<@Nullable Void> endLease(String name, String owner);
+}
