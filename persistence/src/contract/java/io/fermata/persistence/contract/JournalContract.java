@@ -16,6 +16,7 @@ import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
 import java.time.Duration;
@@ -188,15 +189,18 @@ public abstract class JournalContract {
   }
 
   @Test
-  void dueListsTheJournalsThatWantToBeLookedAtByThenTheEarliestFirst() {
+  void dueListsTheJournalsOfAShardThatWantToBeLookedAtByThenTheEarliestFirst() {
+    String first = "first";
+    String second = neighbourOf(first, "second");
+    String third = neighbourOf(first, "third");
     long inTheYear2286 = 10_000_000_000_000L;
-    List<Due> byNine = List.of(new Due("first", 7), new Due("second", 8), new Due("third", 9));
+    List<Due> byNine = List.of(new Due(first, 7), new Due(second, 8), new Due(third, 9));
     try (Host host = Host.on(store)) {
-      host.open("third").write(new Appointment(9));
-      host.open("first").write(new Line("said"), new Appointment(7));
+      host.open(third).write(new Appointment(9));
+      host.open(first).write(new Line("said"), new Appointment(7));
       host.open("later").write(new Appointment(inTheYear2286));
       host.open("never").write(new Line("said"));
-      host.open("second").write(new Appointment(8));
+      host.open(second).write(new Appointment(8));
 
       assertThat(host.due(9, 10)).isEqualTo(byNine);
     }
@@ -206,6 +210,15 @@ public abstract class JournalContract {
       assertThat(host.due(6, 10)).isEmpty();
       assertThat(host.due(inTheYear2286, 10)).endsWith(new Due("later", inTheYear2286)).hasSize(4);
     }
+  }
+
+  /** Another name of the same shard. */
+  private static String neighbourOf(String name, String beginning) {
+    return IntStream.iterate(1, i -> i + 1)
+        .mapToObj(i -> beginning + i)
+        .filter(other -> Shard.of(other) == Shard.of(name))
+        .findFirst()
+        .orElseThrow();
   }
 
   @Test

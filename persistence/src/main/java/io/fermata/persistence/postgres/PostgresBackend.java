@@ -1,6 +1,7 @@
 package io.fermata.persistence.postgres;
 
 import com.zaxxer.hikari.pool.HikariPool.PoolInitializationException;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.Dialect;
@@ -11,7 +12,10 @@ import io.fermata.persistence.sql.Transactions;
 import java.nio.file.Path;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.IntSupplier;
@@ -20,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A claimed PostgreSQL schema with its connection pools: one appends to journals, one reads them
  * for sessions that wake, one of a single connection makes the store's own changes in order, one
- * reads what the host itself needs, and one serves lists and searches.
+ * reads what the host itself needs, and one serves lists and searches. A host that shares the
+ * schema has two more: one takes shards, and one announces the host and renews leases.
  */
 final class PostgresBackend implements SqlBackend {
 
@@ -37,24 +42,38 @@ final class PostgresBackend implements SqlBackend {
   private final SqlPool upkeep;
   private final SqlPool reader;
 
+  /** In the order in which they are closed. */
+  private final Map<String, SqlPool> ofCluster = new LinkedHashMap<>();
+
+  private final PostgresJournal journal;
+  private final @Nullable SharedStore shared;
+
   private PostgresBackend(
       PostgresAddress address,
       PostgresClaim claim,
-      PostgresPool journals,
-      PostgresPool waking,
-      PostgresPool writer,
-      PostgresPool upkeep,
-      PostgresPool reader) {
+      PostgresShards shards,
+      List<PostgresPool> pools) {
     this.address = address;
     this.claim = claim;
-    this.journals = SqlPool.over(journals);
-    this.waking = SqlPool.over(waking);
-    this.writer = SqlPool.over(writer);
-    this.upkeep = SqlPool.over(upkeep);
-    this.reader = SqlPool.over(reader);
+    this.journals = SqlPool.over(pools.get(0));
+    this.waking = SqlPool.over(pools.get(1));
+    this.writer = SqlPool.over(pools.get(2));
+    this.upkeep = SqlPool.over(pools.get(3));
+    this.reader = SqlPool.over(pools.get(4));
+    this.journal = new PostgresJournal(shards);
+    if (shards.isShared()) {
+      SqlPool taking = SqlPool.over(pools.get(5));
+      SqlPool hosts = SqlPool.over(pools.get(6));
+      ofCluster.put("shards", taking);
+      ofCluster.put("hosts", hosts);
+      this.shared = new PostgresShared(shards, taking, hosts, upkeep);
+    } else {
+      this.shared = null;
+    }
   }
 
-  static PostgresBackend connect(PostgresAddress address, PostgresClaim claim) {
+  static PostgresBackend connect(
+      PostgresAddress address, PostgresClaim claim, PostgresShards shards) {
     List<PostgresPool> pools = new ArrayList<>();
     try {
       pools.add(PostgresPool.writing(address, claim, NAME + "-append", address.connections()));
@@ -62,6 +81,10 @@ final class PostgresBackend implements SqlBackend {
       pools.add(PostgresPool.writing(address, claim, NAME + "-write", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-upkeep", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-read", READERS));
+      if (shards.isShared()) {
+        pools.add(PostgresPool.writing(address, claim, NAME + "-shards", 1));
+        pools.add(PostgresPool.writing(address, claim, NAME + "-hosts", 1));
+      }
     } catch (PoolInitializationException refused) {
       pools.forEach(PostgresPool::close);
       throw refused.getCause() instanceof SQLException failed
@@ -69,8 +92,7 @@ final class PostgresBackend implements SqlBackend {
           : refused;
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
-    return new PostgresBackend(
-        address, claim, pools.get(0), pools.get(1), pools.get(2), pools.get(3), pools.get(4));
+    return new PostgresBackend(address, claim, shards, pools);
   }
 
   @Override
@@ -80,7 +102,7 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public SqlJournal journal() {
-    return new PostgresJournal();
+    return journal;
   }
 
   @Override
@@ -115,12 +137,19 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
-    return List.of(
-        journals.load("append", appends),
-        waking.load("wake", wakes),
-        writer.load("write", changes),
-        upkeep.load("upkeep"),
-        reader.load("read"));
+    List<StorePool> pools = new ArrayList<>();
+    pools.add(journals.load("append", appends));
+    pools.add(waking.load("wake", wakes));
+    pools.add(writer.load("write", changes));
+    pools.add(upkeep.load("upkeep"));
+    pools.add(reader.load("read"));
+    ofCluster.forEach((name, pool) -> pools.add(pool.load(name)));
+    return List.copyOf(pools);
+  }
+
+  @Override
+  public Optional<SharedStore> shared() {
+    return Optional.ofNullable(shared);
   }
 
   @Override
@@ -147,6 +176,7 @@ final class PostgresBackend implements SqlBackend {
       waking.close();
       writer.close();
       journals.close();
+      ofCluster.values().forEach(SqlPool::close);
     } finally {
       claim.release();
     }

@@ -5,7 +5,6 @@ import io.fermata.persistence.spi.StoreProblem;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
@@ -23,26 +22,30 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The exclusive claim of one host on one schema: an advisory lock on its own connection, and the
- * host's name in the tables. The lock decides which host may start. The name fences off a host that
- * lost the lock without noticing: every other connection of a host shares a second lock and reads
- * the name before it is used. A host that starts writes its name, terminates the connections that
- * share the second lock, and waits until it has held that lock exclusively. From then on no
- * connection of another host writes to the schema.
+ * The claim of a host on a schema: an advisory lock on its own connection, and the host's name in
+ * the tables. The lock decides which host may start. The name fences off a host that lost the lock
+ * without noticing: every other connection of a host shares a second lock and reads the name before
+ * it is used. A host that starts writes its name, terminates the connections that share the second
+ * lock, and waits until it has held that lock exclusively. From then on no connection of another
+ * host writes to the schema.
+ *
+ * <p>Hosts of a cluster share the first lock and one name, so the first of them fences off a host
+ * that had the schema alone; among themselves they are fenced by the epochs of their shards.
  *
  * <p>If the server was unavailable, the host takes its claim again by itself, unless another host
  * was faster. A host that has lost its claim never writes again.
  */
 final class PostgresClaim {
 
-  private static final long HOST = 0x4645524DL << 32;
-  private static final long CONNECTION = 0x4645524EL << 32;
+  /** The name of every host that shares its claim; it begins like an id. */
+  private static final String CLUSTER = "cluster a cluster of hosts";
+
   private static final Duration RELEASE = Duration.ofSeconds(3);
   private static final Duration FENCE = Duration.ofSeconds(10);
+  private static final Duration CROWD = Duration.ofSeconds(30);
   private static final long CHECK_MILLIS = 1_000;
   private static final long AGAIN_MILLIS = 50;
   private static final long AWAY_MILLIS = 30_000;
-  private static final int OLDEST_SERVER = 13;
 
   /** Of a server that can be reached: it is read-only, or its disk is full. */
   private static final Set<String> REFUSALS = Set.of("25006", "53100");
@@ -50,6 +53,9 @@ final class PostgresClaim {
   private static final Logger LOG = LoggerFactory.getLogger(PostgresClaim.class);
 
   private final PostgresAddress address;
+  private final boolean shared;
+
+  /** The name of this process. */
   private final String me =
       UUID.randomUUID()
           + " process "
@@ -58,8 +64,9 @@ final class PostgresClaim {
           + hostName()
           + " since "
           + Instant.now().truncatedTo(ChronoUnit.SECONDS);
+
   private final String schema;
-  private final long schemaId;
+  private final PostgresLocks locks;
   private final Thread keeper = new Thread(this::keep, "fermata-postgres-claim");
   private Connection connection;
   private byte[] serverKey = new byte[0];
@@ -77,20 +84,31 @@ final class PostgresClaim {
   private record Away(String reason, @Nullable String state) {}
 
   private PostgresClaim(
-      PostgresAddress address, Connection connection, String schema, long schemaId) {
+      PostgresAddress address, boolean shared, Connection connection, String schema)
+      throws SQLException {
     this.address = address;
+    this.shared = shared;
     this.connection = connection;
     this.schema = schema;
-    this.schemaId = schemaId;
+    this.locks = PostgresLocks.of(connection);
     keeper.setDaemon(true);
   }
 
-  /** Claims the schema, creates missing tables, and starts to monitor the claim. */
+  /** Claims the schema alone, creates missing tables, and starts to monitor the claim. */
   static PostgresClaim take(PostgresAddress address) {
+    return take(address, false);
+  }
+
+  /** Like {@link #take(PostgresAddress)}, but together with other hosts that share it. */
+  static PostgresClaim share(PostgresAddress address) {
+    return take(address, true);
+  }
+
+  private static PostgresClaim take(PostgresAddress address, boolean shared) {
     try {
       Connection connection = PostgresSource.forClaim(address).getConnection();
       try {
-        return take(address, connection);
+        return take(address, shared, connection);
       } catch (SQLException | RuntimeException refused) {
         connection.close();
         throw refused;
@@ -100,17 +118,11 @@ final class PostgresClaim {
     }
   }
 
-  private static PostgresClaim take(PostgresAddress address, Connection connection)
+  private static PostgresClaim take(PostgresAddress address, boolean shared, Connection connection)
       throws SQLException {
-    requireUsable(address, connection);
+    PostgresRequirements.require(address, connection);
     String schema = PostgresNamespace.of(address, connection);
-    PostgresClaim claim =
-        new PostgresClaim(
-            address,
-            connection,
-            schema,
-            Long.parseLong(
-                text(connection, "SELECT quote_ident(current_schema())::regnamespace::oid")));
+    PostgresClaim claim = new PostgresClaim(address, shared, connection, schema);
     try {
       claim.begin();
     } catch (SQLException failed) {
@@ -124,78 +136,99 @@ final class PostgresClaim {
     return claim;
   }
 
-  private static void requireUsable(PostgresAddress address, Connection connection)
-      throws SQLException {
-    int version = connection.getMetaData().getDatabaseMajorVersion();
-    if (version < OLDEST_SERVER) {
-      throw new StoreException(
-          address.shown()
-              + " is PostgreSQL "
-              + version
-              + ", which is not supported; use "
-              + OLDEST_SERVER
-              + " or later");
-    }
-    String encoding = text(connection, "SHOW server_encoding");
-    if (!encoding.equals("UTF8")) {
-      throw new StoreException(
-          address.shown()
-              + " uses the encoding "
-              + encoding
-              + ", which cannot store every character; use a database created with the"
-              + " encoding UTF8");
-    }
-    requireSound(address, connection);
-    PostgresDurability.warn(address, connection);
-  }
-
-  /** Whether what is written now will be acknowledged and stay. */
-  private static void requireSound(PostgresAddress address, Connection connection)
-      throws SQLException {
-    requireWritable(connection);
-    PostgresDurability.require(address, connection);
-  }
-
-  private static void requireWritable(Connection connection) throws SQLException {
-    if (text(connection, "SHOW transaction_read_only").equals("on")) {
-      throw new SQLException("the server is read-only", "25006");
-    }
-  }
-
   private void begin() throws SQLException {
     requireHostLock();
+    if (shared) {
+      beginShared();
+      return;
+    }
     PostgresSchema tables = new PostgresSchema(address, connection);
     if (tables.version() > 0) {
-      PostgresDurability.requireLogged(address, connection);
-      String before = PostgresSchema.owner(connection);
-      tables.putOwner(me);
-      fence(before);
+      takeOver(tables);
     }
     serverKey = tables.prepare(me);
+    PostgresShards.endEpochs(connection, described(me));
   }
 
-  private void requireHostLock() throws SQLException {
-    Instant end = Instant.now().plus(RELEASE);
-    // The lock of a host that was just killed is released within a moment.
-    while (!tryLock(connection, HOST)) {
+  /** One host after the other, so that the first prepares the tables for all. */
+  private void beginShared() throws SQLException {
+    awaitTablesLock();
+    try {
+      PostgresSchema tables = new PostgresSchema(address, connection);
+      if (tables.version() > 0) {
+        PostgresDurability.requireLogged(address, connection);
+        if (!CLUSTER.equals(PostgresSchema.owner(connection))) {
+          // With the name of this process: the next host must fence again if this one fails here.
+          takeOver(tables);
+        }
+      }
+      serverKey = tables.prepare(CLUSTER);
+    } finally {
+      locks.giveBack(connection, PostgresLocks.TABLES);
+    }
+  }
+
+  private void awaitTablesLock() throws SQLException {
+    Instant end = Instant.now().plus(CROWD);
+    while (!locks.take(connection, PostgresLocks.TABLES)) {
       if (Instant.now().isAfter(end)) {
         throw new StoreException(
             address.shown()
-                + " is in use by "
-                + holder()
-                + "; stop that host, or name another schema for this one with the"
-                + " parameter currentSchema");
+                + " is being prepared by another host for too long; start this host again when"
+                + " that one runs");
       }
       pause();
     }
   }
 
-  private String holder() throws SQLException {
+  private void takeOver(PostgresSchema tables) throws SQLException {
+    PostgresDurability.requireLogged(address, connection);
+    String before = PostgresSchema.owner(connection);
+    tables.putOwner(me);
+    fence(before);
+  }
+
+  private boolean tryHostLock(Connection on) throws SQLException {
+    return shared ? locks.share(on, PostgresLocks.HOST) : locks.take(on, PostgresLocks.HOST);
+  }
+
+  private void requireHostLock() throws SQLException {
+    Instant end = Instant.now().plus(RELEASE);
+    // The lock of a host that was just killed is released within a moment.
+    while (!tryHostLock(connection)) {
+      if (Instant.now().isAfter(end)) {
+        throw inUse(holder());
+      }
+      pause();
+    }
+  }
+
+  private StoreException inUse(@Nullable String owner) {
+    if (shared) {
+      return new StoreException(
+          address.shown()
+              + " is in use by "
+              + described(owner)
+              + ", which does not share it; stop that host, and start it with cluster()");
+    }
+    return new StoreException(
+        CLUSTER.equals(owner)
+            ? address.shown()
+                + " is used by a cluster of hosts; start this host with cluster(), too, or stop"
+                + " them all"
+            : address.shown()
+                + " is in use by "
+                + described(owner)
+                + "; stop that host, or name another schema for this one with the"
+                + " parameter currentSchema");
+  }
+
+  private @Nullable String holder() throws SQLException {
     try {
-      return described(PostgresSchema.owner(connection));
+      return PostgresSchema.owner(connection);
     } catch (SQLException noTables) {
       if ("42P01".equals(noTables.getSQLState())) {
-        return described(null);
+        return null;
       }
       throw noTables;
     }
@@ -209,7 +242,7 @@ final class PostgresClaim {
   private void fence(@Nullable String before) throws SQLException {
     Instant end = Instant.now().plus(FENCE);
     boolean logged = false;
-    while (!tryLock(connection, CONNECTION)) {
+    while (!locks.take(connection, PostgresLocks.CONNECTION)) {
       if (!logged) {
         LOG.warn("{} is taken over from {}", address.shown(), described(before));
         logged = true;
@@ -222,36 +255,10 @@ final class PostgresClaim {
                 + ", whose connections could not be terminated; stop that host, or"
                 + " terminate them with pg_terminate_backend");
       }
-      endOthers(connection, CONNECTION);
+      locks.endOthers(connection, PostgresLocks.CONNECTION);
       pause();
     }
-    text(connection, "SELECT pg_advisory_unlock(" + (CONNECTION | schemaId) + ")");
-  }
-
-  private boolean tryLock(Connection on, long kind) throws SQLException {
-    return text(on, "SELECT pg_try_advisory_lock(" + (kind | schemaId) + ")").equals("t");
-  }
-
-  private void endOthers(Connection by, long kind) throws SQLException {
-    String sql =
-        """
-        SELECT pg_terminate_backend(pid)
-        FROM pg_locks
-        WHERE locktype = 'advisory' AND granted AND objsubid = 1
-          AND classid::bigint = ? AND objid::bigint = ?
-          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-          AND pid <> pg_backend_pid()
-        """;
-    try (PreparedStatement end = by.prepareStatement(sql)) {
-      end.setLong(1, kind >>> 32);
-      end.setLong(2, schemaId);
-      end.execute();
-    } catch (SQLException failed) {
-      // Connections of another role may not be terminated; they may close by themselves.
-      if (!"42501".equals(failed.getSQLState())) {
-        throw failed;
-      }
-    }
+    locks.giveBack(connection, PostgresLocks.CONNECTION);
   }
 
   private void keep() {
@@ -267,7 +274,7 @@ final class PostgresClaim {
 
   private void check() {
     try {
-      requireSound(address, connection);
+      PostgresRequirements.requireSound(address, connection);
     } catch (SQLException gone) {
       closeQuietly(connection);
       try {
@@ -296,11 +303,13 @@ final class PostgresClaim {
   private void takeAgain() throws SQLException {
     Connection fresh = PostgresSource.forClaim(address).within(schema).getConnection();
     try {
-      requireSound(address, fresh);
+      PostgresRequirements.requireSound(address, fresh);
       requireMine(fresh);
-      if (!tryLock(fresh, HOST)) {
-        // The server has not noticed yet that the previous connection is closed.
-        endOthers(fresh, HOST);
+      if (!tryHostLock(fresh)) {
+        if (!shared) {
+          // The server has not noticed yet that the previous connection is closed.
+          locks.endOthers(fresh, PostgresLocks.HOST);
+        }
         throw new SQLTransientConnectionException("the previous claim is being released", "08006");
       }
       // No other host can write the name now.
@@ -315,7 +324,7 @@ final class PostgresClaim {
 
   private void requireMine(Connection on) throws SQLException {
     String owner = PostgresSchema.owner(on);
-    if (!me.equals(owner)) {
+    if (!(shared ? CLUSTER : me).equals(owner)) {
       lost =
           address.shown()
               + " was taken over by "
@@ -358,8 +367,7 @@ final class PostgresClaim {
 
   /** Marks a new connection as one of this host, or refuses it. */
   void admit(Connection fresh) throws SQLException {
-    String shared = "SELECT pg_try_advisory_lock_shared(" + (CONNECTION | schemaId) + ")";
-    if (!text(fresh, shared).equals("t")) {
+    if (!locks.share(fresh, PostgresLocks.CONNECTION)) {
       throw new SQLTransientConnectionException(
           address.shown() + " is being taken over by another host", "08004");
     }

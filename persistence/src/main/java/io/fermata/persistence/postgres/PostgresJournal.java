@@ -6,9 +6,14 @@ import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.Written;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlJournal;
+import io.fermata.persistence.sql.SqlPromise;
+import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
+import io.fermata.persistence.sql.SqlWrite;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -18,6 +23,8 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -27,25 +34,31 @@ import org.jspecify.annotations.Nullable;
  */
 final class PostgresJournal implements SqlJournal {
 
-  static final String APPEND =
+  private static final String APPEND_TO =
       """
       WITH written AS (
         INSERT INTO event_journal (
-          persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
+          slice, persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
           event_payload, event_ser_id, event_ser_manifest,
           meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
-        SELECT * FROM unnest(
-          CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bigint[]),
+        SELECT entry.* FROM %sunnest(
+          CAST(? AS smallint[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]),
+          CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bytea[]), CAST(? AS integer[]),
           CAST(? AS text[]), CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
-          CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
-          CAST(? AS integer[]), CAST(? AS integer[]))
-        RETURNING ordering, persistence_id, sequence_number)
-      INSERT INTO event_tag (event_id, tag)
-      SELECT written.ordering, tagged.tag
+          CAST(? AS integer[]), CAST(? AS integer[])) AS entry
+        RETURNING ordering, slice, persistence_id, sequence_number)
+      INSERT INTO event_tag (event_id, slice, tag)
+      SELECT written.ordering, written.slice, tagged.tag
       FROM unnest(CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]))
           AS tagged (persistence_id, sequence_number, tag)
         JOIN written USING (persistence_id, sequence_number)
       """;
+
+  static final String APPEND = APPEND_TO.formatted("");
+
+  /** Joined with the fence, which fails before the first entry is written, or lets all through. */
+  static final String FENCED_APPEND =
+      APPEND_TO.formatted("fermata_fence(CAST(? AS integer[]), CAST(? AS bigint[])) CROSS JOIN ");
 
   static final String TIPS =
       """
@@ -116,30 +129,89 @@ final class PostgresJournal implements SqlJournal {
       WHERE event_tag.event_id = ended.event_id AND event_tag.tag = ended.tag
       """;
 
+  /** The ends before these that are kept longer. */
+  static final String PROMISED =
+      """
+      SELECT ended.persistence_id, promised.sequence_number, until.tag
+      FROM %s CROSS JOIN event_journal AS promised CROSS JOIN event_tag AS until
+      WHERE promised.persistence_id = ended.persistence_id
+        AND promised.sequence_number < ended.sequence_number
+        AND until.event_id = promised.ordering
+        AND until.tag BETWEEN ? AND ?
+      ORDER BY ended.persistence_id, promised.sequence_number
+      """
+          .formatted(ENDS);
+
+  /** By their numbers, of which few are read that are not of a held shard: it follows a mark. */
+  static final String WRITTEN =
+      """
+      SELECT ordering, persistence_id FROM event_journal
+      WHERE ordering > ? AND slice / %d = ANY (CAST(? AS integer[]))
+      ORDER BY ordering LIMIT ?
+      """
+          .formatted(Shard.SLICES / Shard.COUNT);
+
+  private static final String MARK_ALL = "UPDATE shard SET mark = ?";
+  private static final String MARKED = "SELECT min(mark) FROM shard";
+
   private static final int PLACE = 12;
 
   /** The SQL state classes of data errors: values, integrity, limits. */
   private static final Set<String> OF_THE_DATA = Set.of("22", "23", "54");
 
+  private final PostgresShards shards;
+
+  PostgresJournal(PostgresShards shards) {
+    this.shards = shards;
+  }
+
   @Override
-  public void append(Connection connection, List<SerializedEntry> records) throws SQLException {
-    try (PreparedStatement insert = connection.prepareStatement(APPEND)) {
-      Columns<SerializedEntry> record = new Columns<>(connection, insert, 1, records);
-      record.add("text", SerializedEntry::persistenceId);
-      record.add("int8", SerializedEntry::sequenceNr);
-      record.add("text", SerializedEntry::writer);
-      record.add("int8", SerializedEntry::timestamp);
-      record.add("text", SerializedEntry::manifest);
-      addSerialized(record, SerializedEntry::event);
-      addSerialized(record, SerializedEntry::metadata);
-      record.add("int4", SerializedEntry::checksum);
-      record.add("int4", SerializedEntry::previous);
-      Columns<Tag> tag = new Columns<>(connection, insert, record.next(), tags(records));
-      tag.add("text", each -> each.of().persistenceId());
-      tag.add("int8", each -> each.of().sequenceNr());
-      tag.add("text", Tag::tag);
-      insert.executeUpdate();
+  public SqlShards shards() {
+    return shards;
+  }
+
+  @Override
+  public void append(Connection connection, List<SqlWrite> writes) throws SQLException {
+    SortedMap<Integer, Long> rights = new TreeMap<>();
+    List<SerializedEntry> records = new ArrayList<>();
+    for (SqlWrite write : writes) {
+      int shard = Shard.of(write.records().get(0).persistenceId());
+      shards.requireCurrent(shard, write.right());
+      rights.put(shard, write.right());
+      records.addAll(write.records());
     }
+    String sql = shards.isShared() ? FENCED_APPEND : APPEND;
+    try (PreparedStatement insert = connection.prepareStatement(sql)) {
+      int next = 1;
+      if (shards.isShared()) {
+        PostgresShards.bindRights(insert, next, rights);
+        next += 2;
+      }
+      insert(connection, insert, next, records);
+    } catch (SQLException failed) {
+      throw shards.explained(failed);
+    }
+  }
+
+  private static void insert(
+      Connection connection, PreparedStatement insert, int next, List<SerializedEntry> records)
+      throws SQLException {
+    Columns<SerializedEntry> record = new Columns<>(connection, insert, next, records);
+    record.add("int2", each -> (short) Shard.sliceOf(each.persistenceId()));
+    record.add("text", SerializedEntry::persistenceId);
+    record.add("int8", SerializedEntry::sequenceNr);
+    record.add("text", SerializedEntry::writer);
+    record.add("int8", SerializedEntry::timestamp);
+    record.add("text", SerializedEntry::manifest);
+    addSerialized(record, SerializedEntry::event);
+    addSerialized(record, SerializedEntry::metadata);
+    record.add("int4", SerializedEntry::checksum);
+    record.add("int4", SerializedEntry::previous);
+    Columns<Tag> tag = new Columns<>(connection, insert, record.next(), tags(records));
+    tag.add("text", each -> each.of().persistenceId());
+    tag.add("int8", each -> each.of().sequenceNr());
+    tag.add("text", Tag::tag);
+    insert.executeUpdate();
   }
 
   private static void addSerialized(
@@ -217,6 +289,58 @@ final class PostgresJournal implements SqlJournal {
   }
 
   @Override
+  public List<SqlPromise> promised(
+      Connection connection, List<JournalEnd> ends, String from, String to) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
+      Columns<JournalEnd> end = new Columns<>(connection, select, 1, ends);
+      end.add("text", JournalEnd::persistenceId);
+      end.add("int8", JournalEnd::seq);
+      select.setString(end.next(), from);
+      select.setString(end.next() + 1, to);
+      try (ResultSet rows = select.executeQuery()) {
+        List<SqlPromise> promises = new ArrayList<>();
+        while (rows.next()) {
+          promises.add(new SqlPromise(rows.getString(1), rows.getLong(2), rows.getString(3)));
+        }
+        return promises;
+      }
+    }
+  }
+
+  @Override
+  public List<Written> written(Connection connection, long after, int max) throws SQLException {
+    if (!shards.isShared()) {
+      return SqlEntries.written(connection, after, max);
+    }
+    try (PreparedStatement select = connection.prepareStatement(WRITTEN)) {
+      select.setLong(1, after);
+      select.setArray(2, connection.createArrayOf("int4", shards.held().toArray()));
+      select.setInt(3, max);
+      return SqlEntries.written(select);
+    }
+  }
+
+  @Override
+  public void mark(Connection connection, long number) throws SQLException {
+    if (shards.isShared()) {
+      PostgresShared.mark(connection, shards.epochs(shards.held()), number);
+      return;
+    }
+    try (PreparedStatement mark = connection.prepareStatement(MARK_ALL)) {
+      mark.setLong(1, number);
+      mark.executeUpdate();
+    }
+  }
+
+  @Override
+  public long marked(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(MARKED);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getLong(1) : 0;
+    }
+  }
+
+  @Override
   public boolean refusesRecord(SQLException failed) {
     String state = failed.getSQLState();
     return state != null && OF_THE_DATA.contains(state.substring(0, 2));
@@ -249,6 +373,7 @@ final class PostgresJournal implements SqlJournal {
       return switch (type) {
         case "int8" -> new Long[size];
         case "int4" -> new Integer[size];
+        case "int2" -> new Short[size];
         default -> new String[size];
       };
     }

@@ -22,10 +22,18 @@ public final class PostgresStore implements StoreSource {
 
   @Override
   public OpenStore open() {
-    PostgresClaim claim = PostgresClaim.take(address);
+    return open(PostgresClaim.take(address), PostgresShards.all());
+  }
+
+  @Override
+  public OpenStore openShared() {
+    return open(PostgresClaim.share(address), PostgresShards.shared());
+  }
+
+  private OpenStore open(PostgresClaim claim, PostgresShards shards) {
     try {
       return new OpenSqlStore(
-          toString(), claim.serverKey(), PostgresBackend.connect(address, claim));
+          toString(), claim.serverKey(), PostgresBackend.connect(address, claim, shards));
     } catch (RuntimeException refused) {
       claim.release();
       throw refused;
@@ -41,7 +49,7 @@ public final class PostgresStore implements StoreSource {
   public Verified verify(Consumer<String> damage) {
     try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
       connection.setReadOnly(true);
-      return SqlVerification.of(connection, new PostgresJournal(), damage);
+      return SqlVerification.of(connection, new PostgresJournal(PostgresShards.all()), damage);
     } catch (SQLException failed) {
       throw PostgresFailure.explain(address, failed);
     }

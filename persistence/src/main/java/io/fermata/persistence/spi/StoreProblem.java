@@ -15,6 +15,7 @@ public enum StoreProblem {
       "the file of the store was deleted or replaced while it was open; put the right file there"
           + " and restart this host"),
   TAKEN_OVER("another host took over the store; stop one of the two hosts"),
+  MOVED("another host holds this session's shard of the store now; send the call again"),
   DAMAGED("the store is damaged; restore it from a backup"),
   REFUSES("the store accepts no writes; the log of this host says why");
 

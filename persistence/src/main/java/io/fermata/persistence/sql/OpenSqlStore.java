@@ -11,6 +11,7 @@ import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StorePool;
@@ -25,6 +26,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
@@ -40,6 +42,7 @@ public final class OpenSqlStore implements OpenStore {
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
+  private final SqlShards shards;
   private final SqlBatches<SqlChanges.Change, Deleted> changes;
   private final SqlJournals journals;
   private final Directory directory = new OpenDirectory();
@@ -49,9 +52,14 @@ public final class OpenSqlStore implements OpenStore {
     this.name = name;
     this.serverKey = serverKey;
     this.backend = backend;
+    SqlJournal journal = backend.journal();
+    this.shards = journal.shards();
     this.changes =
         new SqlBatches<>(
-            SqlBatches.AT_ONCE, backend.writer()::transact, SqlChanges::make, failure -> false);
+            SqlBatches.AT_ONCE,
+            backend.writer()::transact,
+            (connection, together) -> SqlChanges.make(connection, journal, together),
+            shards::isMoved);
     this.journals = new SqlJournals(backend);
   }
 
@@ -84,7 +92,12 @@ public final class OpenSqlStore implements OpenStore {
   public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
     Slice.requireMax(max);
     return whileOpen(
-        () -> backend.upkeep().transact(connection -> SqlUpkeep.working(connection, after, max)));
+        () ->
+            backend
+                .upkeep()
+                .transact(
+                    connection ->
+                        SqlUpkeep.working(connection, shards, shards.held(), after, max)));
   }
 
   @Override
@@ -93,13 +106,14 @@ public final class OpenSqlStore implements OpenStore {
             () ->
                 inPortions(
                     (connection, most) ->
-                        SqlAppointments.forget(connection, untilEpochMillis, most)))
+                        SqlAppointments.forget(connection, shards, untilEpochMillis, most)))
         .thenCompose(
             forgotten ->
                 backend
                     .upkeep()
                     .transact(
-                        connection -> SqlAppointments.due(connection, untilEpochMillis, max)));
+                        connection ->
+                            SqlAppointments.due(connection, shards, untilEpochMillis, max)));
   }
 
   @Override
@@ -125,6 +139,7 @@ public final class OpenSqlStore implements OpenStore {
     return backend
         .writer()
         .transact(connection -> part.of(connection, backend.dialect().sweptAtOnce()))
+        .exceptionallyCompose(this::withoutTheLost)
         .thenCompose(
             portion -> {
               int swept = before + portion.swept();
@@ -132,6 +147,17 @@ public final class OpenSqlStore implements OpenStore {
                   ? inPortions(part, swept, portions - 1)
                   : CompletableFuture.completedFuture(swept);
             });
+  }
+
+  /** The next portion leaves out the shard that another host has taken. */
+  private CompletableFuture<SqlUpkeep.Portion> withoutTheLost(Throwable failure) {
+    Throwable cause =
+        failure instanceof CompletionException && failure.getCause() != null
+            ? failure.getCause()
+            : failure;
+    return shards.isMoved(cause)
+        ? CompletableFuture.completedFuture(new SqlUpkeep.Portion(0, true))
+        : CompletableFuture.failedFuture(cause);
   }
 
   @Override
@@ -176,7 +202,7 @@ public final class OpenSqlStore implements OpenStore {
         () ->
             backend
                 .upkeep()
-                .transact(connection -> SqlEntries.written(connection, afterNumber, max)));
+                .transact(connection -> backend.journal().written(connection, afterNumber, max)));
   }
 
   @Override
@@ -230,6 +256,11 @@ public final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<@Nullable Void> backup(Path file) {
     return whileOpen(() -> backend.backup(file));
+  }
+
+  @Override
+  public Optional<SharedStore> shared() {
+    return backend.shared();
   }
 
   @Override
@@ -296,7 +327,7 @@ public final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<Long> marked() {
-      return whileOpen(() -> backend.upkeep().transact(SqlDirectory::marked));
+      return whileOpen(() -> backend.upkeep().transact(backend.journal()::marked));
     }
   }
 

@@ -7,6 +7,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 
 /** Finds the journals that are due. */
@@ -16,7 +17,7 @@ public final class SqlAppointments {
       """
       SELECT last.persistence_id, tag.tag
       FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE tag.tag BETWEEN ? AND ?
+      WHERE %stag.tag BETWEEN ? AND ?
         AND last.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
@@ -28,23 +29,26 @@ public final class SqlAppointments {
 
   private SqlAppointments() {}
 
-  static List<Due> due(Connection connection, long until, int max) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(DUE)) {
-      select.setString(1, JournalTags.due(0));
-      select.setString(2, JournalTags.due(until));
-      select.setInt(3, max);
+  static List<Due> due(Connection connection, SqlShards shards, long until, int max)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(shards.scan(DUE))) {
+      shards.bind(select, shards.inTurns(), JournalTags.due(0), JournalTags.due(until), max);
       try (ResultSet rows = select.executeQuery()) {
         List<Due> due = new ArrayList<>();
         while (rows.next()) {
           due.add(new Due(rows.getString(1), JournalTags.dueAt(rows.getString(2)).orElseThrow()));
         }
+        // Those of several shards; within one they are in this order.
+        due.sort(Comparator.comparingLong(Due::at));
         return due;
       }
     }
   }
 
   /** Deletes some due tags of the past that later records made obsolete. */
-  static SqlUpkeep.Portion forget(Connection connection, long until, int most) throws SQLException {
-    return SqlUpkeep.forgetLeftBehind(connection, JournalTags.due(0), JournalTags.due(until), most);
+  static SqlUpkeep.Portion forget(Connection connection, SqlShards shards, long until, int most)
+      throws SQLException {
+    return SqlUpkeep.forgetLeftBehind(
+        connection, shards, JournalTags.due(0), JournalTags.due(until), most);
   }
 }

@@ -1,9 +1,11 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.IntSupplier;
@@ -50,6 +52,11 @@ public interface SqlBackend {
    * @param changes those that wait for {@link #writer}
    */
   List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes);
+
+  /** What hosts agree on that share the database; empty for a database of one host. */
+  default Optional<SharedStore> shared() {
+    return Optional.empty();
+  }
 
   /** Completes if this host has lost the database for good. */
   CompletionStage<StoreProblem> lost();

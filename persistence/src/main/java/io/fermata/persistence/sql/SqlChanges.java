@@ -31,25 +31,44 @@ final class SqlChanges {
   record Delete(List<String> persistenceIds) implements Change {}
 
   private final Connection connection;
+  private final SqlJournal journal;
   private final Set<String> changed = new HashSet<>();
   private final List<DirectoryEntry> puts = new ArrayList<>();
   private final List<String> removals = new ArrayList<>();
   private final Map<Integer, Delete> deletions = new LinkedHashMap<>();
   private final List<Deleted> results;
 
-  private SqlChanges(Connection connection, int size) {
+  private SqlChanges(Connection connection, SqlJournal journal, int size) {
     this.connection = connection;
+    this.journal = journal;
     this.results = new ArrayList<>(Collections.nCopies(size, Deleted.NOTHING));
   }
 
   /** Returns what each change has deleted of journals. */
-  static List<Deleted> make(Connection connection, List<Change> together) throws SQLException {
-    SqlChanges changes = new SqlChanges(connection, together.size());
+  static List<Deleted> make(Connection connection, SqlJournal journal, List<Change> together)
+      throws SQLException {
+    journal.shards().require(connection, journals(together));
+    SqlChanges changes = new SqlChanges(connection, journal, together.size());
     for (int place = 0; place < together.size(); place++) {
       changes.add(together.get(place), place);
     }
     changes.flush();
     return changes.results;
+  }
+
+  /** A change of the directory is one of the journal that it lists. */
+  private static Set<String> journals(List<Change> together) {
+    Set<String> journals = new HashSet<>();
+    for (Change change : together) {
+      if (change instanceof Put put) {
+        journals.add(DirectoryEntry.journalOf(put.entry().persistenceId()));
+      } else if (change instanceof Remove remove) {
+        journals.add(DirectoryEntry.journalOf(remove.persistenceId()));
+      } else if (change instanceof Delete delete) {
+        journals.addAll(delete.persistenceIds());
+      }
+    }
+    return journals;
   }
 
   private void add(Change change, int place) throws SQLException {
@@ -66,7 +85,7 @@ final class SqlChanges {
       deletions.put(place, delete);
     } else if (change instanceof Mark mark) {
       flush();
-      SqlDirectory.mark(connection, mark.number());
+      journal.mark(connection, mark.number());
     }
   }
 

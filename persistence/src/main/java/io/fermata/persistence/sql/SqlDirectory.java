@@ -70,9 +70,6 @@ public final class SqlDirectory {
   public static final String DELETE = "DELETE FROM directory WHERE persistence_id = ?";
   static final String DELETE_PARTS =
       "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ? AND seq <= ?";
-  private static final String MARK = "UPDATE directory_mark SET number = ?";
-  private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
-  private static final String MARKED = "SELECT number FROM directory_mark";
   public static final String GET = "SELECT * FROM directory WHERE persistence_id = ?";
 
   private SqlDirectory() {}
@@ -221,27 +218,6 @@ public final class SqlDirectory {
         persistenceIds.stream().map(id -> List.<Object>of(id + ".", id + "/", lastSeq)).toList());
   }
 
-  static void mark(Connection connection, long number) throws SQLException {
-    if (!update(connection, MARK, number)) {
-      update(connection, FIRST_MARK, number);
-    }
-  }
-
-  static long marked(Connection connection) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(MARKED);
-        ResultSet row = select.executeQuery()) {
-      return row.next() ? row.getLong(1) : 0;
-    }
-  }
-
-  private static boolean update(Connection connection, String sql, Object... parameters)
-      throws SQLException {
-    try (PreparedStatement update = connection.prepareStatement(sql)) {
-      bind(update, List.of(parameters));
-      return update.executeUpdate() > 0;
-    }
-  }
-
   static Optional<DirectoryEntry> get(Connection connection, String persistenceId)
       throws SQLException {
     return select(
@@ -294,8 +270,7 @@ public final class SqlDirectory {
     }
   }
 
-  private static void bind(PreparedStatement statement, List<Object> parameters)
-      throws SQLException {
+  static void bind(PreparedStatement statement, List<Object> parameters) throws SQLException {
     for (int index = 0; index < parameters.size(); index++) {
       statement.setObject(index + 1, parameters.get(index));
     }

@@ -108,17 +108,22 @@ public final class SqlEntries {
     }
   }
 
-  static List<Written> written(Connection connection, long after, int max) throws SQLException {
+  public static List<Written> written(Connection connection, long after, int max)
+      throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(WRITTEN)) {
       select.setLong(1, after);
       select.setInt(2, max);
-      try (ResultSet rows = select.executeQuery()) {
-        List<Written> written = new ArrayList<>();
-        while (rows.next()) {
-          written.add(new Written(rows.getLong(1), rows.getString(2)));
-        }
-        return written;
+      return written(select);
+    }
+  }
+
+  public static List<Written> written(PreparedStatement select) throws SQLException {
+    try (ResultSet rows = select.executeQuery()) {
+      List<Written> written = new ArrayList<>();
+      while (rows.next()) {
+        written.add(new Written(rows.getLong(1), rows.getString(2)));
       }
+      return written;
     }
   }
 
@@ -188,9 +193,11 @@ public final class SqlEntries {
     if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewEntry.present(persistenceId);
     }
+    long right = journal.shards().right(persistenceId);
     List<SerializedEntry> entries = SerializedEntry.imported(persistenceId, records);
     for (int from = 0; from < entries.size(); from += AT_ONCE) {
-      journal.append(connection, entries.subList(from, Math.min(from + AT_ONCE, entries.size())));
+      List<SerializedEntry> some = entries.subList(from, Math.min(from + AT_ONCE, entries.size()));
+      journal.append(connection, List.of(new SqlWrite(right, some)));
     }
     return records.size();
   }

@@ -1,10 +1,11 @@
 package io.fermata.persistence.sql;
 
 import io.fermata.persistence.pekko.JournalTip;
-import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Written;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
@@ -13,8 +14,13 @@ import java.util.Optional;
 /** The statements of the plugins for batches of sessions, in the SQL of one database. */
 public interface SqlJournal {
 
-  /** Appends all records, or none. */
-  void append(Connection connection, List<SerializedEntry> records) throws SQLException;
+  /** The shards on which this host works. */
+  SqlShards shards();
+
+  /**
+   * Appends all records, or none. It is a single statement where several hosts share the database.
+   */
+  void append(Connection connection, List<SqlWrite> writes) throws SQLException;
 
   /** The newest record of each journal. */
   List<JournalTip> tips(Connection connection, List<String> persistenceIds) throws SQLException;
@@ -28,6 +34,22 @@ public interface SqlJournal {
    * their parts. The tags of the ends are deleted too, so the next sweep skips them.
    */
   void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException;
+
+  /**
+   * The earlier ends of the same journals with a sweep tag in a range, each journal's in their
+   * order.
+   */
+  List<SqlPromise> promised(Connection connection, List<JournalEnd> ends, String from, String to)
+      throws SQLException;
+
+  /** Journals that were written, see {@link OpenStore#written}. */
+  List<Written> written(Connection connection, long after, int max) throws SQLException;
+
+  /** The directory lists what was written up to a number. */
+  void mark(Connection connection, long number) throws SQLException;
+
+  /** The number up to which the directory lists what was written. */
+  long marked(Connection connection) throws SQLException;
 
   /** Whether a failure is the fault of a record, not of the database or the connection. */
   boolean refusesRecord(SQLException failed);

@@ -6,6 +6,7 @@ import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.pekko.StoreJournals;
 import io.fermata.persistence.spi.DamagedException;
+import io.fermata.persistence.spi.StoreException;
 import java.sql.SQLException;
 import java.util.Arrays;
 import java.util.Collection;
@@ -43,26 +44,29 @@ final class SqlJournals implements StoreJournals {
 
   private volatile CompletableFuture<Boolean> next = CompletableFuture.completedFuture(true);
 
+  private final SqlShards shards;
   private final Transactions writer;
   private final Transactions reader;
-  private final SqlBatches<List<SerializedEntry>, @Nullable Void> appends;
+  private final SqlBatches<SqlWrite, @Nullable Void> appends;
   private final SqlBatches<String, JournalTip> tips;
   private final SqlBatches<SnapshotRange, Optional<SerializedSnapshot>> snapshots;
 
   SqlJournals(SqlBackend backend) {
     SqlJournal journal = backend.journal();
+    this.shards = journal.shards();
     this.writer = backend.journalWriter();
     this.reader = backend.journalReader();
     this.appends =
         new SqlBatches<>(
-            new SqlBatches.Bounds<>(SqlBatches.AT_ONCE, BYTES_AT_ONCE, SqlJournals::size),
+            new SqlBatches.Bounds<>(SqlBatches.AT_ONCE, BYTES_AT_ONCE, SqlWrite::size),
             backend::append,
             (connection, writes) -> {
-              journal.append(connection, writes.stream().flatMap(Collection::stream).toList());
+              journal.append(connection, writes);
               return Arrays.asList(new @Nullable Void[writes.size()]);
             },
             failure ->
                 isDamage(failure)
+                    || shards.isMoved(failure)
                     || (failure.getCause() instanceof SQLException failed
                         && journal.refusesRecord(failed)));
     this.tips =
@@ -77,10 +81,6 @@ final class SqlJournals implements StoreJournals {
     return failure instanceof DamagedException;
   }
 
-  private static long size(List<SerializedEntry> write) {
-    return write.stream().mapToLong(SerializedEntry::size).sum();
-  }
-
   /** The journal does not exist, as its name was just generated. */
   void expectNew(String persistenceId) {
     if (fresh.size() < MOST_FRESH) {
@@ -91,7 +91,12 @@ final class SqlJournals implements StoreJournals {
   @Override
   @SuppressWarnings("FutureReturnValueIgnored") // who appends hears of a failure
   public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
-    CompletableFuture<@Nullable Void> appended = appends.ask(write);
+    CompletableFuture<@Nullable Void> appended;
+    try {
+      appended = appends.ask(SqlWrite.of(shards, persistenceId, write));
+    } catch (StoreException moved) {
+      return CompletableFuture.failedFuture(moved);
+    }
     appended.thenRun(() -> next.complete(true));
     CompletableFuture<?> all = writing.merge(persistenceId, appended, CompletableFuture::allOf);
     return all.handle((done, failure) -> writing.remove(persistenceId, all))
@@ -144,7 +149,7 @@ final class SqlJournals implements StoreJournals {
   /** The newest record is only marked, so that its sequence number is not reused. */
   @Override
   public CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to) {
-    return done(writer.transact(connection -> SqlEntries.deleteTo(connection, persistenceId, to)));
+    return change(persistenceId, connection -> SqlEntries.deleteTo(connection, persistenceId, to));
   }
 
   @Override
@@ -157,17 +162,25 @@ final class SqlJournals implements StoreJournals {
 
   @Override
   public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
-    return done(writer.transact(connection -> SqlSnapshots.save(connection, snapshot)));
+    return change(
+        snapshot.key().persistenceId(), connection -> SqlSnapshots.save(connection, snapshot));
   }
 
   @Override
   public CompletionStage<@Nullable Void> deleteSnapshots(
       String persistenceId, SnapshotSelectionCriteria unwanted) {
     SnapshotRange range = SnapshotRange.of(persistenceId, unwanted);
-    return done(writer.transact(connection -> SqlSnapshots.delete(connection, range)));
+    return change(persistenceId, connection -> SqlSnapshots.delete(connection, range));
   }
 
-  private static CompletionStage<@Nullable Void> done(CompletionStage<Integer> change) {
-    return change.thenAccept(rows -> {});
+  private CompletionStage<@Nullable Void> change(
+      String persistenceId, Transactions.Work<Integer> work) {
+    return writer
+        .transact(
+            connection -> {
+              shards.require(connection, List.of(persistenceId));
+              return work.on(connection);
+            })
+        .thenAccept(rows -> {});
   }
 }

@@ -19,11 +19,12 @@ public final class SqlUpkeep {
   /** Tags are small; this many are deleted like one journal. */
   private static final int TAGS_PER_JOURNAL = 10;
 
+  /** The scans have a place for the condition that confines them to a shard. */
   public static final String WORKING =
       """
       SELECT tag.event_id, last.persistence_id
       FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE tag.tag = ? AND tag.event_id > ?
+      WHERE %stag.tag = ? AND tag.event_id > ?
         AND last.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
@@ -33,58 +34,29 @@ public final class SqlUpkeep {
       LIMIT ?
       """;
 
-  public static final String FORGET_LEFT_BEHIND =
+  public static final String LEFT_BEHIND =
       """
-      DELETE FROM event_tag WHERE (event_id, tag) IN (
-        SELECT tag.event_id, tag.tag
-        FROM event_tag AS tag JOIN event_journal AS past ON past.ordering = tag.event_id
-        WHERE tag.tag BETWEEN ? AND ?
-          AND EXISTS (
-            SELECT 1 FROM event_journal AS later
-            WHERE later.persistence_id = past.persistence_id
-              AND later.sequence_number > past.sequence_number)
-        LIMIT ?)
-      """;
-
-  public static final String LAST_OF_SWEEP =
-      """
-      SELECT max(tag), count(*) FROM (
-        SELECT tag FROM event_tag WHERE tag BETWEEN ? AND ? ORDER BY tag LIMIT ?) AS ends
+      SELECT tag.event_id, tag.tag
+      FROM event_tag AS tag JOIN event_journal AS past ON past.ordering = tag.event_id
+      WHERE %stag.tag BETWEEN ? AND ?
+        AND EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = past.persistence_id
+            AND later.sequence_number > past.sequence_number)
+      LIMIT ?
       """;
 
   public static final String ENDS =
       """
       SELECT tag.event_id, tag.tag, ended.persistence_id, ended.sequence_number
       FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
-      WHERE tag.tag BETWEEN ? AND ?
+      WHERE %stag.tag BETWEEN ? AND ?
       ORDER BY tag.tag, tag.event_id
       LIMIT ?
       """;
 
   public static final String SOME_TAG =
-      "SELECT 1 FROM event_tag WHERE tag BETWEEN ? AND" + " ? LIMIT 1";
-
-  /** Only the newest end of each journal: joining every end would read a journal once per run. */
-  private static final String NEWEST_ENDS =
-      """
-      SELECT ended.persistence_id, max(ended.sequence_number) AS sequence_number
-      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
-      WHERE tag.tag BETWEEN ? AND ?
-      GROUP BY ended.persistence_id
-      """;
-
-  /** Ends that are not due and precede one that is. */
-  public static final String PROMISED =
-      """
-      SELECT newest_end.persistence_id, promised.sequence_number, until.tag
-      FROM (%s) AS newest_end CROSS JOIN event_journal AS promised CROSS JOIN event_tag AS until
-      WHERE promised.persistence_id = newest_end.persistence_id
-        AND promised.sequence_number < newest_end.sequence_number
-        AND until.event_id = promised.ordering
-        AND until.tag BETWEEN ? AND ?
-      ORDER BY newest_end.persistence_id, promised.sequence_number
-      """
-          .formatted(NEWEST_ENDS);
+      "SELECT 1 FROM event_tag AS tag WHERE %stag.tag BETWEEN ? AND ? LIMIT ?\n";
 
   public static final String PROMISED_OF_JOURNAL =
       """
@@ -109,7 +81,7 @@ public final class SqlUpkeep {
       """
       SELECT last.persistence_id, last.sequence_number
       FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE tag.tag BETWEEN ? AND ?
+      WHERE %stag.tag BETWEEN ? AND ?
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
           WHERE later.persistence_id = last.persistence_id
@@ -120,34 +92,76 @@ public final class SqlUpkeep {
 
   private SqlUpkeep() {}
 
-  /** The numbers of records are the cursors. */
-  static List<Unfinished> working(Connection connection, String after, int max)
+  /** The statement that deletes what {@link #LEFT_BEHIND} finds. */
+  public static String forgetLeftBehind(SqlShards shards) {
+    return "DELETE FROM event_tag WHERE (event_id, tag) IN (\n" + shards.scan(LEFT_BEHIND) + ")";
+  }
+
+  /**
+   * The unfinished journals of shards, in ascending order of the shards. A cursor is a shard and
+   * the number of a record.
+   */
+  public static List<Unfinished> working(
+      Connection connection, SqlShards shards, List<Integer> asked, String after, int max)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(WORKING)) {
-      select.setString(1, JournalTags.UNFINISHED);
-      select.setLong(2, after.isEmpty() ? Long.MIN_VALUE : Long.parseLong(after));
-      select.setInt(3, max);
-      try (ResultSet rows = select.executeQuery()) {
-        List<Unfinished> working = new ArrayList<>();
-        while (rows.next()) {
-          working.add(new Unfinished(rows.getString(1), rows.getString(2)));
+    Cursor cursor = Cursor.of(after);
+    List<Unfinished> working = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(shards.scan(WORKING))) {
+      for (Part part : cursor.parts(asked)) {
+        int missing = max - working.size();
+        if (missing == 0 || part.shards().isEmpty()) {
+          continue;
         }
-        return working;
+        shards.bind(select, part.shards(), JournalTags.UNFINISHED, part.after(), missing);
+        try (ResultSet rows = select.executeQuery()) {
+          while (rows.next()) {
+            String persistenceId = rows.getString(2);
+            Cursor here = new Cursor(shards.of(persistenceId), rows.getLong(1));
+            working.add(new Unfinished(here.text(), persistenceId));
+          }
+        }
       }
     }
+    return working;
   }
+
+  /** The end of a page: a shard, and the number of a record in it. */
+  private record Cursor(int shard, long number) {
+
+    static Cursor of(String text) {
+      int space = text.indexOf(' ');
+      return space < 0
+          ? new Cursor(-1, Long.MIN_VALUE)
+          : new Cursor(
+              Integer.parseInt(text.substring(0, space)),
+              Long.parseLong(text.substring(space + 1)));
+    }
+
+    String text() {
+      return shard + " " + number;
+    }
+
+    /** The rest of its shard, and the shards behind it. */
+    List<Part> parts(List<Integer> shards) {
+      return List.of(
+          new Part(shards.stream().filter(each -> each == shard).toList(), number),
+          new Part(shards.stream().filter(each -> each > shard).toList(), Long.MIN_VALUE));
+    }
+  }
+
+  /** What is left of some shards. */
+  private record Part(List<Integer> shards, long after) {}
 
   /**
    * Deletes the tags in a range from records that are not the last of their journal. Such a record
    * will never be the last again, so its tags are obsolete.
    */
-  static Portion forgetLeftBehind(Connection connection, String from, String to, int most)
+  static Portion forgetLeftBehind(
+      Connection connection, SqlShards shards, String from, String to, int most)
       throws SQLException {
     int tags = most * TAGS_PER_JOURNAL;
-    try (PreparedStatement delete = connection.prepareStatement(FORGET_LEFT_BEHIND)) {
-      delete.setString(1, from);
-      delete.setString(2, to);
-      delete.setInt(3, tags);
+    try (PreparedStatement delete = connection.prepareStatement(forgetLeftBehind(shards))) {
+      shards.bind(delete, shards.inTurns(), from, to, tags);
       return new Portion(0, delete.executeUpdate() == tags);
     }
   }
@@ -174,80 +188,89 @@ public final class SqlUpkeep {
    */
   static Portion sweep(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
+    SqlShards shards = journal.shards();
+    shards.requireHeld(connection);
     String unfinished = JournalTags.UNFINISHED;
     return sweepEnds(connection, journal, now, most)
-        .and(forgetLeftBehind(connection, unfinished, unfinished, most))
-        .and(forgetOver(connection, now, most));
+        .and(forgetLeftBehind(connection, shards, unfinished, unfinished, most))
+        .and(forgetOver(connection, shards, now, most));
   }
 
   private static Portion sweepEnds(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
-    LastOfSweep found = lastOfSweep(connection, JournalTags.sweep(now), most);
-    String last = found.tag();
-    if (last == null) {
+    List<JournalEnd> found = ends(connection, journal.shards(), now, most);
+    if (found.isEmpty()) {
       return Portion.NOTHING;
     }
-    String laterThanNow = JournalTags.sweep(now + 1);
-    if (hasTag(connection, laterThanNow, JournalTags.sweep(Long.MAX_VALUE))) {
-      postponeEnds(connection, now, last);
+    Map<String, SqlPromise> promises = Map.of();
+    if (hasLaterSweeps(connection, journal.shards(), now)) {
+      promises = postponeEnds(connection, journal, newest(found, Map.of()), now);
     }
-    List<JournalEnd> ends = newestEnds(connection, last, most);
+    List<JournalEnd> ends = newest(found, promises);
     journal.deleteBefore(connection, ends);
-    return new Portion(ends.size(), found.count() == most);
+    return new Portion(ends.size(), found.size() == most);
   }
 
-  private static boolean hasTag(Connection connection, String from, String to) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(SOME_TAG)) {
-      select.setString(1, from);
-      select.setString(2, to);
+  private static List<JournalEnd> ends(Connection connection, SqlShards shards, long now, int most)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(shards.scan(ENDS))) {
+      shards.bind(select, shards.inTurns(), JournalTags.sweep(0), JournalTags.sweep(now), most);
+      try (ResultSet rows = select.executeQuery()) {
+        List<JournalEnd> ends = new ArrayList<>();
+        while (rows.next()) {
+          ends.add(
+              new JournalEnd(
+                  rows.getString(3), rows.getLong(4), rows.getLong(1), rows.getString(2)));
+        }
+        return ends;
+      }
+    }
+  }
+
+  /**
+   * The newest end of each journal that follows no end that is kept longer. The tags of older ends
+   * are deleted with their events.
+   */
+  private static List<JournalEnd> newest(List<JournalEnd> ends, Map<String, SqlPromise> promises) {
+    Map<String, JournalEnd> newest = new LinkedHashMap<>();
+    for (JournalEnd end : ends) {
+      SqlPromise promise = promises.get(end.persistenceId());
+      if (promise == null || end.seq() <= promise.seq()) {
+        newest.merge(
+            end.persistenceId(), end, (one, other) -> one.seq() > other.seq() ? one : other);
+      }
+    }
+    return List.copyOf(newest.values());
+  }
+
+  private static boolean hasLaterSweeps(Connection connection, SqlShards shards, long now)
+      throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(shards.scan(SOME_TAG))) {
+      shards.bind(
+          select, shards.held(), JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE), 1);
       try (ResultSet row = select.executeQuery()) {
         return row.next();
       }
     }
   }
 
-  /** The tags of older ends are deleted with their events. */
-  private static List<JournalEnd> newestEnds(Connection connection, String last, int most)
+  /** Postpones the ends that follow one with a longer retention. Returns the first of each. */
+  private static Map<String, SqlPromise> postponeEnds(
+      Connection connection, SqlJournal journal, List<JournalEnd> ends, long now)
       throws SQLException {
-    Map<String, JournalEnd> newest = new LinkedHashMap<>();
-    try (PreparedStatement select = connection.prepareStatement(ENDS)) {
-      select.setString(1, JournalTags.sweep(0));
-      select.setString(2, last);
-      select.setInt(3, most);
-      try (ResultSet rows = select.executeQuery()) {
-        while (rows.next()) {
-          newest.merge(
-              rows.getString(3),
-              new JournalEnd(
-                  rows.getString(3), rows.getLong(4), rows.getLong(1), rows.getString(2)),
-              (one, other) -> one.seq() > other.seq() ? one : other);
-        }
-      }
+    Map<String, SqlPromise> promises = new LinkedHashMap<>();
+    for (SqlPromise promise :
+        journal.promised(
+            connection, ends, JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE))) {
+      promises.putIfAbsent(promise.persistenceId(), promise);
     }
-    return List.copyOf(newest.values());
+    for (SqlPromise promise : promises.values()) {
+      postpone(connection, JournalTags.sweep(0), JournalTags.sweep(now), promise);
+    }
+    return promises;
   }
 
-  /** Postpones an end that follows one with a longer retention. */
-  private static void postponeEnds(Connection connection, long now, String last)
-      throws SQLException {
-    List<Promised> promises = new ArrayList<>();
-    try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
-      select.setString(1, JournalTags.sweep(0));
-      select.setString(2, last);
-      select.setString(3, JournalTags.sweep(now + 1));
-      select.setString(4, JournalTags.sweep(Long.MAX_VALUE));
-      try (ResultSet rows = select.executeQuery()) {
-        while (rows.next()) {
-          promises.add(new Promised(rows.getString(1), rows.getLong(2), rows.getString(3)));
-        }
-      }
-    }
-    for (Promised promised : promises) {
-      postpone(connection, JournalTags.sweep(0), last, promised);
-    }
-  }
-
-  private static void postpone(Connection connection, String from, String to, Promised after)
+  private static void postpone(Connection connection, String from, String to, SqlPromise after)
       throws SQLException {
     try (PreparedStatement update = connection.prepareStatement(POSTPONE)) {
       update.setString(1, after.until());
@@ -259,33 +282,15 @@ public final class SqlUpkeep {
     }
   }
 
-  private static LastOfSweep lastOfSweep(Connection connection, String now, int most)
-      throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(LAST_OF_SWEEP)) {
-      select.setString(1, JournalTags.sweep(0));
-      select.setString(2, now);
-      select.setInt(3, most);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next()
-            ? new LastOfSweep(row.getString(1), row.getInt(2))
-            : new LastOfSweep(null, 0);
-      }
-    }
-  }
-
-  /** The last of a number of sweep tags, the earliest first. */
-  private record LastOfSweep(@Nullable String tag, int count) {}
-
   /** A run that starts meanwhile stays, as does everything journaled after the end. */
-  private static Portion forgetOver(Connection connection, long now, int most) throws SQLException {
+  private static Portion forgetOver(Connection connection, SqlShards shards, long now, int most)
+      throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
-    Portion leftBehind = forgetLeftBehind(connection, from, to, most);
+    Portion leftBehind = forgetLeftBehind(connection, shards, from, to, most);
     List<Over> over = new ArrayList<>();
-    try (PreparedStatement select = connection.prepareStatement(OVER)) {
-      select.setString(1, from);
-      select.setString(2, to);
-      select.setInt(3, most);
+    try (PreparedStatement select = connection.prepareStatement(shards.scan(OVER))) {
+      shards.bind(select, shards.inTurns(), from, to, most);
       try (ResultSet rows = select.executeQuery()) {
         while (rows.next()) {
           over.add(new Over(rows.getString(1), rows.getLong(2)));
@@ -304,7 +309,7 @@ public final class SqlUpkeep {
             connection,
             from,
             to,
-            new Promised(journal.persistenceId(), journal.lastSeq() - 1, later));
+            new SqlPromise(journal.persistenceId(), journal.lastSeq() - 1, later));
       }
     }
     return leftBehind.and(new Portion(forgotten, over.size() == most));
@@ -324,7 +329,4 @@ public final class SqlUpkeep {
   }
 
   private record Over(String persistenceId, long lastSeq) {}
-
-  /** Ends after a record are postponed until a time. */
-  private record Promised(String persistenceId, long seq, String until) {}
 }

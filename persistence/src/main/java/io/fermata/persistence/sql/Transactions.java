@@ -123,6 +123,7 @@ public interface Transactions {
     return switch (state) {
       case "25006" -> StoreProblem.READ_ONLY;
       case "53100" -> StoreProblem.FULL;
+      case "FM001" -> StoreProblem.MOVED;
       default ->
           failed instanceof SQLNonTransientConnectionException
               ? StoreProblem.TAKEN_OVER

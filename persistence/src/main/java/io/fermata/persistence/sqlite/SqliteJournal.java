@@ -1,13 +1,16 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.pekko.JournalTip;
-import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.spi.Written;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlJournal;
+import io.fermata.persistence.sql.SqlPromise;
+import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
+import io.fermata.persistence.sql.SqlWrite;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -42,13 +45,37 @@ public final class SqliteJournal implements SqlJournal {
       """
           .formatted(SqlSnapshots.COLUMNS);
 
+  /** The first end before one that is kept longer. */
+  static final String PROMISED =
+      """
+      SELECT promised.sequence_number, until.tag
+      FROM event_journal AS promised CROSS JOIN event_tag AS until
+      WHERE promised.persistence_id = ?
+        AND promised.sequence_number < ?
+        AND until.event_id = promised.ordering
+        AND until.tag BETWEEN ? AND ?
+      ORDER BY promised.sequence_number
+      LIMIT 1
+      """;
+
+  private static final String MARK = "UPDATE directory_mark SET number = ?";
+  private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
+  private static final String MARKED = "SELECT number FROM directory_mark";
+
   static final String UNTAG = "DELETE FROM event_tag WHERE event_id = ? AND tag = ?";
 
   private static final int PRIMARY = 0xff;
 
   @Override
-  public void append(Connection connection, List<SerializedEntry> records) throws SQLException {
-    SqlEntries.insert(connection, records);
+  public SqlShards shards() {
+    return SqlShards.UNDIVIDED;
+  }
+
+  @Override
+  public void append(Connection connection, List<SqlWrite> writes) throws SQLException {
+    for (SqlWrite write : writes) {
+      SqlEntries.insert(connection, write.records());
+    }
   }
 
   @Override
@@ -94,6 +121,53 @@ public final class SqliteJournal implements SqlJournal {
         untag.setString(2, end.tag());
         untag.executeUpdate();
       }
+    }
+  }
+
+  @Override
+  public List<SqlPromise> promised(
+      Connection connection, List<JournalEnd> ends, String from, String to) throws SQLException {
+    List<SqlPromise> promises = new ArrayList<>();
+    try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
+      for (JournalEnd end : ends) {
+        select.setString(1, end.persistenceId());
+        select.setLong(2, end.seq());
+        select.setString(3, from);
+        select.setString(4, to);
+        try (ResultSet row = select.executeQuery()) {
+          if (row.next()) {
+            promises.add(new SqlPromise(end.persistenceId(), row.getLong(1), row.getString(2)));
+          }
+        }
+      }
+    }
+    return promises;
+  }
+
+  @Override
+  public List<Written> written(Connection connection, long after, int max) throws SQLException {
+    return SqlEntries.written(connection, after, max);
+  }
+
+  @Override
+  public void mark(Connection connection, long number) throws SQLException {
+    if (update(connection, MARK, number) == 0) {
+      update(connection, FIRST_MARK, number);
+    }
+  }
+
+  private static int update(Connection connection, String sql, long number) throws SQLException {
+    try (PreparedStatement update = connection.prepareStatement(sql)) {
+      update.setLong(1, number);
+      return update.executeUpdate();
+    }
+  }
+
+  @Override
+  public long marked(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(MARKED);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getLong(1) : 0;
     }
   }
 

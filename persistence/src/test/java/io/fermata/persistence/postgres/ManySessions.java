@@ -31,10 +31,10 @@ final class ManySessions {
         """
             .formatted(time, numbers),
         """
-        INSERT INTO event_journal (ordering, persistence_id, sequence_number, writer,
+        INSERT INTO event_journal (ordering, slice, persistence_id, sequence_number, writer,
           write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
           checksum, previous)
-        SELECT 2 * i + seq - 2, 'run|' || i, seq, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1
+        SELECT 2 * i + seq - 2, i %% 1024, 'run|' || i, seq, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1
         FROM generate_series(1, %d) AS i, generate_series(1, 2) AS seq
         """
             .formatted(sessions),
@@ -42,8 +42,8 @@ final class ManySessions {
             + (2L * sessions + 1)
             + ")",
         """
-        INSERT INTO event_tag (event_id, tag)
-        SELECT 2 * i, (ARRAY['%s', left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
+        INSERT INTO event_tag (event_id, slice, tag)
+        SELECT 2 * i, i %% 1024, (ARRAY['%s', left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
           left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
           left('%s', -6) || lpad((i %% 999983)::text, 6, '0')])[i %% 4 + 1] %s
         """

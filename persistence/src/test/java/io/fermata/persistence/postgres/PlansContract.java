@@ -49,6 +49,8 @@ import org.junit.jupiter.api.TestInstance;
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class PlansContract {
 
+  private static final PostgresShards ALL = PostgresShards.all();
+
   private static final int SESSIONS = 100_000;
 
   /** A page of a thousand sessions, each looked up in three indexes. */
@@ -230,16 +232,14 @@ abstract class PlansContract {
     Set<String> sent = StatementLog.of(server).keySet();
     for (String sql :
         List.of(
-            SqlUpkeep.WORKING,
-            SqlUpkeep.FORGET_LEFT_BEHIND,
-            SqlUpkeep.LAST_OF_SWEEP,
-            SqlUpkeep.ENDS,
-            SqlUpkeep.SOME_TAG,
-            SqlUpkeep.PROMISED,
+            ALL.scan(SqlUpkeep.WORKING),
+            SqlUpkeep.forgetLeftBehind(ALL),
+            ALL.scan(SqlUpkeep.ENDS),
+            ALL.scan(SqlUpkeep.SOME_TAG),
             SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
-            SqlUpkeep.OVER,
-            SqlAppointments.DUE,
+            ALL.scan(SqlUpkeep.OVER),
+            ALL.scan(SqlAppointments.DUE),
             SqlEntries.FORWARDS,
             SqlEntries.BACKWARDS,
             SqlEntries.REPLAY,
@@ -252,6 +252,9 @@ abstract class PlansContract {
             SqlDirectory.DELETE_TAGS,
             SqlDirectory.GET,
             PostgresJournal.APPEND,
+            PostgresJournal.FENCED_APPEND,
+            PostgresJournal.PROMISED,
+            PostgresJournal.WRITTEN,
             PostgresJournal.TIPS,
             PostgresJournal.SNAPSHOTS,
             PostgresJournal.DELETE_EVENTS,

@@ -41,7 +41,7 @@ final class PostgresConnectionsTest {
       settings.put("claim", settings(claim));
     }
     PostgresClaim claim = PostgresClaim.take(address);
-    PostgresBackend backend = PostgresBackend.connect(address, claim);
+    PostgresBackend backend = PostgresBackend.connect(address, claim, PostgresShards.all());
     try {
       Map<String, Transactions> pools =
           Map.of(

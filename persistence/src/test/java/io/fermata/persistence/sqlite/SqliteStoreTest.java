@@ -21,6 +21,7 @@ import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlNames;
 import io.fermata.persistence.sql.SqlPool;
+import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlUpkeep;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -128,7 +129,10 @@ final class SqliteStoreTest extends SqlContract {
   @Test
   void whatIsDueIsReadFromTheIndexInItsOrder() {
     prepared();
-    for (String statement : List.of(SqlAppointments.DUE, SqlUpkeep.FORGET_LEFT_BEHIND)) {
+    for (String statement :
+        List.of(
+            SqlShards.UNDIVIDED.scan(SqlAppointments.DUE),
+            SqlUpkeep.forgetLeftBehind(SqlShards.UNDIVIDED))) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
           .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
@@ -138,18 +142,15 @@ final class SqliteStoreTest extends SqlContract {
   @Test
   void workingAndSweepReadIndexesOnly() {
     prepared();
-    assertThat(SqliteProbe.plan(file(), SqlUpkeep.LAST_OF_SWEEP))
-        .noneMatch(step -> step.contains("SCAN event"))
-        .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
     for (String statement :
         List.of(
-            SqlUpkeep.WORKING,
-            SqlUpkeep.OVER,
-            SqlUpkeep.PROMISED,
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.OVER),
+            SqliteJournal.PROMISED,
             SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
-            SqlUpkeep.ENDS,
-            SqlUpkeep.SOME_TAG,
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
             SqliteJournal.UNTAG)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(

@@ -1,0 +1,101 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.persistence.spi.ClusterHost;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The tables of hosts and leases. Their times are those of the server. */
+final class PostgresHosts {
+
+  private static final String HEARTBEAT =
+      """
+      INSERT INTO cluster_host (id, address, description, registered_at, heartbeat_at)
+      VALUES (?, ?, ?, clock_timestamp(), clock_timestamp())
+      ON CONFLICT (id) DO UPDATE SET
+        address = excluded.address,
+        description = excluded.description,
+        heartbeat_at = clock_timestamp()
+      """;
+
+  private static final String FORGET =
+      "DELETE FROM cluster_host WHERE heartbeat_at < clock_timestamp() - INTERVAL '1 day'";
+
+  private static final String LATELY =
+      """
+      SELECT id, address, description FROM cluster_host
+      WHERE heartbeat_at > clock_timestamp() - INTERVAL '10 seconds'
+      ORDER BY registered_at, id
+      """;
+
+  private static final String LEAVE = "DELETE FROM cluster_host WHERE id = ?";
+
+  private static final String LEASE =
+      """
+      INSERT INTO cluster_lease AS held (name, owner, expires_at)
+      VALUES (?, ?, clock_timestamp() + ? * INTERVAL '1 millisecond')
+      ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at
+      WHERE held.owner = excluded.owner OR held.expires_at <= clock_timestamp()
+      """;
+
+  private static final String HOLDS_LEASE =
+      """
+      SELECT 1 FROM cluster_lease
+      WHERE name = ? AND owner = ? AND expires_at > clock_timestamp()
+      """;
+
+  private static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
+
+  private PostgresHosts() {}
+
+  static List<ClusterHost> heartbeat(Connection connection, ClusterHost host) throws SQLException {
+    update(connection, HEARTBEAT, host.id(), host.address(), host.description());
+    update(connection, FORGET);
+    try (PreparedStatement select = connection.prepareStatement(LATELY);
+        ResultSet rows = select.executeQuery()) {
+      List<ClusterHost> hosts = new ArrayList<>();
+      while (rows.next()) {
+        hosts.add(new ClusterHost(rows.getString(1), rows.getString(2), rows.getString(3)));
+      }
+      return hosts;
+    }
+  }
+
+  static boolean leave(Connection connection, String id) throws SQLException {
+    return update(connection, LEAVE, id);
+  }
+
+  static boolean lease(Connection connection, String name, String owner, Duration timeToLive)
+      throws SQLException {
+    return update(connection, LEASE, name, owner, timeToLive.toMillis());
+  }
+
+  static boolean holdsLease(Connection connection, String name, String owner) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(HOLDS_LEASE)) {
+      select.setString(1, name);
+      select.setString(2, owner);
+      try (ResultSet row = select.executeQuery()) {
+        return row.next();
+      }
+    }
+  }
+
+  static boolean endLease(Connection connection, String name, String owner) throws SQLException {
+    return update(connection, END_LEASE, name, owner);
+  }
+
+  /** Whether a row was changed. */
+  private static boolean update(Connection connection, String sql, Object... parameters)
+      throws SQLException {
+    try (PreparedStatement update = connection.prepareStatement(sql)) {
+      for (int i = 0; i < parameters.length; i++) {
+        update.setObject(i + 1, parameters[i]);
+      }
+      return update.executeUpdate() > 0;
+    }
+  }
+}

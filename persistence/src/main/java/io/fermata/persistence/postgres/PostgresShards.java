@@ -1,0 +1,216 @@
+package io.fermata.persistence.postgres;
+
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
+import io.fermata.persistence.sql.SqlShards;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
+
+/**
+ * The shards that this host holds. A host that shares its schema holds each with the epoch in which
+ * it took it, and each of its statements that writes hands in the epochs of what it writes. A host
+ * that has the schema alone holds all and hands in none.
+ */
+final class PostgresShards implements SqlShards {
+
+  /**
+   * The first part of the key of a shard's lock, for the functions of the schema: the number of a
+   * table of this schema, as a signed integer.
+   */
+  static final String LOCK = "CAST('shard' AS regclass)::oid::bigint::bit(32)::integer";
+
+  /** The condition that confines tags to the shard of a scan. */
+  private static final String OF_SHARD =
+      "tag.slice / " + Shard.SLICES / Shard.COUNT + " = mine.shard AND ";
+
+  /** A nested loop over the array, so the shards come in its order. */
+  private static final String SCAN =
+      """
+      SELECT found.* FROM unnest(CAST(? AS integer[])) AS mine (shard)
+      CROSS JOIN LATERAL (
+      %s) AS found
+      LIMIT ?
+      """;
+
+  private static final String REQUIRE =
+      "SELECT fermata_fence(CAST(? AS integer[]), CAST(? AS bigint[]))";
+
+  private static final String END_EPOCHS = "UPDATE shard SET epoch = epoch + 1, holder = ?";
+
+  /** The SQL state of {@code fermata_fence}, whose detail is the shard. */
+  private static final String MOVED = "FM001";
+
+  private static final List<Integer> ALL = Shard.all().boxed().toList();
+
+  private final boolean shared;
+  private final ConcurrentSkipListMap<Integer, Long> epochs = new ConcurrentSkipListMap<>();
+  private final AtomicInteger turn = new AtomicInteger();
+
+  private PostgresShards(boolean shared) {
+    this.shared = shared;
+  }
+
+  /** Of the only host of a schema. */
+  static PostgresShards all() {
+    return new PostgresShards(false);
+  }
+
+  /** Of one of several hosts; it holds none yet. */
+  static PostgresShards shared() {
+    return new PostgresShards(true);
+  }
+
+  boolean isShared() {
+    return shared;
+  }
+
+  /** Ends the epochs of all hosts that shared a schema, on behalf of one that has it alone. */
+  static void endEpochs(Connection connection, String holder) throws SQLException {
+    try (PreparedStatement end = connection.prepareStatement(END_EPOCHS)) {
+      end.setString(1, holder);
+      end.executeUpdate();
+    }
+  }
+
+  void taken(int shard, long epoch) {
+    epochs.merge(shard, epoch, Math::max);
+  }
+
+  void released(int shard) {
+    epochs.remove(shard);
+  }
+
+  /** The epochs of these shards, without those that are not held. */
+  SortedMap<Integer, Long> epochs(Collection<Integer> shards) {
+    SortedMap<Integer, Long> held = new TreeMap<>(epochs);
+    held.keySet().retainAll(shards);
+    return held;
+  }
+
+  @Override
+  public List<Integer> held() {
+    return shared ? List.copyOf(epochs.keySet()) : ALL;
+  }
+
+  @Override
+  public List<Integer> inTurns() {
+    List<Integer> held = new ArrayList<>(held());
+    Collections.rotate(held, turn.getAndIncrement());
+    return held;
+  }
+
+  @Override
+  public int of(String persistenceId) {
+    return Shard.of(persistenceId);
+  }
+
+  @Override
+  public String scan(String select) {
+    return SCAN.formatted(select.formatted(OF_SHARD));
+  }
+
+  @Override
+  public void bind(PreparedStatement scan, List<Integer> shards, Object... parameters)
+      throws SQLException {
+    scan.setArray(1, scan.getConnection().createArrayOf("int4", shards.toArray()));
+    for (int i = 0; i < parameters.length; i++) {
+      scan.setObject(i + 2, parameters[i]);
+    }
+    scan.setObject(parameters.length + 2, parameters[parameters.length - 1]);
+  }
+
+  @Override
+  public long right(String persistenceId) {
+    if (!shared) {
+      return 0;
+    }
+    Long epoch = epochs.get(Shard.of(persistenceId));
+    if (epoch == null) {
+      throw moved(Shard.of(persistenceId));
+    }
+    return epoch;
+  }
+
+  /** Fails if a right is of a shard that was given up or lost since. */
+  void requireCurrent(int shard, long right) {
+    if (shared && !Long.valueOf(right).equals(epochs.get(shard))) {
+      throw moved(shard);
+    }
+  }
+
+  @Override
+  public void require(Connection connection, Collection<String> persistenceIds)
+      throws SQLException {
+    if (shared && !persistenceIds.isEmpty()) {
+      SortedMap<Integer, Long> rights = new TreeMap<>();
+      persistenceIds.forEach(id -> rights.put(Shard.of(id), right(id)));
+      require(connection, rights);
+    }
+  }
+
+  @Override
+  public void requireHeld(Connection connection) throws SQLException {
+    if (shared && !epochs.isEmpty()) {
+      require(connection, new TreeMap<>(epochs));
+    }
+  }
+
+  private void require(Connection connection, SortedMap<Integer, Long> rights) throws SQLException {
+    try (PreparedStatement fence = connection.prepareStatement(REQUIRE)) {
+      bindRights(fence, 1, rights);
+      fence.executeQuery().close();
+    } catch (SQLException failed) {
+      throw explained(failed);
+    }
+  }
+
+  /** Sets shards, in ascending order, and their epochs. */
+  static void bindRights(
+      PreparedStatement statement, int parameter, SortedMap<Integer, Long> rights)
+      throws SQLException {
+    Connection connection = statement.getConnection();
+    statement.setArray(parameter, connection.createArrayOf("int4", rights.keySet().toArray()));
+    statement.setArray(parameter + 1, connection.createArrayOf("int8", rights.values().toArray()));
+  }
+
+  /** Notes that a shard is lost, if that is the failure. */
+  SQLException explained(SQLException failed) {
+    if (MOVED.equals(failed.getSQLState()) && failed instanceof PSQLException refused) {
+      ServerErrorMessage server = refused.getServerErrorMessage();
+      String detail = server == null ? null : server.getDetail();
+      if (detail != null) {
+        String[] lost = detail.split(" ", 2);
+        epochs.remove(Integer.valueOf(lost[0]), Long.valueOf(lost[1]));
+      }
+    }
+    return failed;
+  }
+
+  @Override
+  public boolean isMoved(Throwable failure) {
+    return failure instanceof StoreException known && known.problem() == StoreProblem.MOVED;
+  }
+
+  private static StoreException moved(int shard) {
+    return new StoreException(
+        StoreProblem.MOVED,
+        "This host does not hold shard "
+            + shard
+            + " of the store any more, or not yet; nothing of this request was written; send it"
+            + " again to the host that does",
+        (@Nullable Throwable) null);
+  }
+}
