@@ -59,10 +59,14 @@ record PostgresLocks(long schemaId) {
       end.setLong(2, schemaId);
       end.execute();
     } catch (SQLException failed) {
-      // Connections of another role may not be terminated; they may close by themselves.
-      if (!"42501".equals(failed.getSQLState())) {
-        throw failed;
-      }
+      unlessOfAnotherRole(failed);
+    }
+  }
+
+  /** Connections of another role may not be terminated; they may close by themselves. */
+  static void unlessOfAnotherRole(SQLException failed) throws SQLException {
+    if (!"42501".equals(failed.getSQLState())) {
+      throw failed;
     }
   }
 }

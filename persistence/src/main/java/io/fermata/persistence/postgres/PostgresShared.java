@@ -131,8 +131,10 @@ final class PostgresShared implements SharedStore {
     try (PreparedStatement end = connection.prepareStatement(END_APPENDS)) {
       end.setInt(1, shard);
       end.executeQuery().close();
-      return 0;
+    } catch (SQLException failed) {
+      PostgresLocks.unlessOfAnotherRole(failed);
     }
+    return 0;
   }
 
   @Override
