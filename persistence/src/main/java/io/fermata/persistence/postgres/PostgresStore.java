@@ -5,7 +5,6 @@ import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sql.OpenSqlStore;
-import io.fermata.persistence.sql.SqlVerification;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -49,7 +48,7 @@ public final class PostgresStore implements StoreSource {
   public Verified verify(Consumer<String> damage) {
     try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
       connection.setReadOnly(true);
-      return SqlVerification.of(connection, new PostgresJournal(PostgresShards.all()), damage);
+      return PostgresVerification.of(connection, damage);
     } catch (SQLException failed) {
       throw PostgresFailure.explain(address, failed);
     }

@@ -13,7 +13,11 @@ import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.directory.DirectoryQuery.Order;
 import io.fermata.persistence.directory.Span;
+import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
@@ -23,6 +27,7 @@ import io.fermata.postgres.PostgresRelease;
 import io.fermata.postgres.PostgresServer;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -73,6 +78,10 @@ abstract class PlansContract {
   private static final String FORBIDDEN =
       ".*(Seq Scan|Bitmap|Hash Join|Merge Join|external merge|Gather).*";
 
+  private static final NewEntry NEW =
+      new NewEntry(
+          new StoredEntry(1, 1, "m", "x".getBytes(StandardCharsets.UTF_8)), 1, Set.of("tag"));
+
   private final PostgresServer server;
   private final List<PostgresProbe> filled = new ArrayList<>();
 
@@ -110,6 +119,14 @@ abstract class PlansContract {
     ManySessions.fill(database, sessions);
     try (OpenStore store = database.store().open()) {
       use(store, sessions);
+    }
+    try (OpenStore store = database.store().openShared()) {
+      SharedStore shared = store.shared().orElseThrow();
+      Shard.all().forEach(shard -> Host.await(shared.acquire(shard, "a host")));
+      use(store, sessions);
+      Host.await(store.importJournal("run|imported", List.of(NEW)));
+      Host.await(store.delete(List.of("run|imported")));
+      Host.await(shared.unfinished(3, "", OpenStore.MAX_ENTRIES));
     }
     return database;
   }

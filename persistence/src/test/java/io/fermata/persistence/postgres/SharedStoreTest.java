@@ -364,6 +364,18 @@ final class SharedStoreTest {
     }
   }
 
+  @Test
+  void whatNoHostWouldFindIsDamage() {
+    try (Host host = host(1)) {
+      host.open(in(1)).write(new Appointment(7)).write(new Line("one"));
+    }
+    database.execute("UPDATE event_tag SET slice = slice + 1", "DELETE FROM shard WHERE shard = 5");
+    List<String> damages = new ArrayList<>();
+    assertThat(database.store().verify(damages::add).damages()).isEqualTo(2);
+    assertThat(damages.get(0)).isEqualTo("The table shard has 127 of 128 shards");
+    assertThat(damages.get(1)).contains(in(1), "entry 1 is in another slice than ");
+  }
+
   // --- hosts and leases
 
   @Test
