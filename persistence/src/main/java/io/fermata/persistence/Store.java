@@ -52,14 +52,16 @@ public final class Store {
 
   /**
    * Journals in one schema of a PostgreSQL database, created when its tables are missing. An
-   * acknowledged write has reached the server's disk. One host at a time may have the schema open.
+   * acknowledged write has reached the server's disk. One host at a time may have the schema open,
+   * or several that share it.
    *
    * <p>The address is that of the JDBC driver, with its parameters for TLS and timeouts, or the
    * shorter {@code postgres://user@host:5432/database?sslmode=verify-full}. Two parameters matter
    * here: {@code currentSchema} names the schema, which is created if it is missing; the default is
    * the first schema of the role's search path. {@code connections} is the number of connections
-   * that write journals, {@value PostgresAddress#CONNECTIONS} by default, besides six others. A
-   * password that is not in the address is read from {@code PGPASSWORD} or {@code ~/.pgpass}.
+   * that write journals, {@value PostgresAddress#CONNECTIONS} by default, besides seven others, or
+   * nine of a host that shares the schema. A password that is not in the address is read from
+   * {@code PGPASSWORD} or {@code ~/.pgpass}.
    *
    * @throws IllegalArgumentException if the address cannot be read
    */

@@ -44,12 +44,16 @@ public interface Directory {
 
   /**
    * Stores the number of the last journal record that the directory reflects. It takes effect after
-   * all changes requested before.
+   * all changes requested before. In a store that several hosts share, it is noted for the shards
+   * that this host holds.
    *
    * @param number as {@link OpenStore#newest()} returns it
    */
   CompletionStage<@Nullable Void> mark(long number);
 
-  /** The number that was marked last; 0 if none was. */
+  /**
+   * The number that was marked last; 0 if none was. In a store that several hosts share, the lowest
+   * of all shards.
+   */
   CompletionStage<Long> marked();
 }

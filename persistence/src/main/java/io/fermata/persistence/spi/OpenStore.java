@@ -75,7 +75,8 @@ public interface OpenStore extends AutoCloseable {
 
   /**
    * The journals whose last record carries a tag of {@link JournalTags#due} with that time or an
-   * earlier one, the earliest first.
+   * earlier one. Of each {@link Shard} they are the earliest, and all are listed in the order of
+   * their times. If there are more, the next call begins with another shard.
    *
    * <p>Tags of past times that a later record made obsolete are deleted on the way, so each of them
    * is read once.
@@ -141,7 +142,7 @@ public interface OpenStore extends AutoCloseable {
     return new CompletableFuture<>();
   }
 
-  /** The highest number that any record of any journal has; 0 if there is none. */
+  /** The highest number that any record of any journal of any host has; 0 if there is none. */
   CompletionStage<Long> newest();
 
   /**
@@ -178,6 +179,9 @@ public interface OpenStore extends AutoCloseable {
    * <p>Stop the actors of the journals first: one that still runs would continue a journal without
    * its beginning. An actor that is started later with the same persistence id starts a new journal
    * at sequence number 1, indistinguishable from the old one.
+   *
+   * <p>In a store that several hosts share, delete journals on the host that holds their shards: it
+   * deletes them after its pending changes of the directory, so none of these adds them again.
    *
    * <p>Deleted content may remain in the store's files until {@link #scrub} is called.
    */

@@ -10,7 +10,9 @@ import org.jspecify.annotations.Nullable;
  * What hosts that share a store agree on in it: who they are, and which of them writes the sessions
  * of a {@link Shard}. The store refuses every append of a host that does not hold the shard of its
  * session, so a host that was paused or cut off can never acknowledge what another host does not
- * see.
+ * see. Snapshots, imports, deletions and entries of the directory are refused likewise, with the
+ * problem {@link StoreProblem#MOVED}; nothing of the refused request is written. Anything may be
+ * read by any host.
  *
  * <p>{@link OpenStore#due}, {@link OpenStore#unfinished}, {@link OpenStore#sweep} and {@link
  * OpenStore#written} of a shared store are confined to the shards that this host holds.
@@ -24,7 +26,8 @@ public interface SharedStore {
   /**
    * Registers a host, or says that it lives.
    *
-   * @return the hosts that have done so lately, this one included, the longest registered first
+   * @return the hosts that have done so within ten seconds, this one included, the longest
+   *     registered first
    */
   CompletionStage<List<ClusterHost>> heartbeat(ClusterHost host);
 
@@ -35,22 +38,30 @@ public interface SharedStore {
 
   /**
    * Takes a shard. It waits for appends to its sessions that are being written; when it completes,
-   * the appends of every other host to its sessions are refused.
+   * they are written or have failed, and what every other host sends is refused. Appends that a
+   * stopped host left in the middle are ended after some seconds. A host that takes a shard which
+   * it holds loses the appends that it has pending.
    *
    * @param holder the id of this host, for operators
    * @return the number up to which the directory lists what was written to the shard's sessions
    */
   CompletionStage<Long> acquire(int shard, String holder);
 
-  /** Gives up a shard: appends of this host to its sessions fail from now on. */
+  /**
+   * Gives up a shard: appends of this host to its sessions fail from now on. Those that are being
+   * written may still succeed, and are waited for by the host that acquires the shard.
+   */
   void release(int shard);
 
-  /** The shards that this host holds. */
+  /**
+   * The shards that this host holds, in ascending order. One that another host has taken is among
+   * them until a request of this host was refused.
+   */
   Collection<Integer> held();
 
   /**
    * The journals of one held shard whose last record is tagged {@link JournalTags#UNFINISHED}, as
-   * {@link OpenStore#unfinished}.
+   * {@link OpenStore#unfinished}. There are none of a shard that this host does not hold.
    */
   CompletionStage<List<Unfinished>> unfinished(int shard, String after, int max);
 
