@@ -2,8 +2,6 @@ package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
-import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -14,7 +12,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -37,9 +34,6 @@ import org.slf4j.LoggerFactory;
  */
 final class PostgresClaim {
 
-  /** The name of every host that shares its claim; it begins like an id. */
-  private static final String CLUSTER = "cluster a cluster of hosts";
-
   private static final Duration RELEASE = Duration.ofSeconds(3);
   private static final Duration FENCE = Duration.ofSeconds(10);
   private static final Duration CROWD = Duration.ofSeconds(30);
@@ -56,14 +50,7 @@ final class PostgresClaim {
   private final boolean shared;
 
   /** The name of this process. */
-  private final String me =
-      UUID.randomUUID()
-          + " process "
-          + ProcessHandle.current().pid()
-          + " on "
-          + hostName()
-          + " since "
-          + Instant.now().truncatedTo(ChronoUnit.SECONDS);
+  private final String me = PostgresOwner.ofThisProcess();
 
   private final String schema;
   private final PostgresLocks locks;
@@ -147,7 +134,7 @@ final class PostgresClaim {
       takeOver(tables);
     }
     serverKey = tables.prepare(me);
-    PostgresShards.endEpochs(connection, described(me));
+    PostgresShards.endEpochs(connection, PostgresOwner.described(me));
   }
 
   /** One host after the other, so that the first prepares the tables for all. */
@@ -157,12 +144,12 @@ final class PostgresClaim {
       PostgresSchema tables = new PostgresSchema(address, connection);
       if (tables.version() > 0) {
         PostgresDurability.requireLogged(address, connection);
-        if (!CLUSTER.equals(PostgresSchema.owner(connection))) {
+        if (!PostgresOwner.CLUSTER.equals(PostgresSchema.owner(connection))) {
           // With the name of this process: the next host must fence again if this one fails here.
           takeOver(tables);
         }
       }
-      serverKey = tables.prepare(CLUSTER);
+      serverKey = tables.prepare(PostgresOwner.CLUSTER);
     } finally {
       locks.giveBack(connection, PostgresLocks.TABLES);
     }
@@ -197,30 +184,10 @@ final class PostgresClaim {
     // The lock of a host that was just killed is released within a moment.
     while (!tryHostLock(connection)) {
       if (Instant.now().isAfter(end)) {
-        throw inUse(holder());
+        throw PostgresOwner.inUse(address, holder(), shared);
       }
       pause();
     }
-  }
-
-  private StoreException inUse(@Nullable String owner) {
-    if (shared) {
-      return new StoreException(
-          address.shown()
-              + " is in use by "
-              + described(owner)
-              + ", which does not share it; stop that host, and start it with cluster()");
-    }
-    return new StoreException(
-        CLUSTER.equals(owner)
-            ? address.shown()
-                + " is used by a cluster of hosts; start this host with cluster(), too, or stop"
-                + " them all"
-            : address.shown()
-                + " is in use by "
-                + described(owner)
-                + "; stop that host, or name another schema for this one with the"
-                + " parameter currentSchema");
   }
 
   private @Nullable String holder() throws SQLException {
@@ -234,24 +201,20 @@ final class PostgresClaim {
     }
   }
 
-  private static String described(@Nullable String owner) {
-    return owner == null ? "a host that is starting" : owner.substring(owner.indexOf(' ') + 1);
-  }
-
   /** Terminates the remaining connections of other hosts. */
   private void fence(@Nullable String before) throws SQLException {
     Instant end = Instant.now().plus(FENCE);
     boolean logged = false;
     while (!locks.take(connection, PostgresLocks.CONNECTION)) {
       if (!logged) {
-        LOG.warn("{} is taken over from {}", address.shown(), described(before));
+        LOG.warn("{} is taken over from {}", address.shown(), PostgresOwner.described(before));
         logged = true;
       }
       if (Instant.now().isAfter(end)) {
         throw new StoreException(
             address.shown()
                 + " is still used by "
-                + described(before)
+                + PostgresOwner.described(before)
                 + ", whose connections could not be terminated; stop that host, or"
                 + " terminate them with pg_terminate_backend");
       }
@@ -324,11 +287,11 @@ final class PostgresClaim {
 
   private void requireMine(Connection on) throws SQLException {
     String owner = PostgresSchema.owner(on);
-    if (!(shared ? CLUSTER : me).equals(owner)) {
+    if (!(shared ? PostgresOwner.CLUSTER : me).equals(owner)) {
       lost =
           address.shown()
               + " was taken over by "
-              + described(owner)
+              + PostgresOwner.described(owner)
               + "; this host no longer writes; stop it";
       throw new SQLNonTransientConnectionException(lost, "08004");
     }
@@ -384,6 +347,10 @@ final class PostgresClaim {
     whenBack = action;
   }
 
+  boolean isShared() {
+    return shared;
+  }
+
   String schema() {
     return schema;
   }
@@ -425,14 +392,6 @@ final class PostgresClaim {
         ResultSet row = statement.executeQuery(sql)) {
       String text = row.next() ? row.getString(1) : null;
       return text == null ? "" : text;
-    }
-  }
-
-  private static String hostName() {
-    try {
-      return InetAddress.getLocalHost().getHostName();
-    } catch (UnknownHostException unnamed) {
-      return "an unnamed machine";
     }
   }
 }

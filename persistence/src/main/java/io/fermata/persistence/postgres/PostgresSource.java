@@ -40,6 +40,9 @@ final class PostgresSource extends PGSimpleDataSource {
       SET max_parallel_workers_per_gather = 0;
       """;
 
+  /** A host that is stopped within a transaction holds up those that take its shards. */
+  private static final String LETS_SHARDS_GO = "SET idle_in_transaction_session_timeout = '3s';";
+
   private final transient PostgresAddress address;
   private final transient @Nullable PostgresClaim claim;
 
@@ -100,6 +103,9 @@ final class PostgresSource extends PGSimpleDataSource {
   private void prepare(Connection fresh) throws SQLException {
     try (Statement statement = fresh.createStatement()) {
       statement.execute(NOTICES_LOST_HOSTS + READS_BY_INDEX);
+      if (claim != null && claim.isShared()) {
+        statement.execute(LETS_SHARDS_GO);
+      }
     }
     PostgresDurability.sync(address, fresh);
     if (claim != null) {

@@ -264,6 +264,18 @@ final class SharedStoreTest {
     }
   }
 
+  @Test
+  void theServerEndsATransactionInWhichAHostWasStopped() throws SQLException {
+    PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
+    PostgresClaim claim = PostgresClaim.share(address);
+    try (Connection connection = PostgresSource.of(address, claim).getConnection()) {
+      assertThat(PostgresClaim.text(connection, "SHOW idle_in_transaction_session_timeout"))
+          .isEqualTo("3s");
+    } finally {
+      claim.release();
+    }
+  }
+
   private Connection asHost() throws SQLException {
     PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
     return PostgresSource.forClaim(address).getConnection();
