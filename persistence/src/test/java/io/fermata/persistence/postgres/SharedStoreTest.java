@@ -476,4 +476,23 @@ final class SharedStoreTest {
       two.open(in(1)).write(new Line("more"));
     }
   }
+
+  @Test
+  void epochsStayWhatTheyAreWhenTheServerWasKilledAndCameBack() {
+    try (PostgresServer server = PostgresServer.start()) {
+      PostgresProbe own = PostgresProbe.of(server);
+      try (Host one = host(own, 1, 2);
+          Host two = host(own, 2)) {
+        one.open(in(1)).write(new Line("one"));
+        two.open(in(2)).write(new Line("two"));
+        server.kill();
+        server.restart();
+        PostgresClaimTest.untilWritten(one, in(1));
+        PostgresClaimTest.untilWritten(two, in(2));
+        assertThat(problem(one.store().directory().put(DirectoryContract.entry(in(2)))))
+            .isEqualTo(StoreProblem.MOVED);
+        assertThat(shared(two.store()).held()).containsExactly(2);
+      }
+    }
+  }
 }
