@@ -8,6 +8,11 @@ module io.fermata.session {
   requires org.slf4j;
   requires pekko.actor;
   requires pekko.actor.typed;
+  requires pekko.cluster;
+  requires pekko.cluster.sharding;
+  requires pekko.cluster.sharding.typed;
+  requires pekko.cluster.typed;
+  requires pekko.coordination;
   requires pekko.persistence;
   requires pekko.persistence.typed;
   requires scala.library;
@@ -28,8 +33,14 @@ module io.fermata.session {
   exports io.fermata.session.journal to
       io.fermata.testkit;
 
+  opens io.fermata.session.admin to
+      com.fasterxml.jackson.databind;
   opens io.fermata.session.call to
       com.fasterxml.jackson.databind;
+  opens io.fermata.session.cluster to
+      com.fasterxml.jackson.databind,
+      pekko.actor,
+      pekko.coordination;
   opens io.fermata.session.host to
       com.fasterxml.jackson.databind;
   opens io.fermata.session.journal to

@@ -94,6 +94,8 @@ final class ServeCommand implements Callable<Integer> {
 
   @Mixin StoreOption store = new StoreOption();
 
+  @Mixin ClusterOptions cluster = new ClusterOptions();
+
   @Mixin DeskOptions desk = new DeskOptions();
 
   /** The server could not listen on the configured address. */
@@ -140,7 +142,8 @@ final class ServeCommand implements Callable<Integer> {
     if (unfinishedRuns < 1) {
       throw new ParameterException(commandLine(), "--unfinished-runs must be at least 1");
     }
-    return host.settings(Settings.DEFAULT.unfinishedRuns(unfinishedRuns));
+    return cluster.apply(
+        host.settings(Settings.DEFAULT.unfinishedRuns(unfinishedRuns)), commandLine());
   }
 
   private McpServer listen(Examples examples, @Nullable Prometheus prometheus) {

@@ -104,12 +104,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.displays = List.copyOf(parts.config.displays);
     this.tasks =
         new HostTasks(parts.router::call, parts.gateway, parts.catalog, parts.subscriptions);
-    host.directory.start();
     host.gauges.schedules(host.config.dormant ? 0 : timetable.size());
     host.telemetry.opened(host.gauges);
-    if (!host.config.dormant) {
-      host.upkeep.start();
-      timetable.start(host.system, this::call, host.config.clock);
+    try {
+      host.start(timetable, this::call);
+    } catch (RuntimeException e) {
+      crash();
+      throw e;
     }
   }
 
@@ -511,6 +512,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Imported> importJournal(InputStream from) {
     requireOpen();
+    if (host.cluster != null) {
+      return CompletableFuture.failedFuture(
+          new ArchiveException(
+              "Journals are imported while no cluster has the store open; stop its hosts first"));
+    }
     return host.archives.read(from, host.catalog::has, host.config.clock.millis());
   }
 
@@ -569,6 +575,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
       quiet = await(drained, HAND_BACK, "the work that was handed back");
     }
     boolean nothingLeft = quiet;
+    if (host.cluster != null) {
+      host.cluster.leave();
+    }
     stop(() -> host.directory.close(nothingLeft));
     host.recorders.close(DRAIN.toMillis());
   }
@@ -576,6 +585,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** Stops without waiting, as a crash would. */
   public void crash() {
     host.closed.set(true);
+    if (host.cluster != null) {
+      host.cluster.stop();
+    }
     stop(host.directory::stop);
     host.recorders.abandon();
   }

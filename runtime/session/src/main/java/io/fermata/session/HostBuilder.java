@@ -8,6 +8,7 @@ import io.fermata.flow.SecretFields;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.KeyProvider;
@@ -62,6 +63,7 @@ public final class HostBuilder {
   final List<byte[]> acceptedKeys = new ArrayList<>();
   @Nullable Store store;
   boolean dormant;
+  @Nullable ClusterSettings cluster;
   boolean explains;
 
   HostBuilder() {}
@@ -211,6 +213,21 @@ public final class HostBuilder {
     return this;
   }
 
+  /** As {@link #cluster(ClusterSettings)}, with all hosts on this machine. */
+  public HostBuilder cluster() {
+    return cluster(ClusterSettings.LOCAL);
+  }
+
+  /**
+   * Shares the store with other hosts, which form a cluster: each runs a part of the sessions, and
+   * any of them takes any call. They find each other in the store, which must be PostgreSQL. {@link
+   * #start} returns when the host has joined.
+   */
+  public HostBuilder cluster(ClusterSettings how) {
+    cluster = how;
+    return this;
+  }
+
   /** Settings of the actor system, which override the host's own and those given before. */
   public HostBuilder config(Config overrides) {
     config = overrides.withFallback(config);
@@ -251,7 +268,11 @@ public final class HostBuilder {
     checkRetentions();
     Timetable timetable =
         Timetable.of(schedules, flows.stream().map(Flow::id).toList(), clock.instant());
-    OpenStore open = chosenStore().open();
+    if (cluster != null && dormant) {
+      throw new IllegalStateException(
+          "A dormant host works on a store alone; call either dormant() or cluster()");
+    }
+    OpenStore open = cluster == null ? chosenStore().open() : chosenStore().openShared();
     try {
       return new Fermata(new HostParts(this, open), timetable);
     } catch (RuntimeException e) {

@@ -7,9 +7,14 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.Flow;
+import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.LostEffects;
+import io.fermata.session.actor.Placement;
 import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionActor;
 import io.fermata.session.actor.SessionHost;
@@ -17,10 +22,15 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Retentions;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolContracts;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.cluster.HostCluster;
+import io.fermata.session.cluster.Offers;
 import io.fermata.session.host.AgentAsTool;
 import io.fermata.session.host.AgentThreads;
 import io.fermata.session.host.Archives;
@@ -31,6 +41,7 @@ import io.fermata.session.host.HostRuns;
 import io.fermata.session.host.HostThreads;
 import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.RunForks;
+import io.fermata.session.host.Timetable;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
@@ -49,10 +60,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.jspecify.annotations.Nullable;
 
 /** The wired parts of a host, behind the facade {@link Fermata}. */
@@ -85,9 +99,14 @@ final class HostParts {
   final Upkeep upkeep;
   private final HostOutside.Shared outside;
 
+  /** Null for the only host of a store. */
+  final @Nullable HostCluster cluster;
+
   HostParts(HostBuilder builder, OpenStore store) {
     this.store = store;
     this.config = builder;
+    this.cluster = cluster(builder, store);
+    Placement placement = cluster == null ? Placement.SINGLE : cluster.placement();
     this.gauges = new HostGauges(store.pools());
     this.settings =
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
@@ -106,7 +125,13 @@ final class HostParts {
     this.runs = new StoreRuns(store, directory, threads.replies());
     this.gateway =
         new Gateway(
-            settings, builder.nanos, handles, threads.replies(), gauges, catalog::secretFields);
+            settings,
+            builder.nanos,
+            handles,
+            threads.replies(),
+            gauges,
+            catalog::secretFields,
+            placement);
     this.agentThreads =
         new AgentThreads(
             gateway,
@@ -127,10 +152,19 @@ final class HostParts {
         new CallRouter(catalog, agentTools, explanations, gateway, handles, telemetry, closed::get);
     this.toolUses = new ToolUses(router::call, catalog.tools());
     this.tools = offered(agentTools, explanations);
-    this.system = system(sessions());
+    this.system = system(sessions(), placement);
+    Consumer<SessionRegion.Message> everywhere =
+        cluster == null ? system::tell : cluster.everywhere();
     this.gateway.start(system);
     this.eraser =
-        new Eraser(store, system::tell, recorders, this::erased, directory, threads.replies());
+        new Eraser(
+            store,
+            everywhere,
+            cluster == null ? store::delete : cluster::delete,
+            recorders,
+            this::erased,
+            directory,
+            threads.replies());
     this.archives =
         new Archives(
             store,
@@ -165,6 +199,65 @@ final class HostParts {
             threads);
     this.upkeep =
         new Upkeep(store, system, this::isOurs, builder.clock, builder.nanos, closed::get, gauges);
+  }
+
+  private static @Nullable HostCluster cluster(HostBuilder builder, OpenStore store) {
+    return builder.cluster == null
+        ? null
+        : new HostCluster(store.shared().orElseThrow(), builder.cluster, builder.config);
+  }
+
+  /** Starts the background work: of all sessions, or of the shards that this host takes. */
+  void start(Timetable timetable, Function<ToolCall, CompletionStage<ToolReply>> host) {
+    directory.start();
+    if (config.dormant) {
+      return;
+    } else if (cluster == null) {
+      upkeep.start();
+      timetable.start(system, host, config.clock);
+      return;
+    }
+    SharedStore shared = store.shared().orElseThrow();
+    upkeep.startAlarms();
+    cluster.join(
+        system,
+        gateway,
+        subscriptions,
+        new HostCluster.Upkeep() {
+          @Override
+          public void opened(int shard, long mark, ActorContext<?> context) {
+            directory.opened(shard, mark);
+            upkeep.resumeShard(shared, shard);
+            timetable.startOf(shard, context, host, config.clock);
+          }
+
+          @Override
+          public void closed(int shard) {
+            directory.closed(shard);
+            lostEffects.forget(entityId -> Shard.of(entityId) == shard);
+          }
+
+          @Override
+          public CompletionStage<Void> stopped(SessionScope scope) {
+            recorders.forget(scope::has);
+            return directory.forget(scope::has);
+          }
+
+          @Override
+          public CompletionStage<Deleted> delete(List<String> entityIds) {
+            return store
+                .delete(entityIds)
+                .thenApply(
+                    deleted -> {
+                      entityIds.forEach(HostParts.this::erased);
+                      return deleted;
+                    });
+          }
+        },
+        Offers.of(
+            catalog.programs().stream().<Flow<?>>map(program -> program.flow()).toList(),
+            agents.all().stream().map(Agent::name).toList()));
+    cluster.lost().thenAccept(upkeep::lose);
   }
 
   private static void requireFlowsOf(Agents agents, FlowCatalog catalog) {
@@ -231,7 +324,7 @@ final class HostParts {
     return agentThreads.state(threadId);
   }
 
-  private ActorSystem<SessionRegion.Message> system(SessionHost sessions) {
+  private ActorSystem<SessionRegion.Message> system(SessionHost sessions, Placement placement) {
     SessionRegion.SessionFactory factory =
         (entityId, fresh, region) -> {
           if (fresh) {
@@ -242,11 +335,22 @@ final class HostParts {
               : SessionActor.create(entityId, sessions, region, ThreadPort::new);
         };
     return ActorSystem.create(
-        SessionRegion.create(factory, settings, config.nanos, gauges, gateway, store::ping),
-        "fermata",
-        ActorSystemSetup.create(
-            BootstrapSetup.create(config.config.withFallback(configuration(store))),
-            store.setup()));
+        SessionRegion.create(
+            factory, settings, config.nanos, gauges, gateway, store::ping, placement),
+        cluster == null ? "fermata" : HostCluster.systemName(store.serverKey()),
+        setup());
+  }
+
+  private ActorSystemSetup setup() {
+    Config own = configuration(store);
+    if (cluster == null) {
+      return ActorSystemSetup.create(
+          BootstrapSetup.create(config.config.withFallback(own)), store.setup());
+    }
+    return ActorSystemSetup.create(
+        BootstrapSetup.create(config.config.withFallback(cluster.config()).withFallback(own)),
+        store.setup(),
+        cluster.setup());
   }
 
   private static Config configuration(OpenStore store) {

@@ -15,6 +15,7 @@ class LayersTest {
           "io.fermata.session.journal",
           "io.fermata.session.runs",
           "io.fermata.session.actor",
+          "io.fermata.session.cluster",
           "io.fermata.session.run",
           "io.fermata.session.thread",
           "io.fermata.session.host",

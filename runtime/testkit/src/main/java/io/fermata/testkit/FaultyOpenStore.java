@@ -14,6 +14,7 @@ import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.StoredEntry;
@@ -161,6 +162,11 @@ class FaultyOpenStore implements OpenStore {
   @Override
   public CompletionStage<@Nullable Void> backup(Path file) {
     return reach(() -> inner.backup(file));
+  }
+
+  @Override
+  public Optional<SharedStore> shared() {
+    return inner.shared();
   }
 
   @Override

@@ -253,7 +253,15 @@ public final class FaultyStore implements StoreSource {
 
   @Override
   public OpenStore open() {
-    OpenStore open = inner.open();
+    return faulty(inner.open());
+  }
+
+  @Override
+  public OpenStore openShared() {
+    return faulty(inner.openShared());
+  }
+
+  private OpenStore faulty(OpenStore open) {
     synchronized (this) {
       life = new Life();
       return new FaultyOpenStore(open, this, life);

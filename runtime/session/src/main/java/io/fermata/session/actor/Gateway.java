@@ -92,6 +92,13 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private final AtomicBoolean asleep = new AtomicBoolean();
   private volatile @Nullable CompletableFuture<Void> draining;
   private volatile @Nullable ActorRef<SessionRegion.Message> region;
+  private final Placement placement;
+
+  /** The calls that other hosts have sent, and the numbers they have here. */
+  private final Map<Sent, Long> received = new ConcurrentHashMap<>();
+
+  /** A call by the number that another host gave it. */
+  private record Sent(SessionCommand.ReplyTo by, long id) {}
 
   public Gateway(
       Settings settings,
@@ -99,7 +106,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
       Handles handles,
       Executor replies,
       HostGauges gauges,
-      Function<String, SecretFields> secrets) {
+      Function<String, SecretFields> secrets,
+      Placement placement) {
+    this.placement = placement;
     this.secrets = secrets;
     this.settings = settings;
     this.nanos = nanos;
@@ -116,8 +125,10 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   private void send(String entityId, SessionCommand command) {
     ActorRef<SessionRegion.Message> to = region;
-    if (to != null) {
+    if (to != null && placement.isHere(entityId)) {
       to.tell(new SessionRegion.Envelope(entityId, command));
+    } else if (to != null) {
+      placement.forward(entityId, command);
     }
   }
 
@@ -264,6 +275,51 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
         new SessionCommand.Call(
             lastId.incrementAndGet(), origin, null, false, request, mode, trace, this);
     return dispatch(waiting, command).thenApply(reply -> (ThreadReply) reply);
+  }
+
+  // --- calls that other hosts received ---------------------------------------------------------
+
+  /**
+   * Drives a call that another host received, as if it had been received here.
+   *
+   * @param timeout how long its caller still waits
+   */
+  public void receive(String entityId, SessionCommand.Call call, Duration timeout) {
+    Sent sent = new Sent(call.replyTo(), call.id());
+    if (received.containsKey(sent)) {
+      // It was sent again although it is here already.
+      return;
+    } else if (inFlight.get() >= settings.callsInFlight()) {
+      call.reply(SessionReply.failure(entityId, HostError.OVERLOADED.failure()));
+      return;
+    }
+    Pending waiting =
+        new Pending(
+            entityId, progress -> call.replyTo().progress(call.id(), progress), deadline(timeout));
+    SessionCommand.Call here = call.as(lastId.incrementAndGet(), this);
+    received.put(sent, here.id());
+    dispatch(waiting, here)
+        .thenAccept(
+            reply -> {
+              received.remove(sent);
+              call.reply(reply);
+            });
+  }
+
+  /** The caller of a call that another host received stops waiting. */
+  public void stopWaiting(SessionCommand.ReplyTo by, long id) {
+    Long here = received.get(new Sent(by, id));
+    Pending call = here == null ? null : pending.get(here);
+    if (here != null && call != null) {
+      call.stopsWaiting = true;
+      send(call.entityId, new SessionCommand.DeadlinePassed(here));
+    }
+  }
+
+  /** How long the caller of a call still waits; null if it has its reply. */
+  public @Nullable Duration left(long id) {
+    Pending call = pending.get(id);
+    return call == null ? null : Duration.ofNanos(Math.max(0, call.deadline - nanos.getAsLong()));
   }
 
   // --- calls in flight -------------------------------------------------------------------------

@@ -3,6 +3,7 @@ package io.fermata.session.actor;
 import io.fermata.flow.event.Effect;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
@@ -41,6 +42,11 @@ public final class LostEffects {
     if (kept != null) {
       kept.abandonAll();
     }
+  }
+
+  /** Cancels the kept effects of sessions that another host runs now. */
+  public void forget(Predicate<String> entityIds) {
+    bySession.keySet().stream().filter(entityIds).forEach(this::forget);
   }
 
   /** Cancels all kept effects, as the process ends. */

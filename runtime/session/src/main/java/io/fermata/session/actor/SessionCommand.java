@@ -35,6 +35,11 @@ public sealed interface SessionCommand {
       replyTo.reply(id, reply);
     }
 
+    /** The same call under another number. */
+    Call as(long other, ReplyTo otherReplyTo) {
+      return new Call(other, origin, callId, fresh, request, mode, trace, otherReplyTo);
+    }
+
     /** For logs, without anything that the caller sent. */
     @Override
     public String toString() {

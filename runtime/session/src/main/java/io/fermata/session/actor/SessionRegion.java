@@ -1,6 +1,7 @@
 package io.fermata.session.actor;
 
 import io.fermata.flow.event.Outcome;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.journal.SessionReply;
@@ -15,6 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -32,9 +34,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
- * Delivers messages to sessions by name, on one node. It wakes sleeping sessions, stops idle ones,
- * and holds messages that arrive while one stops. Its protocol is that of cluster sharding, which
- * replaces it on several nodes.
+ * Delivers messages to the sessions that this host runs, by name. It wakes sleeping sessions, stops
+ * idle ones, and holds messages that arrive while one stops. In a cluster the {@link Placement}
+ * says which sessions those are, and messages to others are forwarded.
  */
 public final class SessionRegion extends AbstractBehavior<SessionRegion.Message> {
   /** How many of the least used sessions are considered when another wakes. */
@@ -80,6 +82,15 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   /** Let every session finish its work and stop. */
   record SleepAll(CompletableFuture<Void> asleep) implements Message {}
+
+  /**
+   * Let the sessions of a shard finish their work and stop, as another host is to run them. The
+   * placement forwards calls to them already.
+   */
+  public record CloseShard(int shard, CompletableFuture<Void> closed) implements Message {}
+
+  /** Stop the sessions of a closing shard that still work. */
+  public record VacateShard(int shard) implements Message {}
 
   /** Stop some sessions at once and block messages to them. */
   public record Bar(SessionScope scope, CompletableFuture<Void> stopped) implements Message {}
@@ -154,11 +165,15 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private final HostGauges gauges;
   private final Losses losses;
   private final Supplier<CompletionStage<?>> ping;
+  private final Placement placement;
   private final TimerScheduler<Message> timers;
   private @Nullable CompletableFuture<Void> sleepingAll;
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
   private final Map<Bar, Barred> bars = new LinkedHashMap<>();
+
+  /** The shards that close, with their sessions that have not stopped yet. */
+  private final Map<CloseShard, Set<String>> closing = new LinkedHashMap<>();
 
   /**
    * The sessions behind a bar.
@@ -195,6 +210,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       HostGauges gauges,
       Losses losses,
       Supplier<CompletionStage<?>> ping,
+      Placement placement,
       TimerScheduler<Message> timers) {
     super(context);
     this.factory = factory;
@@ -204,6 +220,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     this.gauges = gauges;
     this.losses = losses;
     this.ping = ping;
+    this.placement = placement;
     this.timers = timers;
   }
 
@@ -218,7 +235,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       LongSupplier nanos,
       HostGauges gauges,
       Losses losses,
-      Supplier<CompletionStage<?>> ping) {
+      Supplier<CompletionStage<?>> ping,
+      Placement placement) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -227,7 +245,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
                   timers.startTimerWithFixedDelay(
                       new Tick(), look.compareTo(LONGEST_LOOK) < 0 ? look : LONGEST_LOOK);
                   return new SessionRegion(
-                      context, factory, settings, nanos, gauges, losses, ping, timers);
+                      context, factory, settings, nanos, gauges, losses, ping, placement, timers);
                 }));
   }
 
@@ -253,6 +271,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .onMessage(Bar.class, this::bar)
         .onMessage(Unbar.class, this::unbar)
         .onMessage(SleepAll.class, this::sleepAll)
+        .onMessage(CloseShard.class, this::closeShard)
+        .onMessage(VacateShard.class, this::vacateShard)
         .onMessage(
             CountAwake.class,
             count -> {
@@ -359,6 +379,11 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     }
     Awake entry = awake.get(envelope.entityId());
     boolean asleep = entry == null;
+    if (!placement.isHere(envelope.entityId())
+        && (asleep || envelope.command() instanceof SessionCommand.Call)) {
+      forward(envelope);
+      return this;
+    }
     if (entry == null) {
       entry = wake(envelope.entityId(), isFresh(envelope.command()));
     }
@@ -373,6 +398,50 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       entry.session.tell(new SessionCommand.Sleep(true));
     }
     return this;
+  }
+
+  /** A session that another host runs wakes itself there. */
+  private void forward(Envelope envelope) {
+    if (envelope.command() instanceof SessionCommand.Call
+        || envelope.command() instanceof SessionCommand.DeadlinePassed) {
+      placement.forward(envelope.entityId(), envelope.command());
+    }
+  }
+
+  private Behavior<Message> closeShard(CloseShard close) {
+    Set<String> stopping = new HashSet<>();
+    awake.forEach(
+        (entityId, entry) -> {
+          if (Shard.of(entityId) == close.shard()) {
+            stopping.add(entityId);
+            if (entry.held == null) {
+              entry.session.tell(new SessionCommand.Sleep(true));
+            }
+          }
+        });
+    lost.keySet().removeIf(entityId -> Shard.of(entityId) == close.shard());
+    closing.put(close, stopping);
+    completeClosed();
+    return this;
+  }
+
+  private Behavior<Message> vacateShard(VacateShard vacate) {
+    closing.forEach(
+        (close, stopping) -> {
+          if (close.shard() == vacate.shard()) {
+            stopping.stream()
+                .map(awake::get)
+                .filter(Objects::nonNull)
+                .forEach(entry -> entry.session.tell(new SessionCommand.Vanish()));
+          }
+        });
+    return this;
+  }
+
+  private void completeClosed() {
+    closing
+        .entrySet()
+        .removeIf(each -> each.getValue().isEmpty() && each.getKey().closed().complete(null));
   }
 
   private static boolean isFresh(SessionCommand first) {
@@ -435,7 +504,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     List<SessionCommand> held = entry.held;
     entry.held = null;
     held.forEach(entry::tell);
-    if (sleepingAll != null) {
+    if (sleepingAll != null || !placement.isHere(awakened.entityId())) {
       entry.session.tell(new SessionCommand.Sleep(true));
     }
     return this;
@@ -564,18 +633,25 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     gauges.awake(awake.size());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
     boolean erased = isBarred(terminated.entityId());
+    boolean moved = !placement.isHere(terminated.entityId());
     Outcome.Failure why =
         erased
             ? HostError.ERASED.failure()
-            : entry.unreadable != null ? entry.unreadable : HostError.STORE_UNAVAILABLE.failure();
+            : moved
+                ? HostError.MOVED.failure()
+                : entry.unreadable != null
+                    ? entry.unreadable
+                    : HostError.STORE_UNAVAILABLE.failure();
     losses.lost(terminated.entityId(), entry.lastCall, why);
+    closing.values().forEach(stopping -> stopping.remove(terminated.entityId()));
     if (erased) {
       lost.remove(terminated.entityId());
       resumeAfterBars(terminated.entityId());
       held.forEach(command -> refuse(new Envelope(terminated.entityId(), command)));
       stoppedBehindBars(terminated.entityId());
       finishSleepingAll();
-    } else if (sleepingAll != null) {
+    } else if (sleepingAll != null || moved) {
+      lost.remove(terminated.entityId());
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
       finishSleepingAll();
     } else if (entry.unreadable != null) {
@@ -586,6 +662,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       lost.remove(terminated.entityId());
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
     }
+    completeClosed();
     return wakeNext();
   }
 }

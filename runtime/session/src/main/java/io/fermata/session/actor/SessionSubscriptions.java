@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The subscribers to the sessions of a host, by session: event streams and task subscriptions. */
@@ -22,6 +23,14 @@ public final class SessionSubscriptions {
      */
     void persisted(Entry<?> entry, boolean last);
 
+    /** Entries may have been persisted without a notification, while the session moved. */
+    default void missed() {}
+
+    /** Whether it notifies a subscriber of another host. */
+    default boolean isRemote() {
+      return false;
+    }
+
     /** A piece of streamed text, which is not journaled. */
     default void streamed(Outside.Delta delta) {}
 
@@ -30,6 +39,12 @@ public final class SessionSubscriptions {
   }
 
   private final Map<String, List<Subscriber>> subscribers = new ConcurrentHashMap<>();
+  private volatile Consumer<String> onAdded = entityId -> {};
+
+  /** Calls this with the session of every subscriber that is added. */
+  public void onAdded(Consumer<String> action) {
+    onAdded = action;
+  }
 
   public void add(String entityId, Subscriber subscriber) {
     subscribers.compute(
@@ -38,6 +53,27 @@ public final class SessionSubscriptions {
           List<Subscriber> all = others == null ? new CopyOnWriteArrayList<>() : others;
           all.add(subscriber);
           return all;
+        });
+    if (!subscriber.isRemote()) {
+      onAdded.accept(entityId);
+    }
+  }
+
+  /** The sessions with a subscriber of this host. */
+  public List<String> followed() {
+    return subscribers.entrySet().stream()
+        .filter(each -> each.getValue().stream().anyMatch(one -> !one.isRemote()))
+        .map(Map.Entry::getKey)
+        .toList();
+  }
+
+  /** Entries of these sessions may have been persisted without a notification. */
+  public void missed(Predicate<String> entityIds) {
+    subscribers.forEach(
+        (entityId, all) -> {
+          if (entityIds.test(entityId)) {
+            all.forEach(Subscriber::missed);
+          }
         });
   }
 
@@ -66,8 +102,12 @@ public final class SessionSubscriptions {
     each(entityId, subscriber -> subscriber.ended(why));
   }
 
+  /** Ends the subscriptions of this host. */
   public void endAll() {
-    subscribers.keySet().forEach(entityId -> ended(entityId, null));
+    subscribers
+        .values()
+        .forEach(
+            all -> all.stream().filter(one -> !one.isRemote()).forEach(one -> one.ended(null)));
   }
 
   private void each(String entityId, Consumer<Subscriber> action) {

@@ -22,6 +22,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -37,6 +38,7 @@ public final class Eraser {
 
   private final OpenStore store;
   private final Consumer<SessionRegion.Message> region;
+  private final Function<Set<String>, CompletionStage<Deleted>> delete;
   private final Recorders recorders;
   private final Consumer<String> onErased;
   private final SessionDirectory directory;
@@ -45,17 +47,21 @@ public final class Eraser {
   /**
    * Erases sessions of a store.
    *
+   * @param region stops sessions, and lets them be reached again
+   * @param delete deletes journals
    * @param onErased notifies subscribers of a session
    */
   public Eraser(
       OpenStore store,
       Consumer<SessionRegion.Message> region,
+      Function<Set<String>, CompletionStage<Deleted>> delete,
       Recorders recorders,
       Consumer<String> onErased,
       SessionDirectory directory,
       Executor executor) {
     this.store = store;
     this.region = region;
+    this.delete = delete;
     this.recorders = recorders;
     this.onErased = onErased;
     this.directory = directory;
@@ -101,8 +107,8 @@ public final class Eraser {
               "%s is still being written during the erasure, possibly by another host on this store; stop that host and erase again"
                   .formatted(String.join(", ", found))));
     }
-    return store
-        .delete(found)
+    return delete
+        .apply(found)
         .thenComposeAsync(
             deleted ->
                 found(scope)

@@ -92,6 +92,11 @@ public final class HostTasks implements Tasks {
           }
 
           @Override
+          public void missed() {
+            changed.run();
+          }
+
+          @Override
           public void ended(@Nullable Throwable why) {
             changed.run();
           }

@@ -92,7 +92,7 @@ public final class ScheduleActor
       ActorContext<Command> context,
       TimerScheduler<Command> timers) {
     super(
-        PersistenceId.ofUniqueId(JOURNALS + schedule.name()),
+        PersistenceId.ofUniqueId(journalOf(schedule)),
         SupervisorStrategy.restartWithBackoff(SHORTEST_PAUSE, LONGEST_PAUSE, 0.2));
     this.schedule = schedule;
     this.rhythm = rhythm;
@@ -100,6 +100,10 @@ public final class ScheduleActor
     this.clock = clock;
     this.context = context;
     this.timers = timers;
+  }
+
+  static String journalOf(Schedule schedule) {
+    return JOURNALS + schedule.name();
   }
 
   static Behavior<Command> create(

@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ToolCall;
@@ -18,6 +19,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
 
 /** The validated schedules of a host. */
 public final class Timetable {
@@ -64,6 +66,22 @@ public final class Timetable {
           new SessionRegion.Spawn(
               "schedule-" + schedule.name(),
               ScheduleActor.create(schedule, entry.rhythm(), host, clock)));
+    }
+  }
+
+  /** Starts the schedules of a shard, as children of its actor. */
+  public void startOf(
+      int shard,
+      ActorContext<?> context,
+      Function<ToolCall, CompletionStage<ToolReply>> host,
+      InstantSource clock) {
+    for (Entry entry : entries) {
+      Schedule schedule = entry.schedule();
+      if (Shard.of(ScheduleActor.journalOf(schedule)) == shard) {
+        context.spawn(
+            ScheduleActor.create(schedule, entry.rhythm(), host, clock),
+            "schedule-" + schedule.name());
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 package io.fermata.session.host;
 
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.session.actor.Alarms;
@@ -43,7 +44,7 @@ public final class Upkeep {
   private final BooleanSupplier closed;
   private final HostGauges gauges;
   private final Pings pings;
-  private final CompletableFuture<StoreProblem> lost;
+  private final CompletableFuture<String> lost;
 
   /** Written by the sweep only, and sweeps do not overlap. */
   private volatile @Nullable StoreProblem problem;
@@ -68,11 +69,17 @@ public final class Upkeep {
     this.gauges = gauges;
     this.pings = new Pings(store::ping, SILENCE, PING_VALID, nanos);
     this.lost = new CompletableFuture<>();
-    store.lost().thenAccept(lost::complete);
+    store.lost().thenAccept(problem -> lost.complete(problem.text()));
   }
 
+  /** Starts, for the only host of the store. */
   public void start() {
-    resumeUnfinishedWork("", 0);
+    resumeUnfinishedWork(store::unfinished, "", 0);
+    startAlarms();
+  }
+
+  /** Starts, for the shards that this host takes. */
+  public void startAlarms() {
     system.tell(
         new SessionRegion.Spawn(
             "alarms", Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due)));
@@ -80,6 +87,22 @@ public final class Upkeep {
     lost()
         .thenAccept(
             reason -> LOG.error("This host writes nothing any more and must end: {}", reason));
+  }
+
+  /** Resumes the unfinished work of a shard that this host has taken. */
+  public void resumeShard(SharedStore shared, int shard) {
+    resumeUnfinishedWork(
+        (after, max) ->
+            shared.held().contains(shard)
+                ? shared.unfinished(shard, after, max)
+                : CompletableFuture.completedFuture(List.of()),
+        "",
+        0);
+  }
+
+  /** The sessions with unfinished work, page by page. */
+  private interface Pages {
+    CompletionStage<List<Unfinished>> page(String after, int max);
   }
 
   private CompletionStage<Void> wakeUp(List<String> entityIds) {
@@ -90,10 +113,10 @@ public final class Upkeep {
 
   /** Whether the store can be written and the host accepts calls. */
   public CompletionStage<Health> health(boolean accepts, Executor executor) {
-    StoreProblem known = lost.isDone() ? lost.join() : problem;
+    StoreProblem noticed = problem;
+    String known = lost.isDone() ? lost.join() : noticed == null ? null : noticed.text();
     if (!accepts || known != null) {
-      return CompletableFuture.completedFuture(
-          new Health(known == null ? null : known.text(), accepts));
+      return CompletableFuture.completedFuture(new Health(known, accepts));
     }
     return pings
         .problem()
@@ -103,31 +126,36 @@ public final class Upkeep {
 
   /** Completes with the reason if this host has lost its store for good. */
   public CompletionStage<String> lost() {
-    return lost.thenApply(StoreProblem::text);
+    return lost;
+  }
+
+  /** This host must end, although its store is there. */
+  public void lose(String reason) {
+    lost.complete(reason);
   }
 
   /** Page by page: the next is read when the sessions of this one have been woken. */
-  private void resumeUnfinishedWork(String after, int before) {
-    store
-        .unfinished(after, OpenStore.MAX_ENTRIES)
+  private void resumeUnfinishedWork(Pages source, String after, int before) {
+    source
+        .page(after, OpenStore.MAX_ENTRIES)
         .whenComplete(
             (page, thrown) -> {
               if (thrown == null) {
-                resume(page, before);
+                resume(source, page, before);
               } else if (!closed.getAsBoolean()) {
                 LOG.error("Unfinished runs could not be found; retrying", thrown);
-                later(LOOK_AGAIN, () -> resumeUnfinishedWork(after, before));
+                later(LOOK_AGAIN, () -> resumeUnfinishedWork(source, after, before));
               }
             });
   }
 
-  private void resume(List<Unfinished> page, int before) {
+  private void resume(Pages source, List<Unfinished> page, int before) {
     List<String> entityIds = page.stream().map(Unfinished::persistenceId).filter(ours).toList();
     int resumed = before + entityIds.size();
     CompletionStage<Void> woken = wakeUp(entityIds);
     if (page.size() == OpenStore.MAX_ENTRIES) {
       String next = page.get(page.size() - 1).cursor();
-      woken.thenRun(() -> resumeUnfinishedWork(next, resumed));
+      woken.thenRun(() -> resumeUnfinishedWork(source, next, resumed));
     } else if (resumed > 0) {
       LOG.info("Resuming {} unfinished sessions", resumed);
     }

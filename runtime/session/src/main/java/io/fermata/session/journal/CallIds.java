@@ -49,6 +49,11 @@ public final class CallIds {
     return SessionKey.digest(Json.text(sorted(content))).substring(0, DIGEST) + name;
   }
 
+  /** The id of a call without a name, under one that a host gave it. */
+  public static String given(String name) {
+    return "-".repeat(DIGEST) + name;
+  }
+
   private static JsonNode sorted(JsonNode tree) {
     if (tree instanceof ObjectNode object) {
       TreeMap<String, JsonNode> fields = new TreeMap<>();

@@ -61,6 +61,11 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     return TypeFactory.defaultInstance().constructParametricType(container, content);
   }
 
+  /** A mapper of its own for messages that consist of the same parts. */
+  public static ObjectMapper mapper() {
+    return MAPPER.copy();
+  }
+
   @Override
   public int identifier() {
     return IDENTIFIER;
@@ -71,7 +76,8 @@ public final class JournalSerializer extends SerializerWithStringManifest {
     return name(object);
   }
 
-  private static String name(Object object) {
+  /** The format of an entry or a snapshot. */
+  public static String name(Object object) {
     if (object instanceof Entry<?> entry) {
       boolean thread = !entry.events().isEmpty() && entry.events().get(0) instanceof ThreadEvent;
       return thread ? THREAD : RUN;

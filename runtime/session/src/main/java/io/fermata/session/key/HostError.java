@@ -43,6 +43,9 @@ public enum HostError {
   DAMAGED(
       "The session's journal is damaged: it is not what the server wrote",
       "Restore the store from a backup, or start a new session"),
+  MOVED(
+      "The session is moving to another host, or its host was lost",
+      "Call again with the same arguments; what was not acknowledged may be missing"),
   ERASED("The session was erased, or is being erased now", "Start a new run if needed"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 

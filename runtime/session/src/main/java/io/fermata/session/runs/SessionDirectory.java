@@ -3,6 +3,7 @@ package io.fermata.session.runs;
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.HandlerThreads;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -27,6 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -99,8 +102,14 @@ public final class SessionDirectory {
   private volatile boolean reading;
   private volatile long readAt = System.nanoTime();
 
+  /** In a cluster: the shards of this host, with the number up to which each is complete. */
+  private final Map<Integer, Long> marks = new TreeMap<>();
+
+  private final @Nullable SharedStore shared;
+
   public SessionDirectory(OpenStore store, Encryption encryption, InstantSource clock) {
     this.store = store;
+    this.shared = store.shared().orElse(null);
     this.directory = store.directory();
     this.clock = clock;
     this.journals = new RunJournals(store, encryption);
@@ -110,6 +119,34 @@ public final class SessionDirectory {
   @SuppressWarnings("FutureReturnValueIgnored") // a tick logs its failures
   public void start() {
     thread.scheduleWithFixedDelay(this::tick, 0, LAG_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  // --- shards, in a cluster ----------------------------------------------------------------------
+
+  /**
+   * This host lists the sessions of a shard from now on.
+   *
+   * @param mark the number up to which the host before has listed them
+   */
+  public void opened(int shard, long mark) {
+    inTurn(
+        () -> {
+          marks.put(shard, mark);
+          lagging.set(true);
+        });
+  }
+
+  /** Another host lists the sessions of a shard from now on. */
+  public void closed(int shard) {
+    inTurn(() -> marks.remove(shard));
+  }
+
+  private void inTurn(Runnable change) {
+    try {
+      thread.execute(change);
+    } catch (RejectedExecutionException e) {
+      LOG.debug("The host is closed", e);
+    }
   }
 
   // --- changes of sessions ----------------------------------------------------------------------
@@ -261,7 +298,12 @@ public final class SessionDirectory {
   }
 
   private void mark(long number) {
-    Stages.now(directory.mark(number));
+    if (shared == null) {
+      Stages.now(directory.mark(number));
+    } else {
+      Stages.now(shared.mark(List.copyOf(marks.keySet()), number));
+      marks.replaceAll((shard, before) -> Math.max(before, number));
+    }
     marked = number;
   }
 
@@ -270,9 +312,14 @@ public final class SessionDirectory {
   /** Updates the directory from the journals written since the mark. */
   private void catchUp() {
     lagging.set(false);
-    marked = Stages.now(directory.marked());
+    marked = shared == null ? Stages.now(directory.marked()) : lowestMark();
     long end = Stages.now(store.newest());
     read(writes -> journals.writtenSince(marked, end, writes));
+  }
+
+  /** Without shards there is nothing to read. */
+  private long lowestMark() {
+    return marks.values().stream().mapToLong(Long::longValue).min().orElse(Long.MAX_VALUE);
   }
 
   private DirectoryWrites read(Consumer<DirectoryWrites> source) {

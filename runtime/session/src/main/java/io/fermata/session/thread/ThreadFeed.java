@@ -115,6 +115,15 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     }
   }
 
+  @Override
+  public void missed() {
+    in(
+        () -> {
+          newest = Math.max(newest, nextSeq);
+          pump();
+        });
+  }
+
   private void journaled(long seq, long at, List<ThreadEvent> events) {
     in(
         () -> {

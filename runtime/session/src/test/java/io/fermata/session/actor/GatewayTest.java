@@ -30,7 +30,8 @@ final class GatewayTest {
           new Handles(new byte[32]),
           Runnable::run,
           new HostGauges(List.of()),
-          flow -> SecretFields.NONE);
+          flow -> SecretFields.NONE,
+          Placement.SINGLE);
 
   private final List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
 

@@ -71,7 +71,8 @@ final class SessionRegionTest {
                 () -> scheduler.currentTimeMs() * 1_000_000,
                 new HostGauges(List.of()),
                 (entityId, lastCall, why) -> {},
-                this::ping),
+                this::ping,
+                Placement.SINGLE),
             HERE);
   }
 

@@ -1,0 +1,168 @@
+package io.fermata.session.cluster;
+
+import io.fermata.agent.engine.Outside;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalSerializer;
+import io.fermata.session.journal.SessionReply;
+import java.io.NotSerializableException;
+import java.time.Duration;
+import java.util.Objects;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.Receive;
+import org.apache.pekko.actor.typed.receptionist.Receptionist;
+import org.apache.pekko.actor.typed.receptionist.ServiceKey;
+import org.apache.pekko.cluster.ClusterEvent;
+import org.apache.pekko.cluster.typed.Cluster;
+import org.apache.pekko.cluster.typed.Subscribe;
+
+/**
+ * Receives for a host what other hosts send: the replies to its calls of their sessions, and what
+ * its subscribers follow there. Once a second it makes sure that every shard is held by some host
+ * and that followed sessions know their followers.
+ */
+final class HostActor extends AbstractBehavior<ToHost> {
+  private static final ServiceKey<ToHost> HOSTS = ServiceKey.create(ToHost.class, "fermata-host");
+
+  private static final Duration LOOK = Duration.ofSeconds(1);
+
+  private final Forwarder forwarder;
+  private final Gateway gateway;
+  private final SessionSubscriptions subscriptions;
+  private final RemoteBars bars;
+
+  private HostActor(
+      ActorContext<ToHost> context,
+      Forwarder forwarder,
+      Gateway gateway,
+      ActorRef<SessionRegion.Message> region,
+      SessionSubscriptions subscriptions,
+      HostCluster.Upkeep upkeep,
+      String address) {
+    super(context);
+    this.forwarder = forwarder;
+    this.gateway = gateway;
+    this.subscriptions = subscriptions;
+    this.bars = new RemoteBars(region, upkeep, address);
+  }
+
+  static Behavior<ToHost> create(
+      Forwarder forwarder,
+      Gateway gateway,
+      ActorRef<SessionRegion.Message> region,
+      SessionSubscriptions subscriptions,
+      HostCluster.Upkeep upkeep,
+      String address) {
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers -> {
+                  timers.startTimerWithFixedDelay(new ToHost.Tick(), LOOK);
+                  timers.startTimerWithFixedDelay(new ToHost.Resend(), LOOK.dividedBy(4));
+                  Cluster.get(context.getSystem())
+                      .subscriptions()
+                      .tell(
+                          Subscribe.create(
+                              context.messageAdapter(
+                                  ClusterEvent.MemberRemoved.class,
+                                  removed -> new ToHost.Gone(removed.member().address())),
+                              ClusterEvent.MemberRemoved.class));
+                  Cluster.get(context.getSystem())
+                      .subscriptions()
+                      .tell(
+                          Subscribe.create(
+                              context.messageAdapter(
+                                  ClusterEvent.MemberUp.class, up -> new ToHost.Came()),
+                              ClusterEvent.MemberUp.class));
+                  ActorRef<Receptionist.Command> receptionist = context.getSystem().receptionist();
+                  receptionist.tell(Receptionist.register(HOSTS, context.getSelf()));
+                  receptionist.tell(
+                      Receptionist.subscribe(
+                          HOSTS,
+                          context.messageAdapter(
+                              Receptionist.Listing.class,
+                              listing -> new ToHost.Peers(listing.getServiceInstances(HOSTS)))));
+                  return new HostActor(
+                      context, forwarder, gateway, region, subscriptions, upkeep, address);
+                }));
+  }
+
+  @Override
+  public Receive<ToHost> createReceive() {
+    return newReceiveBuilder()
+        .onMessage(ToHost.Accepted.class, m -> done(() -> forwarder.accepted(m.id(), m.host())))
+        .onMessage(ToHost.Replied.class, this::replied)
+        .onMessage(ToHost.Progressed.class, this::progressed)
+        .onMessage(ToHost.Persisted.class, this::persisted)
+        .onMessage(
+            ToHost.Streamed.class,
+            m ->
+                done(
+                    () ->
+                        subscriptions.streamed(
+                            m.entityId(), new Outside.Delta(m.messageId(), m.kind(), m.text()))))
+        .onMessage(ToHost.Ended.class, m -> done(() -> subscriptions.ended(m.entityId(), null)))
+        .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
+        .onMessage(ToHost.Barred.class, m -> done(() -> forwarder.barred(m.id(), m.host())))
+        .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))
+        .onMessage(ToHost.Peers.class, m -> done(() -> forwarder.peers(m.all())))
+        .onMessage(
+            ToHost.Tick.class,
+            tick ->
+                done(
+                    () -> {
+                      forwarder.lookAfterShards();
+                      bars.liftForgotten();
+                    }))
+        .onMessage(ToHost.Resend.class, resend -> done(forwarder::lookAfterCalls))
+        .onMessage(ToHost.Came.class, came -> done(forwarder::changed))
+        .onMessage(ToHost.Gone.class, gone -> done(() -> forwarder.lost(gone.host().toString())))
+        .build();
+  }
+
+  private Behavior<ToHost> done(Runnable action) {
+    action.run();
+    return this;
+  }
+
+  private Behavior<ToHost> replied(ToHost.Replied replied) {
+    SessionReply reply = RemoteCall.readReply(replied.reply());
+    if (RemoteCall.isMoved(reply)) {
+      forwarder.moved(replied.id());
+    } else if (forwarder.ended(replied.id())) {
+      gateway.reply(replied.id(), reply);
+    }
+    return this;
+  }
+
+  private Behavior<ToHost> progressed(ToHost.Progressed progress) {
+    gateway.progress(
+        progress.id(), new ToolProgress(progress.node(), progress.name(), progress.payload()));
+    return this;
+  }
+
+  private Behavior<ToHost> persisted(ToHost.Persisted persisted) {
+    if (persisted.entry() == null) {
+      subscriptions.missed(persisted.entityId()::equals);
+      return this;
+    }
+    try {
+      Entry<?> entry =
+          (Entry<?>)
+              new JournalSerializer()
+                  .fromBinary(persisted.entry(), Objects.requireNonNull(persisted.manifest()));
+      subscriptions.persisted(persisted.entityId(), entry, persisted.last());
+    } catch (NotSerializableException e) {
+      getContext().getLog().warn("An entry of another host could not be read", e);
+      subscriptions.missed(persisted.entityId()::equals);
+    }
+    return this;
+  }
+}

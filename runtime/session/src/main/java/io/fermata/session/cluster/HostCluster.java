@@ -1,0 +1,254 @@
+package io.fermata.session.cluster;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.Placement;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.ClusterSettings;
+import io.fermata.session.admin.SessionScope;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.apache.pekko.actor.CoordinatedShutdown;
+import org.apache.pekko.actor.setup.Setup;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Props;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Adapter;
+import org.apache.pekko.cluster.sharding.ShardCoordinator;
+import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
+import org.apache.pekko.cluster.sharding.typed.ShardingMessageExtractor;
+import org.apache.pekko.cluster.sharding.typed.javadsl.ClusterSharding;
+import org.apache.pekko.cluster.sharding.typed.javadsl.Entity;
+import org.apache.pekko.cluster.sharding.typed.javadsl.EntityTypeKey;
+import org.apache.pekko.cluster.typed.Cluster;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** This host's part in the cluster of the hosts that share its store. */
+public final class HostCluster {
+  private static final Logger LOG = LoggerFactory.getLogger(HostCluster.class);
+  private static final EntityTypeKey<ToShard> SHARDS =
+      EntityTypeKey.create(ToShard.class, "fermata-shard");
+  private static final Duration LEAVING = Duration.ofSeconds(20);
+
+  private final Shards shards = new Shards();
+  private final SharedStore store;
+  private final ClusterSettings settings;
+
+  private volatile @Nullable Joined joined;
+  private volatile boolean leaving;
+
+  /** What there is once the host has begun to join. */
+  private record Joined(
+      Membership membership, Forwarder forwarder, ActorSystem<SessionRegion.Message> system) {}
+
+  private Joined joined() {
+    return Objects.requireNonNull(joined, "The host has not joined its cluster");
+  }
+
+  /**
+   * The cluster of a store's hosts.
+   *
+   * @throws IllegalStateException if hosts would talk unencrypted where others may listen
+   */
+  public HostCluster(SharedStore store, ClusterSettings settings, Config config) {
+    this.store = store;
+    this.settings = settings;
+    boolean encrypted =
+        config.hasPath("pekko.remote.artery.transport")
+            && config.getString("pekko.remote.artery.transport").equals("tls-tcp");
+    if (!settings.isLocal() && !settings.plaintext() && !encrypted) {
+      throw new IllegalStateException(
+          "The hosts of the cluster would talk unencrypted at %s. Set pekko.remote.artery.transport to tls-tcp, with pekko.remote.artery.ssl, or allow it with inPlaintext() if nobody else can read or write that network"
+              .formatted(settings.address()));
+    }
+  }
+
+  public Placement placement() {
+    return shards;
+  }
+
+  /** The configuration of the actor system, besides that of a single host. */
+  public Config config() {
+    return ConfigFactory.parseMap(
+            Map.of(
+                "pekko.remote.artery.canonical.hostname", settings.address(),
+                "pekko.remote.artery.canonical.port", settings.port()))
+        .withFallback(ConfigFactory.parseResources(HostCluster.class, "/fermata-cluster.conf"));
+  }
+
+  /** Passes the store to the actor system. */
+  public Setup setup() {
+    return new ClusterSetup(store);
+  }
+
+  /**
+   * Hosts of another store do not even speak with those of this one: the name of the actor system
+   * is derived from a secret of the store.
+   */
+  public static String systemName(byte[] serverKey) {
+    try {
+      Mac mac = Mac.getInstance("HmacSHA256");
+      mac.init(new SecretKeySpec(serverKey, "HmacSHA256"));
+      byte[] name = mac.doFinal("cluster".getBytes(StandardCharsets.UTF_8));
+      return "fermata-" + HexFormat.of().formatHex(name, 0, 16);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** The upkeep of the shards of this host. */
+  public interface Upkeep {
+    /**
+     * This host holds a shard now.
+     *
+     * @param mark up to which entry the directory is complete
+     * @param context the actor of the shard, which stops when the shard moves
+     */
+    void opened(int shard, long mark, ActorContext<?> context);
+
+    /** This host does not hold a shard any more. */
+    void closed(int shard);
+
+    /** Sessions are to be erased and have stopped; what is known of them is dropped. */
+    CompletionStage<Void> stopped(SessionScope scope);
+
+    /** Deletes journals of a shard that this host holds. */
+    CompletionStage<Deleted> delete(List<String> entityIds);
+  }
+
+  /**
+   * Joins the hosts of the store, and takes a part of the shards.
+   *
+   * @param offers what this host runs
+   * @throws IllegalStateException if that is not possible; the message says why
+   */
+  public void join(
+      ActorSystem<SessionRegion.Message> hostSystem,
+      Gateway gateway,
+      SessionSubscriptions subscriptions,
+      Upkeep upkeep,
+      ObjectNode offers) {
+    Cluster cluster = Cluster.get(hostSystem);
+    Membership membership = new Membership(store, cluster, offers);
+    ShardHost host =
+        new ShardHost(
+            store,
+            membership.id(),
+            membership.address(),
+            shards,
+            gateway,
+            hostSystem,
+            subscriptions,
+            upkeep,
+            settings.handOver());
+    ActorRef<ShardingEnvelope<ToShard>> toShards =
+        ClusterSharding.get(hostSystem)
+            .init(
+                Entity.of(
+                        SHARDS,
+                        entity -> ShardActor.create(Integer.parseInt(entity.getEntityId()), host))
+                    .withStopMessage(new ToShard.HandOver())
+                    .withMessageExtractor(new EachItsOwn())
+                    .withAllocationStrategy(
+                        ShardCoordinator.ShardAllocationStrategy$.MODULE$
+                            .leastShardAllocationStrategy(64, 1.0)));
+    Forwarder forwarder =
+        new Forwarder(
+            membership.id(), cluster, shards, gateway, subscriptions, toShards, hostSystem);
+    forwarder.start(
+        hostSystem.systemActorOf(
+            HostActor.create(
+                forwarder, gateway, hostSystem, subscriptions, upkeep, membership.address()),
+            "fermata-host",
+            Props.empty()));
+    joined = new Joined(membership, forwarder, hostSystem);
+    membership.join();
+    hostSystem
+        .getWhenTerminated()
+        .thenRun(
+            () -> {
+              if (!leaving) {
+                membership.removed();
+              }
+            });
+  }
+
+  /** A shard of cluster sharding is one of ours, and has one entity of the same name. */
+  private static final class EachItsOwn
+      extends ShardingMessageExtractor<ShardingEnvelope<ToShard>, ToShard> {
+    @Override
+    public String entityId(ShardingEnvelope<ToShard> envelope) {
+      return envelope.entityId();
+    }
+
+    @Override
+    public String shardId(String entityId) {
+      return entityId;
+    }
+
+    @Override
+    public ToShard unwrapMessage(ShardingEnvelope<ToShard> envelope) {
+      return envelope.message();
+    }
+  }
+
+  /** Completes with the reason if this host is no member any more and must end. */
+  public CompletionStage<String> lost() {
+    return joined().membership().lost();
+  }
+
+  /** Stops sessions on all hosts, and lets them be reached again. */
+  public Consumer<SessionRegion.Message> everywhere() {
+    return message -> joined().forwarder().accept(message);
+  }
+
+  /** Deletes journals, each by the host that holds its shard. */
+  public CompletionStage<Deleted> delete(Collection<String> entityIds) {
+    return joined().forwarder().delete(entityIds, joined().system().scheduler());
+  }
+
+  /** Hands the shards of this host over to others, and leaves. */
+  public void leave() {
+    leaving = true;
+    joined().membership().leave();
+    try {
+      CoordinatedShutdown.get(Adapter.toClassic(joined().system()))
+          .runAll(CoordinatedShutdown.clusterLeavingReason())
+          .toCompletableFuture()
+          .get(LEAVING.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      LOG.warn("Closing: the cluster did not take all shards of this host within {}", LEAVING);
+    } catch (ExecutionException e) {
+      LOG.warn("Closing: the cluster could not be left", e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Stops without leaving, as a crash would. */
+  public void stop() {
+    leaving = true;
+    joined().membership().stop();
+  }
+}

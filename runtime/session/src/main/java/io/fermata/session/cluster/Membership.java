@@ -1,0 +1,254 @@
+package io.fermata.session.cluster;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.spi.ClusterHost;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.key.HandlerThreads;
+import io.fermata.session.key.RootCauses;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.pekko.actor.Address;
+import org.apache.pekko.actor.AddressFromURIString;
+import org.apache.pekko.cluster.MemberStatus;
+import org.apache.pekko.cluster.typed.Cluster;
+import org.apache.pekko.cluster.typed.Join;
+import org.apache.pekko.cluster.typed.JoinSeedNodes;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How a host finds the others, in the store that they share. Each writes its address there once a
+ * second. A host that starts joins those it finds; if there are none, the one that gets the lease
+ * of the cluster forms it alone, and the others of a crowd join that one.
+ *
+ * <p>All hosts of a cluster renew that lease together. A host that finds it in the name of another
+ * cluster was paused or cut off for so long that the others went on without it, and must end.
+ */
+final class Membership {
+  private static final Logger LOG = LoggerFactory.getLogger(Membership.class);
+
+  private static final String LEASE = "cluster";
+  private static final Duration LEASED = Duration.ofSeconds(6);
+  private static final Duration BEAT = Duration.ofSeconds(1);
+  private static final Duration LOOK = Duration.ofMillis(200);
+  private static final Duration JOINING = Duration.ofSeconds(10);
+  private static final Duration FORMING = Duration.ofSeconds(60);
+  private static final Duration ASKING = Duration.ofSeconds(5);
+
+  /** Timers of sessions follow the clock of the host that runs them. */
+  private static final Duration CLOCKS = Duration.ofSeconds(30);
+
+  private final SharedStore store;
+  private final Cluster cluster;
+  private final ObjectNode offers;
+  private final String id = UUID.randomUUID().toString();
+  private final CompletableFuture<String> lost = new CompletableFuture<>();
+  private final ScheduledExecutorService thread =
+      Executors.newSingleThreadScheduledExecutor(HandlerThreads.named("fermata-cluster-"));
+
+  /** The cluster that this host belongs to, by the id of the host that formed it. */
+  private volatile @Nullable String joined;
+
+  /**
+   * @param offers what this host runs, which must be the same on all hosts
+   */
+  Membership(SharedStore store, Cluster cluster, ObjectNode offers) {
+    this.store = store;
+    this.cluster = cluster;
+    this.offers = offers;
+  }
+
+  String id() {
+    return id;
+  }
+
+  String address() {
+    return cluster.selfMember().address().toString();
+  }
+
+  CompletionStage<String> lost() {
+    return lost;
+  }
+
+  /** The clusters' hosts, as they registered. */
+  private List<ClusterHost> beat() {
+    ObjectNode description = Json.object();
+    description.set("offers", offers);
+    description.put("clock", System.currentTimeMillis());
+    if (joined != null) {
+      description.put("cluster", joined);
+    }
+    return now(store.heartbeat(new ClusterHost(id, address(), description.toString())));
+  }
+
+  /**
+   * Joins the cluster.
+   *
+   * @throws IllegalStateException if that is not possible; the message says why
+   */
+  @SuppressWarnings("FutureReturnValueIgnored") // a beat logs its failures
+  void join() {
+    long end = System.nanoTime() + FORMING.toNanos();
+    List<ClusterHost> others = List.of();
+    while (joined == null) {
+      if (System.nanoTime() - end > 0) {
+        throw new IllegalStateException(unreachable(others));
+      }
+      others = membersOf(beat());
+      if (!others.isEmpty()) {
+        others.forEach(this::requireAlike);
+        if (comesUp(others)) {
+          joined = clusterOf(others.get(0));
+        }
+      } else if (now(store.lease(LEASE, id, LEASED))) {
+        // A host may have formed the cluster since the look.
+        others = membersOf(beat());
+        if (others.isEmpty() && comesUp(List.of())) {
+          joined = id;
+        }
+      } else {
+        pause();
+      }
+    }
+    beat();
+    thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
+    LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
+  }
+
+  private static String unreachable(List<ClusterHost> others) {
+    return others.isEmpty()
+        ? "No cluster could be formed: another host that started at the same time has the lease"
+            + " but did not come up; look at its log, and start this one again"
+        : "The hosts of the cluster, "
+            + String.join(", ", others.stream().map(ClusterHost::address).toList())
+            + ", could not be reached from this one; make their addresses reachable from each"
+            + " other (the address and the port of cluster(…)), and look whether all use the same"
+            + " transport and certificates";
+  }
+
+  private List<ClusterHost> membersOf(List<ClusterHost> hosts) {
+    List<ClusterHost> members = new ArrayList<>();
+    for (ClusterHost host : hosts) {
+      if (!host.id().equals(id) && clusterOf(host) != null && !host.address().equals(address())) {
+        members.add(host);
+      }
+    }
+    return members;
+  }
+
+  private static @Nullable String clusterOf(ClusterHost host) {
+    return description(host).path("cluster").textValue();
+  }
+
+  private static JsonNode description(ClusterHost host) {
+    return Json.parse(host.description());
+  }
+
+  /** Other flows would run other hosts' sessions, and fail them. */
+  private void requireAlike(ClusterHost host) {
+    JsonNode there = description(host);
+    String difference = Offers.difference(offers, there.path("offers"));
+    if (difference != null) {
+      throw new IllegalStateException(
+          "The host %s of the cluster does not run what this one runs: %s. Start hosts with the same release and flows, or stop the others first"
+              .formatted(host.address(), difference));
+    }
+    long apart = Math.abs(System.currentTimeMillis() - there.path("clock").asLong());
+    if (apart > CLOCKS.toMillis()) {
+      throw new IllegalStateException(
+          "The clock of this host and that of %s are %d seconds apart; set them by NTP, as timers of sessions follow them"
+              .formatted(host.address(), apart / 1_000));
+    }
+  }
+
+  private boolean comesUp(List<ClusterHost> others) {
+    if (others.isEmpty()) {
+      cluster.manager().tell(Join.create(cluster.selfMember().address()));
+    } else {
+      List<Address> seeds =
+          others.stream().map(ClusterHost::address).map(AddressFromURIString::parse).toList();
+      cluster.manager().tell(new JoinSeedNodes(seeds));
+    }
+    long end = System.nanoTime() + JOINING.toNanos();
+    while (System.nanoTime() - end < 0) {
+      if (cluster.selfMember().status().equals(MemberStatus.up())) {
+        return true;
+      }
+      if (others.isEmpty()) {
+        now(store.lease(LEASE, id, LEASED));
+      }
+      pause();
+    }
+    return false;
+  }
+
+  private void stay() {
+    try {
+      beat();
+      String mine = joined;
+      if (mine != null && !now(store.lease(LEASE, mine, LEASED)) && lost.complete(ORPHANED)) {
+        LOG.error(ORPHANED);
+      }
+    } catch (RuntimeException e) {
+      LOG.debug("The store could not be reached", e);
+    }
+  }
+
+  private static final String ORPHANED =
+      "Another cluster of hosts has formed on the store while this host was paused or cut off;"
+          + " restart it, so that it joins that one";
+
+  /** This host is no member any more. */
+  void removed() {
+    lost.complete(
+        "The other hosts have removed this one from their cluster, as they could not reach it;"
+            + " restart it, so that it joins again");
+  }
+
+  void leave() {
+    thread.shutdownNow();
+    try {
+      now(store.leave(id));
+    } catch (RuntimeException e) {
+      LOG.debug("The host could not be removed from the store; it expires there", e);
+    }
+  }
+
+  void stop() {
+    thread.shutdownNow();
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(LOOK.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("Interrupted while joining the cluster", e);
+    }
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(ASKING.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("Interrupted", e);
+    } catch (TimeoutException e) {
+      throw new IllegalStateException("The store did not respond in " + ASKING, e);
+    } catch (java.util.concurrent.ExecutionException e) {
+      Throwable cause = RootCauses.of(e);
+      throw cause instanceof RuntimeException known ? known : new IllegalStateException(cause);
+    }
+  }
+}

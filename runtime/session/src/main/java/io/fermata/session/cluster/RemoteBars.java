@@ -1,0 +1,66 @@
+package io.fermata.session.cluster;
+
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.admin.SessionScope;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.apache.pekko.actor.typed.ActorRef;
+
+/** The sessions of this host that other hosts erase. */
+final class RemoteBars {
+  /** A bar that its host does not repeat any more ends, as that host is lost. */
+  private static final long FORGOTTEN_NANOS = Duration.ofSeconds(15).toNanos();
+
+  private record Key(ActorRef<ToHost> by, long id) {}
+
+  private record Held(SessionScope scope, CompletableFuture<Void> stopped, long heardNanos) {}
+
+  private final ActorRef<SessionRegion.Message> region;
+  private final HostCluster.Upkeep upkeep;
+  private final String address;
+  private final Map<Key, Held> held = new HashMap<>();
+
+  RemoteBars(ActorRef<SessionRegion.Message> region, HostCluster.Upkeep upkeep, String address) {
+    this.region = region;
+    this.upkeep = upkeep;
+    this.address = address;
+  }
+
+  /** Stops the sessions and notifies the other host, each time that it asks. */
+  @SuppressWarnings("FutureReturnValueIgnored") // a host without a notification asks again
+  void hold(ToHost.Bar bar) {
+    Key key = new Key(bar.replyTo(), bar.id());
+    Held known = held.get(key);
+    CompletableFuture<Void> stopped = known == null ? stop(bar.scope()) : known.stopped();
+    held.put(key, new Held(bar.scope(), stopped, System.nanoTime()));
+    stopped.thenRun(() -> bar.replyTo().tell(new ToHost.Barred(bar.id(), address)));
+  }
+
+  private CompletableFuture<Void> stop(SessionScope scope) {
+    CompletableFuture<Void> stopped = new CompletableFuture<>();
+    region.tell(new SessionRegion.Bar(scope, stopped));
+    return stopped.thenCompose(done -> upkeep.stopped(scope));
+  }
+
+  void lift(ToHost.Unbar unbar) {
+    Held known = held.remove(new Key(unbar.by(), unbar.id()));
+    if (known != null) {
+      region.tell(new SessionRegion.Unbar(known.scope(), unbar.resume()));
+    }
+  }
+
+  void liftForgotten() {
+    long before = System.nanoTime() - FORGOTTEN_NANOS;
+    held.values()
+        .removeIf(
+            each -> {
+              boolean forgotten = each.heardNanos() - before < 0;
+              if (forgotten) {
+                region.tell(new SessionRegion.Unbar(each.scope(), true));
+              }
+              return forgotten;
+            });
+  }
+}

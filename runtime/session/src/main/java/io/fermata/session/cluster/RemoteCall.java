@@ -1,0 +1,145 @@
+package io.fermata.session.cluster;
+
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.event.Outcome;
+import io.fermata.session.actor.SessionCommand;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import io.fermata.session.journal.CallIds;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalSerializer;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.TraceContext;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.jspecify.annotations.Nullable;
+
+/** A call on its way to the host of its session. */
+record RemoteCall(
+    Entry.Origin origin,
+    @Nullable String callId,
+    boolean fresh,
+    Request request,
+    ReplyMode mode,
+    TraceContext trace) {
+
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "@")
+  @JsonSubTypes({
+    @JsonSubTypes.Type(value = Request.OfRun.class, name = "run"),
+    @JsonSubTypes.Type(value = Request.OfThread.class, name = "thread"),
+    @JsonSubTypes.Type(value = Request.View.class, name = "view")
+  })
+  private interface Requests {}
+
+  /** What comes from a thread's own effects never crosses hosts. */
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "@")
+  @JsonSubTypes({
+    @JsonSubTypes.Type(value = ThreadInput.Create.class, name = "create"),
+    @JsonSubTypes.Type(value = ThreadInput.Post.class, name = "post"),
+    @JsonSubTypes.Type(value = ThreadInput.Stop.class, name = "stop"),
+    @JsonSubTypes.Type(value = ThreadInput.Proceed.class, name = "proceed"),
+    @JsonSubTypes.Type(value = ThreadInput.Answer.class, name = "answer"),
+    @JsonSubTypes.Type(value = ThreadInput.Change.class, name = "change"),
+    @JsonSubTypes.Type(value = ThreadInput.Delete.class, name = "delete"),
+    @JsonSubTypes.Type(value = ThreadInput.Report.class, name = "report"),
+    @JsonSubTypes.Type(value = ThreadInput.ChildSpent.class, name = "child_spent"),
+    @JsonSubTypes.Type(value = ThreadInput.ChildStatusChanged.class, name = "child_status"),
+    @JsonSubTypes.Type(value = ThreadInput.ChildDeleted.class, name = "child_deleted")
+  })
+  private interface Inputs {}
+
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "@")
+  @JsonSubTypes({
+    @JsonSubTypes.Type(value = RunReply.class, name = "run"),
+    @JsonSubTypes.Type(value = ThreadReply.class, name = "thread")
+  })
+  private interface Replies {}
+
+  private static final ObjectMapper MAPPER =
+      JournalSerializer.mapper()
+          .addMixIn(Request.class, Requests.class)
+          .addMixIn(ThreadInput.class, Inputs.class)
+          .addMixIn(SessionReply.class, Replies.class);
+
+  /**
+   * Writes a call.
+   *
+   * @param name what makes it idempotent if its caller has not named it
+   */
+  static byte[] written(SessionCommand.Call call, String name) {
+    Request request = call.request();
+    boolean driven = request instanceof Request.OfRun run && run.action() != CallAction.STATUS;
+    return write(
+        RemoteCall.class,
+        new RemoteCall(
+            call.origin(),
+            call.callId() == null && driven ? CallIds.given(name) : call.callId(),
+            call.fresh(),
+            named(request, name),
+            call.mode(),
+            call.trace()));
+  }
+
+  private static Request named(Request request, String name) {
+    return request instanceof Request.OfThread thread
+            && thread.input() instanceof ThreadInput.Post post
+            && post.key() == null
+        ? new Request.OfThread(
+            new ThreadInput.Post(name, post.message(), post.attachments(), post.at()))
+        : request;
+  }
+
+  static SessionCommand.Call read(byte[] call, long id, SessionCommand.ReplyTo replyTo) {
+    RemoteCall remote = read(call, RemoteCall.class);
+    return new SessionCommand.Call(
+        id,
+        remote.origin,
+        remote.callId,
+        remote.fresh,
+        remote.request,
+        remote.mode,
+        remote.trace,
+        replyTo);
+  }
+
+  static byte[] written(SessionReply reply) {
+    return write(SessionReply.class, reply);
+  }
+
+  /** Whether the session has moved to another host before it could reply. */
+  static boolean isMoved(SessionReply reply) {
+    String moved = HostError.MOVED.wireName();
+    if (reply instanceof RunReply run) {
+      return run.body().path("code").asText().equals(moved);
+    }
+    Outcome.Failure failure = ((ThreadReply) reply).failure();
+    return failure != null && failure.code().equals(moved);
+  }
+
+  static SessionReply readReply(byte[] reply) {
+    return read(reply, SessionReply.class);
+  }
+
+  private static byte[] write(Class<?> type, Object value) {
+    try {
+      return MAPPER.writerFor(type).writeValueAsBytes(value);
+    } catch (IOException e) {
+      throw new UncheckedIOException("A call could not be sent to another host", e);
+    }
+  }
+
+  private static <T> T read(byte[] bytes, Class<T> type) {
+    try {
+      return MAPPER.readValue(bytes, type);
+    } catch (IOException e) {
+      throw new UncheckedIOException("What another host sent could not be read", e);
+    }
+  }
+}

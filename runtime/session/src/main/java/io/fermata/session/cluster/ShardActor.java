@@ -1,0 +1,170 @@
+package io.fermata.session.cluster;
+
+import java.time.Duration;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.PostStop;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.actor.typed.javadsl.StashBuffer;
+import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
+
+/**
+ * Holds one shard of sessions on this host. Cluster sharding starts it on one host at a time, as
+ * far as the hosts agree who is there; the store decides: the actor takes the shard in the store
+ * first, and from then on no other host can write its sessions.
+ *
+ * <p>When another host is to hold the shard, calls are forwarded at once, sessions finish what they
+ * do for a while, and only then the shard is given up.
+ */
+final class ShardActor {
+  private static final Duration AGAIN = Duration.ofSeconds(1);
+
+  /** Calls that arrive while the shard is being taken. */
+  private static final int MOST_STASHED = 10_000;
+
+  private final int shard;
+  private final ShardHost host;
+  private final ActorContext<ToShard> context;
+  private final TimerScheduler<ToShard> timers;
+  private final StashBuffer<ToShard> stash;
+
+  private ShardActor(
+      int shard,
+      ShardHost host,
+      ActorContext<ToShard> context,
+      TimerScheduler<ToShard> timers,
+      StashBuffer<ToShard> stash) {
+    this.shard = shard;
+    this.host = host;
+    this.context = context;
+    this.timers = timers;
+    this.stash = stash;
+  }
+
+  static Behavior<ToShard> create(int shard, ShardHost host) {
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers ->
+                    Behaviors.withStash(
+                        MOST_STASHED,
+                        stash ->
+                            new ShardActor(shard, host, context, timers, stash).acquiring(false))));
+  }
+
+  /**
+   * @param unwanted whether another host is to hold the shard meanwhile
+   */
+  private Behavior<ToShard> acquiring(boolean unwanted) {
+    acquire();
+    return awaitingAcquired(unwanted);
+  }
+
+  private void acquire() {
+    context.pipeToSelf(
+        host.acquire(shard),
+        (mark, thrown) ->
+            thrown == null ? new ToShard.Acquired(mark) : new ToShard.NotAcquired(thrown));
+  }
+
+  private Behavior<ToShard> awaitingAcquired(boolean unwanted) {
+    return Behaviors.receive(ToShard.class)
+        .onMessage(ToShard.Acquired.class, acquired -> unwanted ? given() : opened(acquired.mark()))
+        .onMessage(
+            ToShard.NotAcquired.class,
+            failed -> {
+              if (unwanted) {
+                return given();
+              }
+              context
+                  .getLog()
+                  .warn(
+                      "Shard {} could not be taken; retrying: {}", shard, failed.why().toString());
+              timers.startSingleTimer(new ToShard.AcquireAgain(), AGAIN);
+              return Behaviors.same();
+            })
+        .onMessage(
+            ToShard.AcquireAgain.class,
+            again -> {
+              acquire();
+              return Behaviors.same();
+            })
+        .onMessage(ToShard.Touch.class, touch -> Behaviors.same())
+        .onMessage(
+            ToShard.HandOver.class,
+            handOver ->
+                timers.isTimerActive(new ToShard.AcquireAgain()) ? given() : awaitingAcquired(true))
+        .onAnyMessage(
+            message -> {
+              if (!stash.isFull()) {
+                stash.stash(message);
+              }
+              return Behaviors.same();
+            })
+        .onSignal(PostStop.class, stopped -> gone())
+        .build();
+  }
+
+  private Behavior<ToShard> opened(long mark) {
+    host.opened(shard, mark, context);
+    return stash.unstashAll(open());
+  }
+
+  private Behavior<ToShard> open() {
+    return Behaviors.receive(ToShard.class)
+        .onMessage(ToShard.Deliver.class, deliver -> deliver(deliver))
+        .onMessage(
+            ToShard.StopWaiting.class,
+            stop -> {
+              host.stopWaiting(stop);
+              return Behaviors.same();
+            })
+        .onMessage(
+            ToShard.Delete.class,
+            delete -> {
+              host.delete(delete);
+              return Behaviors.same();
+            })
+        .onMessage(
+            ToShard.Follow.class,
+            follow -> {
+              host.follow(shard, follow);
+              return Behaviors.same();
+            })
+        .onMessage(ToShard.HandOver.class, handOver -> closing())
+        .onMessage(ToShard.Touch.class, touch -> Behaviors.same())
+        .onSignal(PostStop.class, stopped -> gone())
+        .build();
+  }
+
+  private Behavior<ToShard> deliver(ToShard.Deliver deliver) {
+    host.deliver(deliver);
+    return Behaviors.same();
+  }
+
+  private Behavior<ToShard> closing() {
+    context.pipeToSelf(host.close(shard), (done, thrown) -> new ToShard.Closed());
+    timers.startSingleTimer(new ToShard.Vacate(), host.patience());
+    return Behaviors.receive(ToShard.class)
+        .onMessage(
+            ToShard.Vacate.class,
+            vacate -> {
+              host.vacate(shard);
+              return Behaviors.same();
+            })
+        .onMessage(ToShard.Closed.class, closed -> given())
+        // They reached the shard before its host knew that it moves.
+        .onMessage(ToShard.Deliver.class, this::deliver)
+        .onSignal(PostStop.class, stopped -> gone())
+        .build();
+  }
+
+  private Behavior<ToShard> given() {
+    return Behaviors.stopped();
+  }
+
+  private Behavior<ToShard> gone() {
+    host.gone(shard);
+    return Behaviors.same();
+  }
+}

@@ -1,0 +1,238 @@
+package io.fermata.session.cluster;
+
+import io.fermata.agent.engine.Outside;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.SessionCommand;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalSerializer;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.key.RootCauses;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.jspecify.annotations.Nullable;
+
+/** What the shards of a host share. */
+final class ShardHost {
+  /** A follower that was not heard of for this long is gone. */
+  private static final long FOLLOWS_NANOS = Duration.ofSeconds(10).toNanos();
+
+  /** A larger entry is read from the store instead. */
+  private static final int LARGEST_ENTRY = 64 * 1024;
+
+  private final SharedStore store;
+  private final String me;
+  private final String address;
+  private final Shards shards;
+  private final Gateway gateway;
+  private final ActorRef<SessionRegion.Message> region;
+  private final SessionSubscriptions subscriptions;
+  private final HostCluster.Upkeep upkeep;
+  private final Duration patience;
+  private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
+
+  ShardHost(
+      SharedStore store,
+      String me,
+      String address,
+      Shards shards,
+      Gateway gateway,
+      ActorRef<SessionRegion.Message> region,
+      SessionSubscriptions subscriptions,
+      HostCluster.Upkeep upkeep,
+      Duration patience) {
+    this.store = store;
+    this.me = me;
+    this.address = address;
+    this.shards = shards;
+    this.gateway = gateway;
+    this.region = region;
+    this.subscriptions = subscriptions;
+    this.upkeep = upkeep;
+    this.patience = patience;
+  }
+
+  Duration patience() {
+    return patience;
+  }
+
+  CompletionStage<Long> acquire(int shard) {
+    return store.acquire(shard, me);
+  }
+
+  void opened(int shard, long mark, ActorContext<?> context) {
+    shards.open(shard);
+    upkeep.opened(shard, mark, context);
+    subscriptions.missed(entityId -> Shard.of(entityId) == shard);
+  }
+
+  /** Completes when all sessions of the shard have stopped. */
+  CompletionStage<Void> close(int shard) {
+    shards.close(shard);
+    CompletableFuture<Void> closed = new CompletableFuture<>();
+    region.tell(new SessionRegion.CloseShard(shard, closed));
+    return closed;
+  }
+
+  void vacate(int shard) {
+    region.tell(new SessionRegion.VacateShard(shard));
+  }
+
+  /** The shard's actor has stopped, for whatever reason. */
+  void gone(int shard) {
+    shards.close(shard);
+    store.release(shard);
+    upkeep.closed(shard);
+    unfollow(shard);
+  }
+
+  // --- calls -----------------------------------------------------------------------------------
+
+  /** The host that received a call. */
+  private record Caller(ActorRef<ToHost> host) implements SessionCommand.ReplyTo {
+    @Override
+    public void reply(long id, SessionReply reply) {
+      host.tell(new ToHost.Replied(id, RemoteCall.written(reply)));
+    }
+
+    @Override
+    public void progress(long id, ToolProgress progress) {
+      host.tell(new ToHost.Progressed(id, progress.node(), progress.name(), progress.payload()));
+    }
+  }
+
+  void deliver(ToShard.Deliver deliver) {
+    deliver.replyTo().tell(new ToHost.Accepted(deliver.id(), address));
+    gateway.receive(
+        deliver.entityId(),
+        RemoteCall.read(deliver.call(), deliver.id(), new Caller(deliver.replyTo())),
+        Duration.ofMillis(deliver.timeoutMillis()));
+  }
+
+  void stopWaiting(ToShard.StopWaiting stop) {
+    gateway.stopWaiting(new Caller(stop.replyTo()), stop.id());
+  }
+
+  // --- erasures --------------------------------------------------------------------------------
+
+  /** Only the host that holds the shard may delete what is in it. */
+  void delete(ToShard.Delete delete) {
+    upkeep
+        .delete(delete.entityIds())
+        .whenComplete(
+            (deleted, thrown) ->
+                delete
+                    .replyTo()
+                    .tell(
+                        thrown == null
+                            ? new ToShard.Deletion(deleted, null)
+                            : new ToShard.Deletion(
+                                Deleted.NOTHING, RootCauses.of(thrown).toString())));
+  }
+
+  // --- subscriptions of other hosts
+  // ---------------------------------------------------------------
+
+  private static final class Follower implements SessionSubscriptions.Subscriber {
+    private final ToShard.Follow follow;
+    private volatile long heardAt = System.nanoTime();
+
+    Follower(ToShard.Follow follow) {
+      this.follow = follow;
+    }
+
+    boolean isGone() {
+      return System.nanoTime() - heardAt > FOLLOWS_NANOS;
+    }
+
+    @Override
+    public void persisted(Entry<?> entry, boolean last) {
+      byte[] written = JournalSerializer.cbor(entry);
+      boolean small = written.length <= LARGEST_ENTRY;
+      send(
+          new ToHost.Persisted(
+              follow.entityId(),
+              entry.seq(),
+              small ? JournalSerializer.name(entry) : null,
+              small ? written : null,
+              last));
+    }
+
+    @Override
+    public void missed() {
+      send(new ToHost.Persisted(follow.entityId(), 0, null, null, false));
+    }
+
+    @Override
+    public void streamed(Outside.Delta delta) {
+      send(new ToHost.Streamed(follow.entityId(), delta.messageId(), delta.kind(), delta.text()));
+    }
+
+    @Override
+    public boolean isRemote() {
+      return true;
+    }
+
+    @Override
+    public void ended(@Nullable Throwable why) {
+      send(new ToHost.Ended(follow.entityId()));
+    }
+
+    private void send(ToHost message) {
+      follow.by().tell(message);
+    }
+  }
+
+  void follow(int shard, ToShard.Follow follow) {
+    synchronized (followers) {
+      dropLostFollowers();
+      Follower known = followers.get(follow);
+      if (known != null) {
+        known.heardAt = System.nanoTime();
+        return;
+      }
+      Follower follower = new Follower(follow);
+      followers.put(follow, follower);
+      subscriptions.add(follow.entityId(), follower);
+      follower.missed();
+    }
+  }
+
+  private void dropLostFollowers() {
+    followers
+        .entrySet()
+        .removeIf(
+            each -> {
+              boolean gone = each.getValue().isGone();
+              if (gone) {
+                subscriptions.remove(each.getKey().entityId(), each.getValue());
+              }
+              return gone;
+            });
+  }
+
+  private void unfollow(int shard) {
+    synchronized (followers) {
+      followers
+          .entrySet()
+          .removeIf(
+              each -> {
+                boolean ours = Shard.of(each.getKey().entityId()) == shard;
+                if (ours) {
+                  subscriptions.remove(each.getKey().entityId(), each.getValue());
+                }
+                return ours;
+              });
+    }
+  }
+}

@@ -1,0 +1,70 @@
+package io.fermata.session.cluster;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.session.admin.SessionScope;
+import java.util.Set;
+import org.apache.pekko.actor.Address;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.jspecify.annotations.Nullable;
+
+/** What a host receives from others, about calls and subscriptions that it has there. */
+@SuppressWarnings("ArrayRecordComponent") // messages are never compared
+sealed interface ToHost {
+
+  /** A message that another host may send. */
+  sealed interface Sent extends ToHost, ClusterMessage {}
+
+  /** A call has reached the host of its session. */
+  record Accepted(long id, String host) implements Sent {}
+
+  /**
+   * The reply to a call.
+   *
+   * @param reply as {@link RemoteCall} writes it
+   */
+  record Replied(long id, byte[] reply) implements Sent {}
+
+  /** Progress of a call. */
+  record Progressed(long id, String node, String name, JsonNode payload) implements Sent {}
+
+  /**
+   * A session that this host follows has persisted an entry.
+   *
+   * @param seq the number of the entry; 0 if there may be some that were not notified
+   * @param manifest the format of the entry
+   * @param entry null if it is too large to be sent along
+   */
+  record Persisted(
+      String entityId, long seq, @Nullable String manifest, byte @Nullable [] entry, boolean last)
+      implements Sent {}
+
+  /** A session that this host follows was erased. */
+  record Ended(String entityId) implements Sent {}
+
+  /** A piece of text that a session streams. */
+  record Streamed(String entityId, String messageId, String kind, String text) implements Sent {}
+
+  /** Stop some sessions at once and block messages to them. Repeated until they may be reached. */
+  record Bar(long id, SessionScope scope, ActorRef<ToHost> replyTo) implements Sent {}
+
+  /** The sessions have stopped on one host. */
+  record Barred(long id, String host) implements Sent {}
+
+  /** Sessions can be reached again. */
+  record Unbar(long id, boolean resume, ActorRef<ToHost> by) implements Sent {}
+
+  /** The actors of all hosts. */
+  record Peers(Set<ActorRef<ToHost>> all) implements ToHost {}
+
+  /** Look after shards, followed sessions and lost calls. */
+  record Tick() implements ToHost {}
+
+  /** A host has left the cluster, or was removed from it. */
+  record Gone(Address host) implements ToHost {}
+
+  /** A host has joined the cluster. */
+  record Came() implements ToHost {}
+
+  /** Send calls again that may be lost. */
+  record Resend() implements ToHost {}
+}

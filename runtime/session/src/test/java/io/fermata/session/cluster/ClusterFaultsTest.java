@@ -1,0 +1,277 @@
+package io.fermata.session.cluster;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.postgres.PostgresServer;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Hosts in processes of their own are killed, stopped and restarted while clients talk to any of
+ * them. Afterwards every session must have heard every word once, in order: what was acknowledged
+ * is there, and nothing happened twice, however often it was sent.
+ *
+ * <p>{@code -Dcluster.rounds=N} for more rounds.
+ */
+@Tag("slow")
+class ClusterFaultsTest {
+  private static final int CLIENTS = 12;
+
+  @TempDir Path folder;
+
+  private final String database = PostgresServer.shared().newDatabase();
+  private final List<Member> members = new CopyOnWriteArrayList<>();
+  private final Random random = new Random(42);
+  private final AtomicLong calls = new AtomicLong();
+  private final AtomicBoolean over = new AtomicBoolean();
+
+  /** A host in a process of its own. */
+  private final class Member {
+    final Process process;
+    private final PrintWriter in;
+    private final Map<Long, CompletableFuture<JsonNode>> waiting = new ConcurrentHashMap<>();
+    private final CompletableFuture<Void> ready = new CompletableFuture<>();
+    final CompletableFuture<String> lost = new CompletableFuture<>();
+
+    Member() throws IOException {
+      process =
+          new ProcessBuilder(
+                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                  "-XX:TieredStopAtLevel=1",
+                  "-XX:+UseSerialGC",
+                  "-cp",
+                  System.getProperty("java.class.path"),
+                  ClusterProcess.class.getName(),
+                  database,
+                  folder.resolve("notes").toString())
+              .redirectError(ProcessBuilder.Redirect.INHERIT)
+              .start();
+      in = new PrintWriter(process.outputWriter(UTF_8), true);
+      Thread reader = new Thread(this::read, "member-" + process.pid());
+      reader.setDaemon(true);
+      reader.start();
+    }
+
+    private void read() {
+      try (BufferedReader out = process.inputReader(UTF_8)) {
+        for (String line = out.readLine(); line != null; line = out.readLine()) {
+          if (line.equals(ClusterProcess.READY)) {
+            ready.complete(null);
+          } else if (line.startsWith(ClusterProcess.LOST)) {
+            lost.complete(line);
+          } else if (line.startsWith("{")) {
+            JsonNode reply = Json.parse(line);
+            CompletableFuture<JsonNode> call = waiting.remove(reply.path("number").asLong());
+            if (call != null) {
+              call.complete(reply.path("reply"));
+            }
+          }
+        }
+      } catch (IOException e) {
+        ready.completeExceptionally(e);
+      }
+      waiting.values().forEach(call -> call.complete(Json.object().put("code", "gone")));
+    }
+
+    Member awaitReady() throws Exception {
+      ready.get(120, TimeUnit.SECONDS);
+      return this;
+    }
+
+    JsonNode call(String session, String callId, ObjectNode arguments, long millis)
+        throws Exception {
+      long number = calls.incrementAndGet();
+      CompletableFuture<JsonNode> reply = new CompletableFuture<>();
+      waiting.put(number, reply);
+      ObjectNode line = Json.object().put("number", number).put("session", session);
+      line.put("callId", callId).set("arguments", arguments);
+      in.println(Json.text(line));
+      if (!process.isAlive()) {
+        return Json.object().put("code", "gone");
+      }
+      try {
+        return reply.get(millis, TimeUnit.MILLISECONDS);
+      } catch (TimeoutException e) {
+        return Json.object().put("code", "silent");
+      }
+    }
+
+    void signal(String name) throws Exception {
+      new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start().waitFor();
+    }
+  }
+
+  private Member start() throws Exception {
+    Member member = new Member().awaitReady();
+    members.add(member);
+    return member;
+  }
+
+  @AfterEach
+  void end() {
+    over.set(true);
+    members.forEach(member -> member.process.destroyForcibly());
+  }
+
+  /** Says words in one session, each until it is acknowledged, to any member. */
+  private List<String> talk(String session, int seed) throws Exception {
+    Random which = new Random(seed);
+    List<String> said = new ArrayList<>();
+    persistently(session, "start", Json.object().put("action", "start").put("intent", "t"), which);
+    while (!over.get()) {
+      String word = "w" + said.size();
+      ObjectNode arguments = Json.object().put("action", "continue");
+      arguments.putObject("stateUpdates").put("word", word);
+      persistently(session, word, arguments, which);
+      said.add(word);
+    }
+    return said;
+  }
+
+  private JsonNode persistently(String session, String callId, ObjectNode arguments, Random which)
+      throws Exception {
+    for (int attempt = 0; attempt < 400; attempt++) {
+      Member any = members.get(which.nextInt(members.size()));
+      JsonNode reply = any.call(session, session + callId, arguments.deepCopy(), 15_000);
+      if (reply.path("status").asText().equals("interrupt")) {
+        return reply;
+      }
+      Thread.sleep(100);
+    }
+    throw new AssertionError("No host acknowledged " + callId + " of " + session);
+  }
+
+  private interface Faults {
+    void happen() throws Exception;
+  }
+
+  private void talkDuring(Faults faults) throws Exception {
+    ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
+    try {
+      Map<String, Future<List<String>>> talks = new HashMap<>();
+      for (int i = 0; i < CLIENTS; i++) {
+        String session = "s" + i;
+        int seed = i;
+        talks.put(session, clients.submit(() -> talk(session, seed)));
+      }
+      Thread.sleep(2_000);
+      faults.happen();
+      Thread.sleep(2_000);
+      over.set(true);
+      int words = 0;
+      for (Map.Entry<String, Future<List<String>>> talk : talks.entrySet()) {
+        List<String> said = talk.getValue().get(120, TimeUnit.SECONDS);
+        JsonNode status =
+            members
+                .get(0)
+                .call(talk.getKey(), "status", Json.object().put("action", "status"), 60_000);
+        List<String> heard = new ArrayList<>();
+        status.at("/run/state/said").forEach(word -> heard.add(word.asText()));
+        assertThat(heard).as(talk.getKey()).isEqualTo(said);
+        words += said.size();
+      }
+      assertThat(words).isGreaterThan(CLIENTS);
+      System.out.println(words + " words were acknowledged, none is lost or heard twice");
+    } finally {
+      clients.shutdownNow();
+    }
+  }
+
+  private static int rounds() {
+    return Integer.getInteger("cluster.rounds", 1);
+  }
+
+  @Test
+  void nothingIsLostWhenHostsAreKilled() throws Exception {
+    for (int i = 0; i < 3; i++) {
+      start();
+    }
+    talkDuring(
+        () -> {
+          for (int i = 0; i < 2 * rounds(); i++) {
+            Member victim = members.get(random.nextInt(members.size()));
+            members.remove(victim);
+            victim.process.destroyForcibly().waitFor();
+            start();
+            Thread.sleep(1_000);
+          }
+        });
+  }
+
+  @Test
+  void aHostThatWasPausedAcknowledgesNothingThatIsLost() throws Exception {
+    for (int i = 0; i < 3; i++) {
+      start();
+    }
+    talkDuring(
+        () -> {
+          for (int i = 0; i < rounds(); i++) {
+            Member victim = members.get(random.nextInt(members.size()));
+            victim.signal("STOP");
+            Thread.sleep(20_000);
+            victim.signal("CONT");
+            assertThat(victim.process.waitFor(60, TimeUnit.SECONDS))
+                .as("it ends, so that it is restarted")
+                .isTrue();
+            assertThat(victim.process.exitValue()).isEqualTo(ClusterProcess.LOST_CODE);
+            members.remove(victim);
+            start();
+          }
+        });
+  }
+
+  @Test
+  void nothingIsLostWhenHostsAreRestartedOneAfterTheOther() throws Exception {
+    for (int i = 0; i < 2; i++) {
+      start();
+    }
+    talkDuring(
+        () -> {
+          for (int i = 0; i < 2 * rounds(); i++) {
+            Member oldest = members.get(0);
+            start();
+            members.remove(oldest);
+            oldest.in.close();
+            assertThat(oldest.process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(oldest.process.exitValue()).isZero();
+          }
+        });
+    assertThat(repeated()).as("steps that were attempted again without a reason").isZero();
+  }
+
+  /** Attempts of steps that had an attempt before, as their host was lost meanwhile. */
+  private long repeated() throws IOException {
+    try (Stream<String> notes = Files.lines(folder.resolve("notes"))) {
+      Map<String, Integer> times = new HashMap<>();
+      notes.forEach(note -> times.merge(note, 1, Integer::sum));
+      return times.values().stream().mapToInt(n -> n - 1).sum();
+    }
+  }
+}

@@ -1,0 +1,142 @@
+package io.fermata.session.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import io.fermata.session.actor.SessionCommand;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.QuestionIds;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.TraceContext;
+import java.math.BigDecimal;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What crosses hosts arrives as it was sent. */
+class RemoteCallTest {
+  private static final SessionCommand.ReplyTo NOBODY =
+      new SessionCommand.ReplyTo() {
+        @Override
+        public void reply(long id, SessionReply reply) {}
+
+        @Override
+        public void progress(long id, ToolProgress progress) {}
+      };
+
+  static Stream<Request> requests() {
+    ObjectNode answers = Json.object().put("seats", 3).put("price", new BigDecimal("1.50"));
+    Request.Only only = new Request.Only("r", 3L, new QuestionIds("r", Map.of("city", "city@ask")));
+    Usage usage = new Usage(1, 2, 3, new BigDecimal("0.25"));
+    return Stream.of(
+        Request.OfRun.of(CallAction.CONTINUE, answers, only),
+        Request.OfRun.of(CallAction.STATUS, Json.object(), null),
+        new Request.OfRun(
+            CallAction.START, "to book", answers, Input.Resolution.SKIP, null, null, null),
+        Request.OfRun.signal(new Request.Signal("r", "paid", answers)),
+        Request.OfRun.fork(
+            new Request.Fork(List.of(new Event.Signalled("paid", Json.tree("b"), 5)), true),
+            answers),
+        new Request.View(true),
+        new Request.OfThread(
+            new ThreadInput.Create(
+                "t",
+                "desk",
+                "ann",
+                Set.of("a"),
+                Map.of("k", "v"),
+                new ThreadEvent.Parent("p", "child", "s1.0"),
+                List.of(Message.user("hello")),
+                5)),
+        new Request.OfThread(new ThreadInput.Post("key", Message.user("more"), List.of(), 5)),
+        new Request.OfThread(new ThreadInput.Stop(5)),
+        new Request.OfThread(new ThreadInput.Proceed(Side.A, 5)),
+        new Request.OfThread(new ThreadInput.Answer("s1.0", "x", true, answers, "fine", "ann", 5)),
+        new Request.OfThread(new ThreadInput.Change(Set.of("b"), Map.of(), 5)),
+        new Request.OfThread(new ThreadInput.Delete(5)),
+        new Request.OfThread(new ThreadInput.Report("c", 1, false, "done", usage, 5)),
+        new Request.OfThread(new ThreadInput.ChildSpent("c", usage, 5)),
+        new Request.OfThread(
+            new ThreadInput.ChildStatusChanged("c", 1, ChildThread.Status.RUNNING, 5)),
+        new Request.OfThread(new ThreadInput.ChildDeleted("c", usage, 5)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("requests")
+  void aRequestArrivesAsItWasSent(Request request) {
+    SessionCommand.Call call =
+        new SessionCommand.Call(
+            7,
+            new Entry.Origin(Entry.By.CALLER, "ann", "s"),
+            "id",
+            true,
+            request,
+            ReplyMode.TAKES_A_TASK,
+            new TraceContext("parent", "state", null),
+            NOBODY);
+    assertThat(RemoteCall.read(RemoteCall.written(call, "~7"), 7, NOBODY)).isEqualTo(call);
+  }
+
+  /** A new input must be able to reach threads on other hosts, or be the host's own. */
+  @Test
+  void everyInputThatIsNotAThreadsOwnCanBeSent() {
+    Set<Class<?>> own =
+        Set.of(
+            ThreadInput.EffectEnded.class,
+            ThreadInput.EffectDue.class,
+            ThreadInput.Recovered.class);
+    Set<Class<?>> sent = new HashSet<>();
+    requests()
+        .filter(Request.OfThread.class::isInstance)
+        .forEach(request -> sent.add(((Request.OfThread) request).input().getClass()));
+    assertThat(ThreadInput.class.getPermittedSubclasses())
+        .filteredOn(type -> !own.contains(type))
+        .containsExactlyInAnyOrderElementsOf(sent);
+    assertThat(Arrays.asList(Request.class.getPermittedSubclasses()))
+        .containsExactlyInAnyOrder(Request.OfRun.class, Request.OfThread.class, Request.View.class);
+  }
+
+  static Stream<SessionReply> replies() {
+    return Stream.of(
+        new RunReply(Json.object().put("status", "complete"), Json.object().put("seq", 4), true),
+        ThreadReply.refused(
+            new Outcome.Failure(
+                "invalid_arguments",
+                "No.",
+                "city",
+                List.of(new Violation("city", "is missing")),
+                null)),
+        new ThreadReply(ThreadState.NONE, Threads.Status.RESTING, 4, true, null));
+  }
+
+  @ParameterizedTest
+  @MethodSource("replies")
+  void aReplyArrivesAsItWasSent(SessionReply reply) {
+    assertThat(RemoteCall.readReply(RemoteCall.written(reply))).isEqualTo(reply);
+  }
+}
