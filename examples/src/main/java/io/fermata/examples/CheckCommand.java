@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec;
     description = {
       "Lists the runs of a store that this release would migrate to a newer version of their flow,",
       "and the runs and threads that it could not continue, with the reason. Changes nothing.",
-      "No server may have the store open."
+      "No server may have the store open, but those of a cluster may."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,

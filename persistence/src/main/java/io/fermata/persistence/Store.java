@@ -118,6 +118,17 @@ public final class Store {
   }
 
   /**
+   * Opens the store to read its journals. Hosts that share the store may have it open meanwhile; it
+   * must not be open elsewhere otherwise. Nothing can be written to a store that can be shared.
+   *
+   * @throws StoreException if the store is in use by a host that does not share it, or cannot be
+   *     used
+   */
+  public OpenStore openToRead() {
+    return source.openToRead();
+  }
+
+  /**
    * Copies an embedded store into a new file as it is at one moment, while a host may have it open,
    * in this process or another. The copy is a store itself.
    *

@@ -8,8 +8,11 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** The tables of hosts and leases. Their times are those of the server. */
+/**
+ * The tables of hosts and leases, and what hosts agreed on. Their times are those of the server.
+ */
 final class PostgresHosts {
 
   private static final String HEARTBEAT =
@@ -50,6 +53,18 @@ final class PostgresHosts {
 
   private static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
 
+  private static final String AGREEMENT =
+      "SELECT value FROM fermata_meta WHERE key = 'cluster_agreement'";
+
+  private static final String FIRST_AGREEMENT =
+      """
+      INSERT INTO fermata_meta (key, value) VALUES ('cluster_agreement', ?)
+      ON CONFLICT (key) DO NOTHING
+      """;
+
+  private static final String AGREE =
+      "UPDATE fermata_meta SET value = ? WHERE key = 'cluster_agreement' AND value = ?";
+
   private PostgresHosts() {}
 
   static List<ClusterHost> heartbeat(Connection connection, ClusterHost host) throws SQLException {
@@ -86,6 +101,20 @@ final class PostgresHosts {
 
   static boolean endLease(Connection connection, String name, String owner) throws SQLException {
     return update(connection, END_LEASE, name, owner);
+  }
+
+  static @Nullable String agreement(Connection connection) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(AGREEMENT);
+        ResultSet row = select.executeQuery()) {
+      return row.next() ? row.getString(1) : null;
+    }
+  }
+
+  static boolean agree(Connection connection, @Nullable String before, String after)
+      throws SQLException {
+    return before == null
+        ? update(connection, FIRST_AGREEMENT, after)
+        : update(connection, AGREE, after, before);
   }
 
   /** Whether a row was changed. */

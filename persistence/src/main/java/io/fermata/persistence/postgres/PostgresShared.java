@@ -83,6 +83,16 @@ final class PostgresShared implements SharedStore {
   }
 
   @Override
+  public CompletionStage<@Nullable String> agreement() {
+    return hosts.query(PostgresHosts::agreement);
+  }
+
+  @Override
+  public CompletionStage<Boolean> agree(@Nullable String before, String after) {
+    return hosts.query(connection -> PostgresHosts.agree(connection, before, after));
+  }
+
+  @Override
   public CompletionStage<Long> acquire(int shard, String holder) {
     requireShard(shard);
     return acquire(shard, holder, ATTEMPTS);

@@ -29,6 +29,12 @@ public final class PostgresStore implements StoreSource {
     return open(PostgresClaim.share(address), PostgresShards.shared());
   }
 
+  /** A host that shares the store and takes no shard can write nothing. */
+  @Override
+  public OpenStore openToRead() {
+    return openShared();
+  }
+
   private OpenStore open(PostgresClaim claim, PostgresShards shards) {
     try {
       return new OpenSqlStore(

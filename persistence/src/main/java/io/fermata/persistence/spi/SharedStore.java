@@ -34,6 +34,16 @@ public interface SharedStore {
   /** Removes a host that stops. */
   CompletionStage<@Nullable Void> leave(String hostId);
 
+  /** What the hosts agreed on; null before the first have. */
+  CompletionStage<@Nullable String> agreement();
+
+  /**
+   * Replaces what the hosts agreed on.
+   *
+   * @return false if it is not what it was before, as another host has replaced it
+   */
+  CompletionStage<Boolean> agree(@Nullable String before, String after);
+
   // --- shards
 
   /**

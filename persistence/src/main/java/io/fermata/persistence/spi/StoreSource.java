@@ -28,6 +28,11 @@ public interface StoreSource {
         this + " can be open in one host at a time; several hosts can share a PostgreSQL store");
   }
 
+  /** Opens the store to read its journals, while hosts that share it may have it open. */
+  default OpenStore openToRead() {
+    return open();
+  }
+
   /**
    * Copies an embedded store into a new file, see {@link io.fermata.persistence.Store#backup}.
    *

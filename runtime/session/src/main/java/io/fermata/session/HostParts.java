@@ -7,7 +7,6 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
-import io.fermata.flow.Flow;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
@@ -238,6 +237,11 @@ final class HostParts {
           }
 
           @Override
+          public void agreed(Map<String, Integer> newest) {
+            catalog.confine(newest);
+          }
+
+          @Override
           public CompletionStage<Void> stopped(SessionScope scope) {
             recorders.forget(scope::has);
             return directory.forget(scope::has);
@@ -254,9 +258,7 @@ final class HostParts {
                     });
           }
         },
-        Offers.of(
-            catalog.programs().stream().<Flow<?>>map(program -> program.flow()).toList(),
-            agents.all().stream().map(Agent::name).toList()));
+        Offers.of(catalog.programs(), agents.all().stream().map(Agent::name).toList()));
     cluster.lost().thenAccept(upkeep::lose);
   }
 

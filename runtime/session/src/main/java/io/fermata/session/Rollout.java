@@ -69,8 +69,8 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
   }
 
   /**
-   * Checks a store that no host has open. Encrypted data is read with the keys from the
-   * environment.
+   * Checks a store that no host has open, or that the hosts of a cluster share. Encrypted data is
+   * read with the keys from the environment.
    *
    * @param flows all flows of the release, in all versions, including tools of agents
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
@@ -92,7 +92,7 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
 
   private static Rollout check(
       Store store, Encryption encryption, Collection<Agent> agents, Flow<?>... flows) {
-    try (OpenStore open = store.open()) {
+    try (OpenStore open = store.openToRead()) {
       return check(open, encryption, Limits.DEFAULT, Instant.now(), agents, flows);
     }
   }

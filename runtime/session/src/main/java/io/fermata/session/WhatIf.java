@@ -66,13 +66,13 @@ public final class WhatIf {
   }
 
   /**
-   * Looks at a store that no host has open. It uses all processors, and the memory of a few
-   * journals.
+   * Looks at a store that no host has open, or that the hosts of a cluster share. It uses all
+   * processors, and the memory of a few journals.
    *
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public WhatIfResult over(Store store) {
-    try (OpenStore open = store.open()) {
+    try (OpenStore open = store.openToRead()) {
       return over(open);
     }
   }

@@ -283,7 +283,7 @@ class ClusterTest {
     assertThat(any().erase(new Erasure.Principal("ann")).toCompletableFuture().join().journals())
         .isEqualTo(20);
     for (Client client : clients) {
-      assertThat(client.call("continue", "from", "Ulm").path("code").asText())
+      assertThat(client.persistently("continue", "from", "Ulm").path("code").asText())
           .isEqualTo("unknown_run");
     }
   }
@@ -333,14 +333,6 @@ class ClusterTest {
       @Override
       public void ended(@Nullable Throwable why) {}
     };
-  }
-
-  @Test
-  void aHostWithOtherFlowsIsRefused() {
-    host(TestFlows.trip());
-    assertThatThrownBy(() -> host(builder -> builder.flow(TestFlows.trip()).flow(TestFlows.talk())))
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("does not run what this one runs: it lacks the flow talk version 1");
   }
 
   @Test

@@ -261,6 +261,11 @@ public final class FaultyStore implements StoreSource {
     return faulty(inner.openShared());
   }
 
+  @Override
+  public OpenStore openToRead() {
+    return faulty(inner.openToRead());
+  }
+
   private OpenStore faulty(OpenStore open) {
     synchronized (this) {
       life = new Life();

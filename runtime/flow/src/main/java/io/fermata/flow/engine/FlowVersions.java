@@ -43,6 +43,13 @@ public final class FlowVersions {
     return newestFirst.get(0);
   }
 
+  /** Those up to a version; all if there is none. */
+  public FlowVersions upTo(int version) {
+    List<FlowProgram<?>> some =
+        newestFirst.stream().<FlowProgram<?>>filter(p -> p.flow().version() <= version).toList();
+    return some.isEmpty() ? this : new FlowVersions(some);
+  }
+
   public List<FlowProgram<?>> all() {
     return newestFirst;
   }

@@ -349,7 +349,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
     pending.put(command.id(), waiting);
     gauges.callsInFlight(inFlight.incrementAndGet());
-    send(waiting.entityId, command);
+    if (placement.awaitsOthers(waiting.entityId)) {
+      reply(command.id(), SessionReply.failure(waiting.entityId, HostError.ROLLING_OUT.failure()));
+    } else {
+      send(waiting.entityId, command);
+    }
     return waiting.reply;
   }
 

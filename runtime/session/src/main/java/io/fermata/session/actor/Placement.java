@@ -14,6 +14,11 @@ public interface Placement {
         public void forward(String entityId, SessionCommand command) {
           throw new IllegalStateException("A single host runs all its sessions");
         }
+
+        @Override
+        public boolean awaitsOthers(String entityId) {
+          return false;
+        }
       };
 
   /** Whether this host runs the session now. */
@@ -21,4 +26,7 @@ public interface Placement {
 
   /** Sends a command to the host that runs the session. */
   void forward(String entityId, SessionCommand command);
+
+  /** Whether this host has the flow or the agent of a session before other hosts have it. */
+  boolean awaitsOthers(String entityId);
 }

@@ -17,7 +17,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The flows of a host, in all their registered versions. */
 public final class FlowCatalog {
-  private final Map<String, FlowVersions> versions = new LinkedHashMap<>();
+  private final Map<String, FlowVersions> registered = new LinkedHashMap<>();
+
+  /** Those that runs start on or migrate to; in a rollout the newest are not among them yet. */
+  private volatile Map<String, FlowVersions> versions;
 
   private final Map<String, FlowTool> tools = new LinkedHashMap<>();
   private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
@@ -35,32 +38,41 @@ public final class FlowCatalog {
     clientJobs.forEach(job -> all.add(job.flow()));
     for (Flow<?> flow : all) {
       FlowProgram<?> program = FlowProgram.of(flow, limits);
-      versions.compute(
+      registered.compute(
           flow.id(),
           (id, others) -> others == null ? FlowVersions.of(program) : others.and(program));
     }
+    versions = registered;
+  }
+
+  /** From now on runs start on these versions of flows at most, and migrate to no later ones. */
+  public void confine(Map<String, Integer> newest) {
+    Map<String, FlowVersions> confined = new LinkedHashMap<>(registered);
+    newest.forEach(
+        (flow, version) -> confined.computeIfPresent(flow, (id, all) -> all.upTo(version)));
+    versions = confined;
   }
 
   public boolean has(String flow) {
-    return versions.containsKey(flow);
+    return registered.containsKey(flow);
   }
 
   /** All versions of all flows. */
   public List<FlowProgram<?>> programs() {
-    return versions.values().stream().flatMap(each -> each.all().stream()).toList();
+    return registered.values().stream().flatMap(each -> each.all().stream()).toList();
   }
 
   /** The fields that flows mark as secret in any version; flows without secrets are absent. */
   public Map<String, SecretFields> secretFields() {
     Map<String, SecretFields> fields = new LinkedHashMap<>();
-    versions.keySet().forEach(flow -> fields.put(flow, secretFields(flow)));
+    registered.keySet().forEach(flow -> fields.put(flow, secretFields(flow)));
     fields.values().removeIf(SecretFields::isEmpty);
     return fields;
   }
 
   /** The fields that a flow marks as secret in any version. */
   public SecretFields secretFields(String flow) {
-    return versions(flow).all().stream()
+    return all(flow).all().stream()
         .map(p -> p.flow().secretFields())
         .reduce(SecretFields.NONE, SecretFields::and);
   }
@@ -99,7 +111,7 @@ public final class FlowCatalog {
   /** The newest version of each flow that clients may call, in the order they were registered. */
   public List<Flow<?>> offered() {
     List<Flow<?>> newest = new ArrayList<>();
-    versions.forEach(
+    registered.forEach(
         (id, each) -> {
           if (tool(id) == null) {
             newest.add(each.newest().flow());
@@ -112,14 +124,22 @@ public final class FlowCatalog {
     return versions(flow).newest();
   }
 
-  /** The versions of a flow. */
+  /** The versions of a flow that runs start on or migrate to. */
   public FlowVersions versions(String flow) {
-    return Objects.requireNonNull(versions.get(flow), () -> "There is no flow " + flow);
+    return known(flow, versions.get(flow));
+  }
+
+  private FlowVersions all(String flow) {
+    return known(flow, registered.get(flow));
+  }
+
+  private static FlowVersions known(String flow, @Nullable FlowVersions versions) {
+    return Objects.requireNonNull(versions, () -> "There is no flow " + flow);
   }
 
   /** The program of a run's version, if it is registered unchanged. */
   public Optional<FlowProgram<?>> of(String flow, RunState run) {
-    return versions(flow).of(run);
+    return all(flow).of(run);
   }
 
   /**

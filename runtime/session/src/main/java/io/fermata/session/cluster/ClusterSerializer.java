@@ -15,6 +15,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import org.apache.pekko.actor.ExtendedActorSystem;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorRefResolver;
@@ -50,12 +52,23 @@ public final class ClusterSerializer extends SerializerWithStringManifest {
   private final Map<Class<?>, String> names = new HashMap<>();
   private final Map<String, Class<?>> types = new HashMap<>();
 
+  /** The names of what hosts write to each other and to the store. */
+  static SortedSet<String> formats() {
+    SortedSet<String> formats = new TreeSet<>(JournalSerializer.formats());
+    TYPES.forEach(type -> formats.add(name(type)));
+    return formats;
+  }
+
+  private static String name(Class<?> type) {
+    return type.getSimpleName() + ":1";
+  }
+
   /** Created by the actor system, as its configuration names this class. */
   public ClusterSerializer(ExtendedActorSystem system) {
     ActorRefResolver resolver = ActorRefResolver.get(Adapter.toTyped(system));
     this.mapper = JournalSerializer.mapper().registerModule(references(resolver));
     for (Class<?> type : TYPES) {
-      String name = type.getSimpleName() + ":1";
+      String name = name(type);
       names.put(type, name);
       types.put(name, type);
     }

@@ -81,6 +81,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Barring> barrings = new HashMap<>();
   private final AtomicLong lastBarring = new AtomicLong();
+  private volatile boolean leaving;
   private volatile long changedNanos = System.nanoTime();
   private volatile long touchedNanos = changedNanos;
   private volatile @Nullable ActorRef<ToHost> me;
@@ -193,12 +194,22 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     long now = System.nanoTime();
     boolean settled = now - changedNanos > SETTLED.toNanos();
     boolean leads = cluster.selfMember().address().equals(cluster.state().getLeader());
-    if (leads && (!settled || now - touchedNanos > TOUCH.toNanos())) {
+    if (leads && !leaving && (!settled || now - touchedNanos > TOUCH.toNanos())) {
       touchedNanos = now;
       Shard.all().forEach(shard -> send(shard, new ToShard.Touch()));
     }
     subscriptions.followed().forEach(this::follow);
     repeatBars();
+  }
+
+  /**
+   * From now on no shards are asked for that this host could get.
+   *
+   * @return whether no host is left
+   */
+  boolean leave() {
+    leaving = true;
+    return members().isEmpty();
   }
 
   /** Hosts have come or gone, so shards move. */

@@ -1,6 +1,5 @@
 package io.fermata.session.cluster;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.persistence.spi.Deleted;
@@ -33,7 +32,6 @@ import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
-import org.apache.pekko.cluster.sharding.ShardCoordinator;
 import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
 import org.apache.pekko.cluster.sharding.typed.ShardingMessageExtractor;
 import org.apache.pekko.cluster.sharding.typed.javadsl.ClusterSharding;
@@ -130,6 +128,9 @@ public final class HostCluster {
     /** This host does not hold a shard any more. */
     void closed(int shard);
 
+    /** From now on runs start on these versions of flows at most, and migrate to no later ones. */
+    void agreed(Map<String, Integer> newest);
+
     /** Sessions are to be erased and have stopped; what is known of them is dropped. */
     CompletionStage<Void> stopped(SessionScope scope);
 
@@ -148,9 +149,16 @@ public final class HostCluster {
       Gateway gateway,
       SessionSubscriptions subscriptions,
       Upkeep upkeep,
-      ObjectNode offers) {
+      Offers offers) {
     Cluster cluster = Cluster.get(hostSystem);
-    Membership membership = new Membership(store, cluster, offers);
+    Agreement agreement =
+        new Agreement(
+            offers,
+            all -> {
+              shards.agreed(offers, all);
+              upkeep.agreed(all.newest());
+            });
+    Membership membership = new Membership(store, cluster, agreement);
     ShardHost host =
         new ShardHost(
             store,
@@ -161,6 +169,7 @@ public final class HostCluster {
             hostSystem,
             subscriptions,
             upkeep,
+            agreement::mayHold,
             settings.handOver());
     ActorRef<ShardingEnvelope<ToShard>> toShards =
         ClusterSharding.get(hostSystem)
@@ -171,8 +180,11 @@ public final class HostCluster {
                     .withStopMessage(new ToShard.HandOver())
                     .withMessageExtractor(new EachItsOwn())
                     .withAllocationStrategy(
-                        ShardCoordinator.ShardAllocationStrategy$.MODULE$
-                            .leastShardAllocationStrategy(64, 1.0)));
+                        new Allocation(
+                            region ->
+                                region.path().address().hasGlobalScope()
+                                    ? agreement.mayHold(region.path().address().toString())
+                                    : agreement.mayHold())));
     Forwarder forwarder =
         new Forwarder(
             membership.id(), cluster, shards, gateway, subscriptions, toShards, hostSystem);
@@ -228,10 +240,18 @@ public final class HostCluster {
     return joined().forwarder().delete(entityIds, joined().system().scheduler());
   }
 
-  /** Hands the shards of this host over to others, and leaves. */
+  /** Hands the shards of this host over to others, if there are any, and leaves. */
   public void leave() {
     leaving = true;
-    joined().membership().leave();
+    boolean last = joined().forwarder().leave();
+    joined().membership().leave(last);
+    if (!last) {
+      handOver();
+    }
+    joined().membership().stop();
+  }
+
+  private void handOver() {
     try {
       CoordinatedShutdown.get(Adapter.toClassic(joined().system()))
           .runAll(CoordinatedShutdown.clusterLeavingReason())

@@ -10,6 +10,7 @@ import io.fermata.session.key.RootCauses;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -51,7 +52,7 @@ final class Membership {
 
   private final SharedStore store;
   private final Cluster cluster;
-  private final ObjectNode offers;
+  private final Agreement agreement;
   private final String id = UUID.randomUUID().toString();
   private final CompletableFuture<String> lost = new CompletableFuture<>();
   private final ScheduledExecutorService thread =
@@ -60,13 +61,12 @@ final class Membership {
   /** The cluster that this host belongs to, by the id of the host that formed it. */
   private volatile @Nullable String joined;
 
-  /**
-   * @param offers what this host runs, which must be the same on all hosts
-   */
-  Membership(SharedStore store, Cluster cluster, ObjectNode offers) {
+  private boolean leaving;
+
+  Membership(SharedStore store, Cluster cluster, Agreement agreement) {
     this.store = store;
     this.cluster = cluster;
-    this.offers = offers;
+    this.agreement = agreement;
   }
 
   String id() {
@@ -84,12 +84,15 @@ final class Membership {
   /** The clusters' hosts, as they registered. */
   private List<ClusterHost> beat() {
     ObjectNode description = Json.object();
-    description.set("offers", offers);
+    description.set("offers", Json.tree(agreement.mine()));
     description.put("clock", System.currentTimeMillis());
     if (joined != null) {
       description.put("cluster", joined);
     }
-    return now(store.heartbeat(new ClusterHost(id, address(), description.toString())));
+    List<ClusterHost> hosts =
+        now(store.heartbeat(new ClusterHost(id, address(), description.toString())));
+    agreement.seen(hosts);
+    return hosts;
   }
 
   /**
@@ -107,14 +110,15 @@ final class Membership {
       }
       others = membersOf(beat());
       if (!others.isEmpty()) {
-        others.forEach(this::requireAlike);
+        others.forEach(Membership::requireSameTime);
+        agreement.join(now(store.agreement()));
         if (comesUp(others)) {
           joined = clusterOf(others.get(0));
         }
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.
         others = membersOf(beat());
-        if (others.isEmpty() && comesUp(List.of())) {
+        if (others.isEmpty() && agreeAlone() && comesUp(List.of())) {
           joined = id;
         }
       } else {
@@ -155,20 +159,37 @@ final class Membership {
     return Json.parse(host.description());
   }
 
-  /** Other flows would run other hosts' sessions, and fail them. */
-  private void requireAlike(ClusterHost host) {
-    JsonNode there = description(host);
-    String difference = Offers.difference(offers, there.path("offers"));
-    if (difference != null) {
-      throw new IllegalStateException(
-          "The host %s of the cluster does not run what this one runs: %s. Start hosts with the same release and flows, or stop the others first"
-              .formatted(host.address(), difference));
-    }
-    long apart = Math.abs(System.currentTimeMillis() - there.path("clock").asLong());
+  private static void requireSameTime(ClusterHost host) {
+    long there = description(host).path("clock").asLong();
+    long apart = Math.abs(System.currentTimeMillis() - there);
     if (apart > CLOCKS.toMillis()) {
       throw new IllegalStateException(
           "The clock of this host and that of %s are %d seconds apart; set them by NTP, as timers of sessions follow them"
               .formatted(host.address(), apart / 1_000));
+    }
+  }
+
+  /** A cluster begins with what its first host runs. */
+  private boolean agreeAlone() {
+    String mine = agreement.mine().text();
+    boolean agreed = now(store.agree(now(store.agreement()), mine));
+    if (agreed) {
+      agreement.join(mine);
+    }
+    return agreed;
+  }
+
+  /** When all hosts have the same flows and agents, runs may use all of them. */
+  private void agree(List<ClusterHost> hosts) {
+    String before = Objects.requireNonNull(now(store.agreement()));
+    List<Offers> all =
+        hosts.stream()
+            .filter(host -> Objects.equals(clusterOf(host), joined))
+            .map(Agreement::offersOf)
+            .toList();
+    Offers next = Agreement.next(Offers.parse(before), all);
+    if (next == null || now(store.agree(before, next.text()))) {
+      agreement.agreed(next == null ? Offers.parse(before) : next);
     }
   }
 
@@ -193,14 +214,20 @@ final class Membership {
     return false;
   }
 
-  private void stay() {
+  private synchronized void stay() {
     try {
-      beat();
+      if (leaving) {
+        // Until it is gone this host may be the one that places the shards.
+        agreement.agreed(Offers.parse(Objects.requireNonNull(now(store.agreement()))));
+        return;
+      }
+      agree(beat());
       String mine = joined;
       if (mine != null && !now(store.lease(LEASE, mine, LEASED)) && lost.complete(ORPHANED)) {
         LOG.error(ORPHANED);
       }
     } catch (RuntimeException e) {
+      agreement.unseen();
       LOG.debug("The store could not be reached", e);
     }
   }
@@ -216,10 +243,18 @@ final class Membership {
             + " restart it, so that it joins again");
   }
 
-  void leave() {
-    thread.shutdownNow();
+  /**
+   * Other hosts do not count this one any more; {@link #stop} is still to be called.
+   *
+   * @param last whether no host is left, so that the next one need not wait to form a cluster
+   */
+  synchronized void leave(boolean last) {
+    leaving = true;
     try {
       now(store.leave(id));
+      if (last && joined != null) {
+        now(store.endLease(LEASE, joined));
+      }
     } catch (RuntimeException e) {
       LOG.debug("The host could not be removed from the store; it expires there", e);
     }

@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BooleanSupplier;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,7 @@ final class ShardHost {
   private final ActorRef<SessionRegion.Message> region;
   private final SessionSubscriptions subscriptions;
   private final HostCluster.Upkeep upkeep;
+  private final BooleanSupplier mayHold;
   private final Duration patience;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
 
@@ -50,6 +52,7 @@ final class ShardHost {
       ActorRef<SessionRegion.Message> region,
       SessionSubscriptions subscriptions,
       HostCluster.Upkeep upkeep,
+      BooleanSupplier mayHold,
       Duration patience) {
     this.store = store;
     this.me = me;
@@ -59,6 +62,7 @@ final class ShardHost {
     this.region = region;
     this.subscriptions = subscriptions;
     this.upkeep = upkeep;
+    this.mayHold = mayHold;
     this.patience = patience;
   }
 
@@ -67,7 +71,10 @@ final class ShardHost {
   }
 
   CompletionStage<Long> acquire(int shard) {
-    return store.acquire(shard, me);
+    return mayHold.getAsBoolean()
+        ? store.acquire(shard, me)
+        : CompletableFuture.failedStage(
+            new IllegalStateException("This host lacks what the cluster runs"));
   }
 
   void opened(int shard, long mark, ActorContext<?> context) {

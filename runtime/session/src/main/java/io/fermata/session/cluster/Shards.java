@@ -3,7 +3,10 @@ package io.fermata.session.cluster;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.Placement;
 import io.fermata.session.actor.SessionCommand;
+import io.fermata.session.key.SessionKey;
+import java.util.HashSet;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -14,9 +17,29 @@ final class Shards implements Placement {
       new AtomicReferenceArray<>(Shard.COUNT);
   private volatile @Nullable Forwarding forwarding;
 
+  /** The flows and agents of this host that other hosts do not have yet, as keys begin. */
+  private volatile Set<String> awaited = Set.of();
+
   /** Sends commands to other hosts. */
   interface Forwarding {
     void forward(String entityId, SessionCommand command);
+  }
+
+  /** Hosts have agreed on what they run. */
+  void agreed(Offers mine, Offers all) {
+    Set<String> early = new HashSet<>(mine.flows().keySet());
+    early.removeAll(all.flows().keySet());
+    mine.agents().stream()
+        .filter(agent -> !all.agents().contains(agent))
+        .map(SessionKey::ofAgent)
+        .forEach(early::add);
+    awaited = Set.copyOf(early);
+  }
+
+  @Override
+  public boolean awaitsOthers(String entityId) {
+    Set<String> early = awaited;
+    return !early.isEmpty() && early.contains(SessionKey.flowOf(entityId));
   }
 
   void forwardBy(Forwarding how) {

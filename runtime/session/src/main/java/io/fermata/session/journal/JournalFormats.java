@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -29,6 +30,10 @@ final class JournalFormats {
   private final Map<String, JavaType> written;
   private final Map<String, ObjectWriter> writers = new HashMap<>();
   private final Map<String, Upcaster> upcasters;
+
+  Set<String> names() {
+    return written.keySet();
+  }
 
   /**
    * Converts an entry of an earlier version to the next one.

@@ -15,6 +15,7 @@ import io.fermata.flow.event.RunState;
 import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.Map;
+import java.util.Set;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
 
 /**
@@ -59,6 +60,11 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   private static JavaType of(Class<?> container, Class<?> content) {
     return TypeFactory.defaultInstance().constructParametricType(container, content);
+  }
+
+  /** The names of what is written. */
+  public static Set<String> formats() {
+    return FORMATS.names();
   }
 
   /** A mapper of its own for messages that consist of the same parts. */

@@ -46,6 +46,8 @@ public enum HostError {
   MOVED(
       "The session is moving to another host, or its host was lost",
       "Call again with the same arguments; what was not acknowledged may be missing"),
+  ROLLING_OUT(
+      "Not all hosts have this tool or agent yet", "Call again when the rollout is complete"),
   ERASED("The session was erased, or is being erased now", "Start a new run if needed"),
   SHUTTING_DOWN("The server is shutting down", "Call again in a moment");
 

@@ -87,6 +87,11 @@ public record SessionKey(String principal, String flow, String session) {
     return entityId.substring(0, entityId.indexOf('|'));
   }
 
+  /** How the entities of an agent's threads begin, as those of a flow begin with its name. */
+  public static String ofAgent(String agent) {
+    return AGENT + agent;
+  }
+
   /** The entity of a thread; it need not exist. */
   static String threadOf(String agent, String id) {
     return AGENT + agent + "|" + id;

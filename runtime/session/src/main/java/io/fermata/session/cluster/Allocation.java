@@ -1,0 +1,77 @@
+package io.fermata.session.cluster;
+
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.cluster.sharding.ShardCoordinator;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Map;
+import scala.concurrent.Future;
+import scala.concurrent.Future$;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Places shards evenly on the hosts that may hold them. The shards of a host that may not hold them
+ * any more move. While no host may hold shards they stay where they are, and none is placed.
+ */
+final class Allocation implements ShardCoordinator.ActorSystemDependentAllocationStrategy {
+  /** How many shards move at once. */
+  private static final int AT_ONCE = 64;
+
+  private final ShardCoordinator.ShardAllocationStrategy evenly =
+      ShardCoordinator.ShardAllocationStrategy$.MODULE$.leastShardAllocationStrategy(AT_ONCE, 1.0);
+
+  private final Predicate<ActorRef> mayHold;
+
+  /**
+   * @param mayHold whether the host of a shard region may hold shards
+   */
+  Allocation(Predicate<ActorRef> mayHold) {
+    this.mayHold = mayHold;
+  }
+
+  @Override
+  public void start(ActorSystem system) {
+    if (evenly instanceof ShardCoordinator.ActorSystemDependentAllocationStrategy dependent) {
+      dependent.start(system);
+    }
+  }
+
+  @Override
+  public Future<ActorRef> allocateShard(
+      ActorRef requester, String shard, Map<ActorRef, IndexedSeq<String>> held) {
+    Map<ActorRef, IndexedSeq<String>> able = held.removedAll(unable(held));
+    return able.isEmpty()
+        ? Future$.MODULE$.failed(
+            new IllegalStateException(
+                "No host of the cluster has all that its hosts agreed to run; start one that has, or stop those of the earlier release"))
+        : evenly.allocateShard(requester, shard, able);
+  }
+
+  @Override
+  public Future<scala.collection.immutable.Set<String>> rebalance(
+      Map<ActorRef, IndexedSeq<String>> held, scala.collection.immutable.Set<String> moving) {
+    scala.collection.immutable.Set<ActorRef> unable = unable(held);
+    Map<ActorRef, IndexedSeq<String>> able = held.removedAll(unable);
+    Set<String> misplaced = new HashSet<>();
+    CollectionConverters.asJava(held.removedAll(able.keySet()).values())
+        .forEach(shards -> misplaced.addAll(CollectionConverters.asJava(shards)));
+    if (misplaced.isEmpty() || able.isEmpty()) {
+      return able.isEmpty() ? moved(Set.of()) : evenly.rebalance(able, moving);
+    }
+    misplaced.removeAll(CollectionConverters.asJava(moving));
+    return moved(misplaced);
+  }
+
+  private scala.collection.immutable.Set<ActorRef> unable(Map<ActorRef, ?> held) {
+    Set<ActorRef> unable = new HashSet<>(CollectionConverters.asJava(held.keySet()));
+    unable.removeIf(mayHold);
+    return CollectionConverters.asScala(unable).toSet();
+  }
+
+  private static Future<scala.collection.immutable.Set<String>> moved(Set<String> shards) {
+    return Future$.MODULE$.successful(CollectionConverters.asScala(shards).toSet());
+  }
+}

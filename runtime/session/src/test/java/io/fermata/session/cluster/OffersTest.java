@@ -1,0 +1,73 @@
+package io.fermata.session.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+class OffersTest {
+  private static Offers offers(Set<Integer> versions, Integer... migrated) {
+    Map<Integer, String> registered = new TreeMap<>();
+    versions.forEach(version -> registered.put(version, "graph" + version));
+    return new Offers(
+        new TreeMap<>(
+            Map.of(
+                "trip",
+                new Offers.Versions(
+                    new TreeMap<>(registered), new TreeSet<>(Arrays.asList(migrated))))),
+        new TreeSet<>(),
+        ClusterSerializer.formats());
+  }
+
+  private static final Offers OLD = offers(Set.of(1));
+  private static final Offers BOTH = offers(Set.of(1, 2));
+  private static final Offers HEIR = offers(Set.of(2), 1);
+  private static final Offers STRANGER = offers(Set.of(2));
+
+  @Test
+  void aHostRunsWhatHasItsVersions() {
+    assertThat(BOTH.runs(OLD)).isTrue();
+    assertThat(OLD.runs(BOTH)).isFalse();
+    assertThat(HEIR.runs(OLD)).isFalse();
+  }
+
+  @Test
+  void aHostThatMigratesAVersionHasNoGap() {
+    assertThat(HEIR.gap(OLD)).isNull();
+    assertThat(BOTH.gap(OLD)).isNull();
+    assertThat(STRANGER.gap(OLD)).contains("neither has nor migrates the flow trip version 1");
+    assertThat(OLD.gap(HEIR)).contains("neither has nor migrates the flow trip version 2");
+  }
+
+  @Test
+  void aReleaseWithOtherFormatsHasAGap() {
+    Offers other = new Offers(OLD.flows(), OLD.agents(), new TreeSet<>(Set.of("run:9")));
+    assertThat(other.gap(OLD)).contains("other formats");
+  }
+
+  @Test
+  void hostsAgreeOnTheNewReleaseWhenAllHaveIt() {
+    assertThat(Agreement.next(OLD, List.of(OLD, BOTH))).isNull();
+    assertThat(Agreement.next(OLD, List.of(OLD, HEIR))).isNull();
+    assertThat(Agreement.next(OLD, List.of(BOTH, BOTH))).isEqualTo(BOTH);
+    assertThat(Agreement.next(OLD, List.of(HEIR))).isEqualTo(HEIR);
+    assertThat(Agreement.next(OLD, List.of(OLD, OLD))).isNull();
+    assertThat(Agreement.next(OLD, List.of())).isNull();
+  }
+
+  @Test
+  void hostsOfDifferentReleasesAgreeOnTheEldestWhenNoneIsLeftThatRunsTheLast() {
+    assertThat(Agreement.next(OLD, List.of(HEIR, STRANGER))).isEqualTo(HEIR);
+    assertThat(Agreement.next(OLD, List.of(BOTH, HEIR))).isNull();
+  }
+
+  @Test
+  void offersAreReadAsTheyWereWritten() {
+    assertThat(Offers.parse(HEIR.text())).isEqualTo(HEIR);
+  }
+}
