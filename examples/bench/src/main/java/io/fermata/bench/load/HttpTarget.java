@@ -20,6 +20,23 @@ public final class HttpTarget implements Target {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final String VERSION = "2026-07-28";
 
+  /** The server did not take a call. */
+  public static final class Refused extends IllegalStateException {
+    private static final long serialVersionUID = 1L;
+
+    private final String code;
+
+    Refused(JsonNode answer) {
+      super("The server answered " + answer);
+      code = answer.at("/error/data/code").asText(answer.path("error").asText());
+    }
+
+    /** The stable name of the reason; empty if it has none. */
+    public String code() {
+      return code;
+    }
+  }
+
   private final Socket socket;
   private final InputStream in;
   private int lastId;
@@ -35,7 +52,7 @@ public final class HttpTarget implements Target {
     JsonNode answer = send(tool, request(tool, arguments, meta));
     JsonNode result = answer.path("result");
     if (!(result.path("structuredContent") instanceof ObjectNode structured)) {
-      throw new IllegalStateException("The server answered " + answer);
+      throw new Refused(answer);
     }
     JsonNode resultMeta = result.path("_meta");
     return new ToolReply(

@@ -1,5 +1,7 @@
 package io.fermata.bench.crash;
 
+import io.fermata.bench.load.HttpTarget;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -9,6 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -43,7 +46,9 @@ final class CrashHarness {
     this.effects = effects;
     this.moments = new Random(seed);
     for (int i = 0; i < CLIENTS; i++) {
-      bookkeepers.add(new Bookkeeper(i % 2 == 0, effects));
+      Bookkeeper.Habit habit =
+          i % 2 == 0 ? Bookkeeper.Habit.LOOKS_AND_REPEATS : Bookkeeper.Habit.LOOKS;
+      bookkeepers.add(new Bookkeeper("", habit, Integer.MAX_VALUE, effects));
     }
   }
 
@@ -98,13 +103,13 @@ final class CrashHarness {
       }
     }
     Map<String, Integer> journaled = checkAtRest();
-    return Executions.check(effects, acknowledgedAt(), journaled);
+    return Executions.check(effects, acknowledgedAt(), journaled, Set.of());
   }
 
   private void workUntilKilled(int life, int answersWanted) throws Exception {
     Killable server = Killable.start(store, effects);
     List<Future<?>> work = new ArrayList<>();
-    bookkeepers.forEach(b -> work.add(threads.submit(() -> b.work(server.port()))));
+    bookkeepers.forEach(b -> work.add(threads.submit(() -> work(b, server))));
     Thread.sleep(moments.nextInt(LONGEST_LIFE_MILLIS));
     awaitAnswers(work, answersWanted);
     if (life % 2 == 0) {
@@ -114,6 +119,18 @@ final class CrashHarness {
     for (Future<?> done : work) {
       rethrow(done);
     }
+  }
+
+  private static void work(Bookkeeper bookkeeper, Killable server) {
+    try (HttpTarget connection = new HttpTarget(server.port())) {
+      bookkeeper.work(ledgerAt(connection), () -> false);
+    } catch (IOException e) {
+      // The server was killed, as intended.
+    }
+  }
+
+  private static Bookkeeper.Server ledgerAt(HttpTarget connection) {
+    return (arguments, meta) -> connection.call("ledger", arguments, meta);
   }
 
   private void disturb(Fault fault, Killable server, List<Future<?>> work) throws Exception {
@@ -163,7 +180,12 @@ final class CrashHarness {
       Map<String, Integer> journaled = new HashMap<>();
       for (Bookkeeper bookkeeper : bookkeepers) {
         if (bookkeeper.began()) {
-          journaled.putAll(bookkeeper.checkAtRest(server.port()));
+          try (HttpTarget connection = new HttpTarget(server.port())) {
+            if (!bookkeeper.checkAtRest(ledgerAt(connection))) {
+              throw new IllegalStateException("The store is away");
+            }
+          }
+          journaled.putAll(bookkeeper.journaled());
         }
       }
       return journaled;

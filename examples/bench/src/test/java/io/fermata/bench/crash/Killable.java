@@ -14,12 +14,25 @@ import java.util.concurrent.TimeUnit;
 /** A ledger server in a separate process. */
 record Killable(Process process, int port) {
 
+  /** A server on a store of its own, at any free port. */
   static Killable start(String store, Path effects) throws IOException {
+    return start(store, effects, List.of(), "0");
+  }
+
+  /**
+   * A server with further options of its JVM.
+   *
+   * @param ports its port, and that among the hosts of a cluster if it belongs to one
+   */
+  static Killable start(String store, Path effects, List<String> options, String... ports)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"));
+    command.addAll(options);
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.addAll(List.of(LedgerServer.class.getName(), effects.toString()));
+    command.addAll(List.of(ports));
     File log = effects.resolveSibling("server.log").toFile();
     ProcessBuilder server =
         new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log));
@@ -57,6 +70,15 @@ record Killable(Process process, int port) {
     process.destroyForcibly();
     if (!process.waitFor(30, TimeUnit.SECONDS)) {
       throw new IllegalStateException("The server outlived a SIGKILL");
+    }
+  }
+
+  /** Sends a signal, such as {@code STOP}. */
+  void signal(String name) throws IOException, InterruptedException {
+    Process kill =
+        new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).inheritIO().start();
+    if (kill.waitFor() != 0) {
+      throw new IllegalStateException("SIG" + name + " could not be sent to " + process.pid());
     }
   }
 }

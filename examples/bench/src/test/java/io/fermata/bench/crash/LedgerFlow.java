@@ -19,14 +19,17 @@ import java.util.List;
 
 /**
  * Books amounts one after the other until one is 0. Every booking writes a line into a file, and
- * the number of its attempt into the journal.
+ * the number of its attempt into the journal; then it is sealed, at most once, with another line.
  */
 final class LedgerFlow {
   record Ledger(
       @Describe("Amount to book; 0 ends") Integer amount,
       @Computed List<Integer> booked,
       @Computed List<Integer> attempts,
+      @Computed List<Integer> sealed,
       @Computed Integer total) {}
+
+  private static final long PROCESS = ProcessHandle.current().pid();
 
   private LedgerFlow() {}
 
@@ -35,17 +38,30 @@ final class LedgerFlow {
         .description("Books amounts.")
         .ask("ask_amount", q -> q.question("amount", "How much?"))
         .act("book", run -> book(run, effects))
+        .act("seal", run -> seal(run, effects), EffectOptions::once)
         .act("sum", run -> run.set("total", sum(run.state())), EffectOptions::idempotent)
         .edge(START, "ask_amount")
         .edge("ask_amount", "book")
-        .edge("book", "sum")
+        .edge("book", "seal")
+        .edge("seal", "sum")
         .decide("sum", d -> d.when("done", eq("amount", 0)).to(END).otherwise("ask_amount"))
         .result(ledger -> ledger)
         .compile();
   }
 
   private static void book(Run<Ledger> run, Path effects) {
-    String line = run.idempotencyKey() + " " + run.attempt() + "\n";
+    write(run, effects);
+    run.append("booked", run.state().amount());
+    run.append("attempts", run.attempt());
+  }
+
+  private static void seal(Run<Ledger> run, Path effects) {
+    write(run, effects);
+    run.append("sealed", run.state().amount());
+  }
+
+  private static void write(Run<Ledger> run, Path effects) {
+    String line = new Execution(run.idempotencyKey(), run.attempt(), PROCESS) + "\n";
     try {
       Files.write(
           effects,
@@ -55,8 +71,6 @@ final class LedgerFlow {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    run.append("booked", run.state().amount());
-    run.append("attempts", run.attempt());
   }
 
   private static int sum(Ledger ledger) {

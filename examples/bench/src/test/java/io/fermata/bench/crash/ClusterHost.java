@@ -1,0 +1,171 @@
+package io.fermata.bench.crash;
+
+import io.fermata.postgres.Cable;
+import io.fermata.postgres.PostgresServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A place in the cluster, at which a server is started again whenever it has ended, as a container
+ * is. It has one address for clients and one for the other hosts, which reach it through a cable,
+ * as it reaches the database.
+ */
+final class ClusterHost implements AutoCloseable {
+  private static final long PAUSE_NANOS = 100_000_000;
+
+  private final int number;
+  private final String store;
+  private final Path effects;
+  private final Cable database;
+  private final Cable peers;
+  private final int port;
+  private final int boundPort;
+  private final Thread supervisor = new Thread(this::supervise, "supervisor");
+
+  /** The exit codes of the processes that have ended. */
+  private final Queue<Integer> ends = new ConcurrentLinkedQueue<>();
+
+  private volatile @Nullable Killable running;
+  private volatile long since;
+  private volatile boolean held;
+  private volatile boolean closed;
+
+  private ClusterHost(
+      int number, String store, Path effects, Cable database, Cable peers, int port, int bound) {
+    this.number = number;
+    this.store = store;
+    this.effects = effects;
+    this.database = database;
+    this.peers = peers;
+    this.port = port;
+    this.boundPort = bound;
+  }
+
+  static ClusterHost start(int number, PostgresServer postgres, String store, Path effects)
+      throws IOException {
+    Cable database = Cable.to(postgres);
+    int bound = freePort();
+    ClusterHost host =
+        new ClusterHost(
+            number, database.through(store), effects, database, Cable.to(bound), freePort(), bound);
+    host.supervisor.start();
+    return host;
+  }
+
+  private static int freePort() throws IOException {
+    try (ServerSocket free = new ServerSocket(0)) {
+      return free.getLocalPort();
+    }
+  }
+
+  private void supervise() {
+    while (!closed) {
+      if (held) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+        continue;
+      }
+      try {
+        Killable started = Killable.start(store, effects, options(), ports());
+        since = System.nanoTime();
+        running = started;
+        int code = started.process().waitFor();
+        running = null;
+        ends.add(code);
+      } catch (IOException e) {
+        // It could not join, as it was cut off; it is tried again.
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  private String[] ports() {
+    return new String[] {Integer.toString(port), Integer.toString(peers.port())};
+  }
+
+  /** It calls the others from an address of its own, so that their cables know who calls. */
+  private List<String> options() {
+    return List.of(
+        "-Xmx256m",
+        "-Dpekko.remote.artery.bind.port=" + boundPort,
+        "-Dpekko.remote.artery.advanced.tcp.outbound-client-hostname="
+            + address().getHostAddress());
+  }
+
+  /** The address from which it calls the others. */
+  InetAddress address() {
+    try {
+      return InetAddress.getByAddress(new byte[] {127, 0, 0, (byte) (11 + number)});
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  int port() {
+    return port;
+  }
+
+  /** Its network to the database. */
+  Cable database() {
+    return database;
+  }
+
+  /** What the other hosts send to it does not arrive. */
+  void hearNobody() {
+    peers.halt();
+  }
+
+  /** What a host sends to it does not arrive. */
+  void stopHearing(ClusterHost from) {
+    peers.haltFrom(from.address());
+  }
+
+  void mend() {
+    database.mend();
+    peers.mend();
+  }
+
+  /** The server, once it is ready; null if it is not. */
+  @Nullable Killable running() {
+    return running;
+  }
+
+  /** Since when the server is ready; the oldest host of a cluster places the shards. */
+  long since() {
+    return since;
+  }
+
+  Queue<Integer> ends() {
+    return ends;
+  }
+
+  /** Starts no server from now on, or starts servers again. */
+  void hold(boolean holds) {
+    held = holds;
+  }
+
+  @Override
+  public void close() throws InterruptedException {
+    closed = true;
+    supervisor.interrupt();
+    Killable last = running;
+    if (last != null) {
+      last.kill();
+    }
+    supervisor.join();
+    database.close();
+    peers.close();
+  }
+
+  @Override
+  public String toString() {
+    return "host " + number;
+  }
+}
