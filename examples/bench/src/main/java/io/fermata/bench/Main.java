@@ -1,5 +1,6 @@
 package io.fermata.bench;
 
+import io.fermata.bench.load.ClusterLoad;
 import io.fermata.bench.load.LoadHarness;
 import io.fermata.bench.load.Sleepers;
 import io.fermata.bench.load.ThreadLoad;
@@ -13,7 +14,13 @@ import picocli.CommandLine.Command;
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
     description = "Measures Fermata on this machine.",
-    subcommands = {LoadHarness.class, ThreadLoad.class, Sleepers.class, WhatIfLoad.class})
+    subcommands = {
+      LoadHarness.class,
+      ClusterLoad.class,
+      ThreadLoad.class,
+      Sleepers.class,
+      WhatIfLoad.class
+    })
 public final class Main {
   private Main() {}
 

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A closed loop of clients: each sends its next call when the last one was answered. */
@@ -39,12 +40,21 @@ final class Load {
 
   private final List<Unit> clients;
   private final int callsPerUnit;
+  private final LongSupplier cpuNanos;
   private final AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
   private volatile boolean stopped;
 
   Load(List<Unit> clients, int callsPerUnit) {
+    this(clients, callsPerUnit, Load::cpu);
+  }
+
+  /**
+   * @param cpuNanos the CPU time that is measured
+   */
+  Load(List<Unit> clients, int callsPerUnit, LongSupplier cpuNanos) {
     this.clients = clients;
     this.callsPerUnit = callsPerUnit;
+    this.cpuNanos = cpuNanos;
   }
 
   /** Warms up, measures, and stops; fails if any reply was wrong. */
@@ -63,11 +73,11 @@ final class Load {
     Thread.sleep(warmUp.toMillis());
     recorders.forEach(recorder -> recorder.open = true);
     long startedAt = System.nanoTime();
-    long cpu = cpu();
+    long cpu = cpuNanos.getAsLong();
     Thread.sleep(window.toMillis());
     recorders.forEach(recorder -> recorder.open = false);
     double seconds = (System.nanoTime() - startedAt) / 1e9;
-    double cpuSeconds = (cpu() - cpu) / 1e9;
+    double cpuSeconds = (cpuNanos.getAsLong() - cpu) / 1e9;
     stopped = true;
     ended.await();
     Throwable thrown = wrong.get();

@@ -60,14 +60,20 @@ final class Workload {
 
   static final int CALLS = 3;
 
-  /** The arguments of a call of a run, numbered from 0. */
+  /**
+   * The arguments of a call of a run, numbered from 0.
+   *
+   * @param sessionId the handle of the session; empty if the client chose its key
+   */
   static ObjectNode arguments(int call, String sessionId, long run) {
     ObjectNode arguments = Json.object();
     arguments.put("action", call == 0 ? "start" : "continue");
     if (call == 0) {
       return arguments.put("intent", "to measure");
     }
-    arguments.put("sessionId", sessionId);
+    if (!sessionId.isEmpty()) {
+      arguments.put("sessionId", sessionId);
+    }
     ObjectNode updates = arguments.putObject("stateUpdates");
     return call == 1
         ? answered(arguments, updates.put("topic", "door " + run).put("urgency", run % 5 + 1))

@@ -1,0 +1,212 @@
+package io.fermata.bench.load;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.postgres.PostgresAddress;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.session.key.SessionKey;
+import java.io.PrintStream;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.function.IntUnaryOperator;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/**
+ * Compares one host with two that share its work, all in processes of their own, on one machine and
+ * one PostgreSQL. They take turns, round after round, so that a disturbance of the machine affects
+ * all of them.
+ */
+@Command(
+    name = "cluster",
+    mixinStandardHelpOptions = true,
+    description = "Compares hosts of a cluster with a host alone, over HTTP.")
+public final class ClusterLoad implements Callable<Integer> {
+  /** The principal of clients that do not authenticate. */
+  private static final String PRINCIPAL = "local";
+
+  private static final long SETTLING_NANOS = 60_000_000_000L;
+
+  @Option(
+      names = "--store",
+      required = true,
+      description = "The address of an empty PostgreSQL database.")
+  private String store = "";
+
+  @Option(names = "--concurrency", split = ",", defaultValue = "32")
+  private List<Integer> concurrency = List.of();
+
+  @Option(names = "--flows", split = ",", defaultValue = Workload.PURE)
+  private List<String> flows = List.of();
+
+  @Option(
+      names = "--jvm",
+      description = "An option of the JVMs of the hosts of the cluster; may be repeated.")
+  private List<String> jvm = List.of();
+
+  @Mixin private Windows windows = new Windows();
+
+  private final PrintStream out = System.out;
+
+  /**
+   * Hosts, and which of them the clients call.
+   *
+   * @param choice the host that is called, by the host of the session
+   */
+  private record Contestant(
+      String name, List<HostProcess> hosts, Map<Integer, Integer> places, IntUnaryOperator choice) {
+
+    /** A client that begins each run in a session of its own. */
+    Load.Unit client(String flow) {
+      List<HttpTarget> connections = hosts.stream().map(HostProcess::connect).toList();
+      return (recorder, number) -> run(connections, flow, recorder, number);
+    }
+
+    private void run(List<HttpTarget> connections, String flow, Load.Recorder recorder, long number)
+        throws Exception {
+      String session = UUID.randomUUID().toString();
+      String entityId = new SessionKey(PRINCIPAL, flow, SessionKey.CHOSEN + session).entityId();
+      int place = places.getOrDefault(Shard.of(entityId), 0);
+      for (int call = 0; call < Workload.CALLS; call++) {
+        HttpTarget host = connections.get(choice.applyAsInt(place));
+        ObjectNode arguments = Workload.arguments(call, "", number);
+        ObjectNode meta = Json.object().put("fermata/sessionId", session);
+        JsonNode reply = recorder.timed(() -> host.call(flow, arguments, meta)).structured();
+        if (!Workload.right(call, reply)) {
+          throw new IllegalStateException("Call " + call + " returned " + reply);
+        }
+      }
+    }
+
+    long cpuNanos() {
+      return hosts.stream().mapToLong(host -> host.cpu().toNanos()).sum();
+    }
+  }
+
+  @Override
+  public Integer call() throws Exception {
+    List<HostProcess> started = new ArrayList<>();
+    try {
+      List<Contestant> contestants = contestants(started);
+      out.printf(
+          "%-15s %4s %-30s %10s %10s %9s %9s %9s%n",
+          "flow", "c", "", "runs/s", "calls/s", "p50 ms", "p99 ms", "CPU µs");
+      for (String flow : flows) {
+        for (int clients : concurrency) {
+          compare(contestants, flow, clients);
+        }
+      }
+    } finally {
+      started.forEach(HostProcess::close);
+    }
+    return 0;
+  }
+
+  private List<Contestant> contestants(List<HostProcess> started) throws Exception {
+    HostProcess alone = HostProcess.alone(schema("alone"), List.of());
+    started.add(alone);
+    HostProcess single = HostProcess.ofCluster(schema("single"), jvm);
+    started.add(single);
+    List<HostProcess> pair = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      pair.add(HostProcess.ofCluster(schema("pair"), jvm));
+      started.add(pair.get(i));
+    }
+    Map<Integer, Integer> places = places(schema("pair"), pair);
+    Random random = new Random();
+    return List.of(
+        new Contestant("one host", List.of(alone), Map.of(), place -> 0),
+        new Contestant("one host of a cluster", List.of(single), Map.of(), place -> 0),
+        new Contestant("two, the session's host", pair, places, place -> place),
+        new Contestant("two, any host", pair, places, place -> random.nextInt(2)),
+        new Contestant("two, the other host", pair, places, place -> 1 - place));
+  }
+
+  /** The schema of one contestant. */
+  private String schema(String name) {
+    return store + (store.contains("?") ? "&" : "?") + "currentSchema=" + name;
+  }
+
+  /** Which host holds which shard, once each holds half of them. */
+  private static Map<Integer, Integer> places(String address, List<HostProcess> pair)
+      throws SQLException, InterruptedException {
+    long end = System.nanoTime() + SETTLING_NANOS;
+    while (System.nanoTime() - end < 0) {
+      Map<Integer, Integer> places = new HashMap<>();
+      try (Connection connection = connect(address);
+          Statement statement = connection.createStatement();
+          ResultSet row =
+              statement.executeQuery(
+                  "SELECT shard, address FROM shard JOIN cluster_host ON holder = id")) {
+        while (row.next()) {
+          String host = row.getString(2);
+          int port = Integer.parseInt(host.substring(host.lastIndexOf(':') + 1));
+          places.put(row.getInt(1), pair.get(0).clusterPort() == port ? 0 : 1);
+        }
+      }
+      long first = places.values().stream().filter(place -> place == 0).count();
+      if (places.size() == Shard.COUNT && first == Shard.COUNT / 2) {
+        return places;
+      }
+      Thread.sleep(500);
+    }
+    throw new IllegalStateException("The hosts did not share the shards");
+  }
+
+  private static Connection connect(String address) throws SQLException {
+    PostgresAddress parsed = PostgresAddress.parse(address, System.getenv());
+    Properties properties = new Properties();
+    if (parsed.user() != null) {
+      properties.setProperty("user", parsed.user());
+    }
+    if (parsed.password() != null) {
+      properties.setProperty("password", parsed.password());
+    }
+    return DriverManager.getConnection(parsed.url(), properties);
+  }
+
+  private void compare(List<Contestant> contestants, String flow, int clients) throws Exception {
+    Map<Contestant, List<Measurement>> rounds = new LinkedHashMap<>();
+    for (int round = 0; round < windows.rounds(); round++) {
+      for (Contestant contestant : contestants) {
+        List<Load.Unit> units = new ArrayList<>();
+        for (int client = 0; client < clients; client++) {
+          units.add(contestant.client(flow));
+        }
+        Load load = new Load(units, Workload.CALLS, contestant::cpuNanos);
+        rounds
+            .computeIfAbsent(contestant, first -> new ArrayList<>())
+            .add(load.measure(windows.warmUp(), windows.length()));
+      }
+    }
+    Measurement alone = Measurement.median(rounds.get(contestants.get(0)));
+    rounds.forEach(
+        (contestant, all) -> {
+          Measurement median = Measurement.median(all);
+          out.printf(
+              Locale.ROOT,
+              "%-15s %4d %-30s %s  %.2f of one host's runs/s, %.2f of its CPU%n",
+              flow,
+              clients,
+              contestant.name(),
+              median.row(Workload.CALLS),
+              median.runsPerSecond() / alone.runsPerSecond(),
+              median.cpuMicros() / alone.cpuMicros());
+        });
+  }
+}
