@@ -20,6 +20,7 @@ import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.Telemetry;
 import io.fermata.session.telemetry.Meters;
 import io.fermata.testkit.SessionProbe;
 import io.micrometer.core.instrument.Meter;
@@ -210,6 +211,7 @@ class TablesTest {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Meters meters = Meters.of(registry);
     meters.modelReplied("desk", "model", Usage.ZERO);
+    meters.opened(ALONE);
     Store store = Store.sqlite(directory.resolve("meters.db"));
     try (SessionProbe probe = quotes(store, host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
@@ -225,6 +227,40 @@ class TablesTest {
               .stream());
     }
   }
+
+  /** A cluster of one host, as only its meters matter. */
+  private static final Telemetry.ClusterGauges ALONE =
+      new Telemetry.ClusterGauges() {
+        @Override
+        public int up() {
+          return 1;
+        }
+
+        @Override
+        public int unreachable() {
+          return 0;
+        }
+
+        @Override
+        public int shards() {
+          return 128;
+        }
+
+        @Override
+        public Duration heartbeat() {
+          return Duration.ZERO;
+        }
+
+        @Override
+        public long resends() {
+          return 0;
+        }
+
+        @Override
+        public long refusals() {
+          return 0;
+        }
+      };
 
   private static SessionProbe quotes(Store store, UnaryOperator<HostBuilder> more) {
     DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");

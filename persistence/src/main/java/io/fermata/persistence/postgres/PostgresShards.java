@@ -15,6 +15,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 import org.postgresql.util.ServerErrorMessage;
@@ -58,6 +59,7 @@ final class PostgresShards implements SqlShards {
   private final boolean shared;
   private final ConcurrentSkipListMap<Integer, Long> epochs = new ConcurrentSkipListMap<>();
   private final AtomicInteger turn = new AtomicInteger();
+  private final AtomicLong refusals = new AtomicLong();
 
   private PostgresShards(boolean shared) {
     this.shared = shared;
@@ -186,9 +188,14 @@ final class PostgresShards implements SqlShards {
     statement.setArray(parameter + 1, connection.createArrayOf("int8", rights.values().toArray()));
   }
 
+  long refusals() {
+    return refusals.get();
+  }
+
   /** Notes that a shard is lost, if that is the failure. */
   SQLException explained(SQLException failed) {
     if (MOVED.equals(failed.getSQLState()) && failed instanceof PSQLException refused) {
+      refusals.incrementAndGet();
       ServerErrorMessage server = refused.getServerErrorMessage();
       String detail = server == null ? null : server.getDetail();
       if (detail != null) {
@@ -204,7 +211,8 @@ final class PostgresShards implements SqlShards {
     return failure instanceof StoreException known && known.problem() == StoreProblem.MOVED;
   }
 
-  private static StoreException moved(int shard) {
+  private StoreException moved(int shard) {
+    refusals.incrementAndGet();
     return new StoreException(
         StoreProblem.MOVED,
         "This host does not hold shard "

@@ -159,6 +159,11 @@ final class PostgresShared implements SharedStore {
   }
 
   @Override
+  public long refusals() {
+    return shards.refusals();
+  }
+
+  @Override
   public CompletionStage<List<Unfinished>> unfinished(int shard, String after, int max) {
     requireShard(shard);
     Slice.requireMax(max);

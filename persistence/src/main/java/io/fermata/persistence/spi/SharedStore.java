@@ -70,6 +70,12 @@ public interface SharedStore {
   Collection<Integer> held();
 
   /**
+   * How many requests of this host were refused because it did not hold the shard of what they
+   * write. Each was to change a session that may run on another host.
+   */
+  long refusals();
+
+  /**
    * The journals of one held shard whose last record is tagged {@link JournalTags#UNFINISHED}, as
    * {@link OpenStore#unfinished}. There are none of a shard that this host does not hold.
    */

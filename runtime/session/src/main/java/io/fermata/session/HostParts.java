@@ -104,12 +104,12 @@ final class HostParts {
   HostParts(HostBuilder builder, OpenStore store) {
     this.store = store;
     this.config = builder;
-    this.cluster = cluster(builder, store);
+    this.telemetry = Telemetries.of(builder.telemetries);
+    this.cluster = cluster(builder, store, telemetry);
     Placement placement = cluster == null ? Placement.SINGLE : cluster.placement();
     this.gauges = new HostGauges(store.pools());
     this.settings =
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
-    this.telemetry = Telemetries.of(builder.telemetries);
     this.catalog =
         new FlowCatalog(builder.flows, builder.flowTools, builder.jobs, settings.limits());
     this.agents = new Agents(builder.agents);
@@ -200,10 +200,11 @@ final class HostParts {
         new Upkeep(store, system, this::isOurs, builder.clock, builder.nanos, closed::get, gauges);
   }
 
-  private static @Nullable HostCluster cluster(HostBuilder builder, OpenStore store) {
+  private static @Nullable HostCluster cluster(
+      HostBuilder builder, OpenStore store, Telemetry telemetry) {
     return builder.cluster == null
         ? null
-        : new HostCluster(store.shared().orElseThrow(), builder.cluster, builder.config);
+        : new HostCluster(store.shared().orElseThrow(), builder.cluster, builder.config, telemetry);
   }
 
   /** Starts the background work: of all sessions, or of the shards that this host takes. */

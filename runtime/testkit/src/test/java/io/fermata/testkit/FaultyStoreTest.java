@@ -15,7 +15,10 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.observe.Telemetry;
 import io.fermata.testkit.FaultyStore.Fault;
 import java.time.Duration;
 import java.util.List;
@@ -24,6 +27,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import org.apache.pekko.serialization.SerializationExtension;
 import org.junit.jupiter.api.Tag;
@@ -143,6 +147,34 @@ final class FaultyStoreTest {
       probe.disconnect().answer("from", "Ulm").fails(AWAY).again().fails(AWAY);
       probe.reconnect().answer("from", "Ulm").asks("to");
       probe.crash().again().asks("to");
+    }
+  }
+
+  @Test
+  void howLongUnfinishedWorkWaitsShowsWhileItCannotBeRead() throws Exception {
+    CompletableFuture<Telemetry.Gauges> opened = new CompletableFuture<>();
+    Telemetry telemetry =
+        new Telemetry() {
+          @Override
+          public void opened(Gauges gauges) {
+            opened.complete(gauges);
+          }
+        };
+    FaultyStore store = FaultyStore.of(Store.memory());
+    store.disconnect();
+    try (Fermata host =
+        Fermata.host().store(store.store()).flow(trip()).telemetry(telemetry).start()) {
+      Telemetry.Gauges gauges = opened.get();
+      await(() -> gauges.resumeLag().compareTo(Duration.ofSeconds(1)) > 0);
+      await(() -> gauges.timerLag().compareTo(Duration.ofSeconds(1)) > 0);
+      store.reconnect();
+      await(() -> gauges.resumeLag().isZero() && gauges.timerLag().isZero());
+    }
+  }
+
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    while (!condition.getAsBoolean()) {
+      Thread.sleep(20);
     }
   }
 

@@ -10,7 +10,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
-import java.util.function.IntConsumer;
 import java.util.function.Predicate;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
@@ -60,6 +59,18 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     CompletionStage<List<Due>> due(long until, int max);
   }
 
+  /** Watches whether sessions are woken in time. */
+  public interface Watch {
+    /**
+     * The store was polled.
+     *
+     * @param soon how many sessions are due soon, or are overdue
+     * @param lag how long the first of them is overdue; as long as the store cannot be polled, at
+     *     least the time since it could
+     */
+    void polled(int soon, Duration lag);
+  }
+
   /**
    * A session that is due.
    *
@@ -81,10 +92,11 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private final Predicate<String> ours;
   private final InstantSource clock;
   private final Function<List<String>, CompletionStage<?>> wakeUp;
-  private final IntConsumer dueSoon;
+  private final Watch watch;
   private final TimerScheduler<Message> timers;
   private Map<String, Alarm> alarms = new HashMap<>();
   private int foreign;
+  private long polledAt;
 
   private Alarms(
       ActorContext<Message> context,
@@ -93,14 +105,15 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
       Predicate<String> ours,
       InstantSource clock,
       Function<List<String>, CompletionStage<?>> wakeUp,
-      IntConsumer dueSoon) {
+      Watch watch) {
     super(context);
     this.timers = timers;
+    this.polledAt = clock.millis();
     this.calendar = calendar;
     this.ours = ours;
     this.clock = clock;
     this.wakeUp = wakeUp;
-    this.dueSoon = dueSoon;
+    this.watch = watch;
   }
 
   /**
@@ -108,20 +121,20 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
    *
    * @param ours whether a journal is a session of this host; others are ignored
    * @param wakeUp wakes sessions, and completes when it can take more
-   * @param dueSoon receives how many sessions are due soon
+   * @param watch is notified after each poll
    */
   public static Behavior<Message> create(
       Calendar calendar,
       Predicate<String> ours,
       InstantSource clock,
       Function<List<String>, CompletionStage<?>> wakeUp,
-      IntConsumer dueSoon) {
+      Watch watch) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers -> {
                   context.getSelf().tell(new Look());
-                  return new Alarms(context, timers, calendar, ours, clock, wakeUp, dueSoon);
+                  return new Alarms(context, timers, calendar, ours, clock, wakeUp, watch);
                 }));
   }
 
@@ -160,7 +173,8 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
       }
     }
     alarms = present;
-    dueSoon.accept(present.size());
+    polledAt = clock.millis();
+    watch.polled(present.size(), lag(polledAt));
     foreign = found.due().size() - present.size();
     timers.startSingleTimer(new Look(), LOOK);
     CompletionStage<?> woken = wakeDue();
@@ -180,11 +194,20 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   }
 
   private Behavior<Message> notFound(NotFound failed) {
+    long now = clock.millis();
+    Duration unknown = Duration.ofMillis(Math.max(0, now - polledAt));
+    Duration lag = lag(now);
+    watch.polled(alarms.size(), lag.compareTo(unknown) > 0 ? lag : unknown);
     getContext()
         .getLog()
         .warn("Due sessions could not be read from the store; retrying", failed.thrown());
     timers.startSingleTimer(new Look(), LOOK);
     return this;
+  }
+
+  private Duration lag(long now) {
+    long latest = alarms.values().stream().mapToLong(alarm -> now - alarm.at()).max().orElse(0);
+    return Duration.ofMillis(Math.max(latest, 0));
   }
 
   private Behavior<Message> ring() {

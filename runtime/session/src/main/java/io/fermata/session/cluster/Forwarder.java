@@ -7,6 +7,7 @@ import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.SessionScope;
+import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
@@ -78,10 +79,12 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final SessionSubscriptions subscriptions;
   private final ActorRef<ShardingEnvelope<ToShard>> toShards;
   private final ActorRef<SessionRegion.Message> region;
+  private final Telemetry telemetry;
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Barring> barrings = new HashMap<>();
   private final AtomicLong lastBarring = new AtomicLong();
   private volatile boolean leaving;
+  private final AtomicLong resends = new AtomicLong();
   private volatile long changedNanos = System.nanoTime();
   private volatile long touchedNanos = changedNanos;
   private volatile @Nullable ActorRef<ToHost> me;
@@ -96,7 +99,8 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
       Gateway gateway,
       SessionSubscriptions subscriptions,
       ActorRef<ShardingEnvelope<ToShard>> toShards,
-      ActorRef<SessionRegion.Message> region) {
+      ActorRef<SessionRegion.Message> region,
+      Telemetry telemetry) {
     this.name = name;
     this.cluster = cluster;
     this.shards = shards;
@@ -104,6 +108,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     this.subscriptions = subscriptions;
     this.toShards = toShards;
     this.region = region;
+    this.telemetry = telemetry;
   }
 
   void start(ActorRef<ToHost> self) {
@@ -140,20 +145,30 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     return Objects.requireNonNull(me, "The host has not joined its cluster");
   }
 
-  private void deliver(long id) {
+  long resends() {
+    return resends.get();
+  }
+
+  /** Whether the call was sent, as its caller still waits. */
+  private boolean deliver(long id) {
     Duration left = gateway.left(id);
     Forwarded call = calls.computeIfPresent(id, (same, sent) -> sent.sent(System.nanoTime()));
     if (left == null || call == null) {
       calls.remove(id);
-      return;
+      return false;
     }
     send(
         Shard.of(call.entityId()),
         new ToShard.Deliver(call.entityId(), id, call.call(), left.toMillis(), me()));
+    return true;
   }
 
   void accepted(long id, String host) {
-    calls.computeIfPresent(id, (same, sent) -> sent.at(host));
+    Forwarded sent = calls.get(id);
+    if (sent != null && sent.host() == null) {
+      telemetry.forwarded(System.nanoTime() - sent.sentNanos());
+    }
+    calls.computeIfPresent(id, (same, call) -> call.at(host));
   }
 
   /** The session has moved before it replied. */
@@ -184,7 +199,9 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     calls.forEach(
         (id, sent) -> {
           if (sent.host() == null ? sent.sentNanos() - before < 0 : gateway.left(id) == null) {
-            deliver(id);
+            if (deliver(id)) {
+              resends.incrementAndGet();
+            }
           }
         });
   }

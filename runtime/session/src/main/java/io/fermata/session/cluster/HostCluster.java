@@ -10,6 +10,7 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.SessionScope;
+import io.fermata.session.observe.Telemetry;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
@@ -52,13 +53,17 @@ public final class HostCluster {
   private final Shards shards = new Shards();
   private final SharedStore store;
   private final ClusterSettings settings;
+  private final Telemetry telemetry;
 
   private volatile @Nullable Joined joined;
   private volatile boolean leaving;
 
   /** What there is once the host has begun to join. */
   private record Joined(
-      Membership membership, Forwarder forwarder, ActorSystem<SessionRegion.Message> system) {}
+      Membership membership,
+      Forwarder forwarder,
+      ActorSystem<SessionRegion.Message> system,
+      Telemetry.ClusterGauges gauges) {}
 
   private Joined joined() {
     return Objects.requireNonNull(joined, "The host has not joined its cluster");
@@ -69,9 +74,11 @@ public final class HostCluster {
    *
    * @throws IllegalStateException if hosts would talk unencrypted where others may listen
    */
-  public HostCluster(SharedStore store, ClusterSettings settings, Config config) {
+  public HostCluster(
+      SharedStore store, ClusterSettings settings, Config config, Telemetry telemetry) {
     this.store = store;
     this.settings = settings;
+    this.telemetry = telemetry;
     boolean encrypted =
         config.hasPath("pekko.remote.artery.transport")
             && config.getString("pekko.remote.artery.transport").equals("tls-tcp");
@@ -162,15 +169,14 @@ public final class HostCluster {
     ShardHost host =
         new ShardHost(
             store,
-            membership.id(),
-            membership.address(),
+            membership,
             shards,
             gateway,
             hostSystem,
             subscriptions,
             upkeep,
-            agreement::mayHold,
-            settings.handOver());
+            settings.handOver(),
+            telemetry);
     ActorRef<ShardingEnvelope<ToShard>> toShards =
         ClusterSharding.get(hostSystem)
             .init(
@@ -187,15 +193,24 @@ public final class HostCluster {
                                     : agreement.mayHold())));
     Forwarder forwarder =
         new Forwarder(
-            membership.id(), cluster, shards, gateway, subscriptions, toShards, hostSystem);
+            membership.id(),
+            cluster,
+            shards,
+            gateway,
+            subscriptions,
+            toShards,
+            hostSystem,
+            telemetry);
     forwarder.start(
         hostSystem.systemActorOf(
             HostActor.create(
                 forwarder, gateway, hostSystem, subscriptions, upkeep, membership.address()),
             "fermata-host",
             Props.empty()));
-    joined = new Joined(membership, forwarder, hostSystem);
+    View view = new View(cluster, membership, shards, forwarder, store);
+    joined = new Joined(membership, forwarder, hostSystem, view);
     membership.join();
+    telemetry.opened(view);
     hostSystem
         .getWhenTerminated()
         .thenRun(
@@ -264,11 +279,16 @@ public final class HostCluster {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    telemetry.closed(joined().gauges());
   }
 
   /** Stops without leaving, as a crash would. */
   public void stop() {
     leaving = true;
-    joined().membership().stop();
+    Joined now = joined;
+    if (now != null) {
+      telemetry.closed(now.gauges());
+      now.membership().stop();
+    }
   }
 }

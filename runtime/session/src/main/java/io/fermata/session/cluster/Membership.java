@@ -62,6 +62,7 @@ final class Membership {
   private volatile @Nullable String joined;
 
   private boolean leaving;
+  private volatile long renewedNanos = System.nanoTime();
 
   Membership(SharedStore store, Cluster cluster, Agreement agreement) {
     this.store = store;
@@ -77,8 +78,18 @@ final class Membership {
     return cluster.selfMember().address().toString();
   }
 
+  /** Whether this host may hold shards. */
+  boolean mayHold() {
+    return agreement.mayHold();
+  }
+
   CompletionStage<String> lost() {
     return lost;
+  }
+
+  /** The time since the store renewed this host's heartbeat and the lease of its cluster. */
+  Duration sinceRenewed() {
+    return Duration.ofNanos(System.nanoTime() - renewedNanos);
   }
 
   /** The clusters' hosts, as they registered. */
@@ -223,7 +234,9 @@ final class Membership {
       }
       agree(beat());
       String mine = joined;
-      if (mine != null && !now(store.lease(LEASE, mine, LEASED)) && lost.complete(ORPHANED)) {
+      if (mine == null || now(store.lease(LEASE, mine, LEASED))) {
+        renewedNanos = System.nanoTime();
+      } else if (lost.complete(ORPHANED)) {
         LOG.error(ORPHANED);
       }
     } catch (RuntimeException e) {

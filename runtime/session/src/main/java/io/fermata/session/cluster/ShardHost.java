@@ -13,12 +13,12 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.BooleanSupplier;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.jspecify.annotations.Nullable;
@@ -32,38 +32,35 @@ final class ShardHost {
   private static final int LARGEST_ENTRY = 64 * 1024;
 
   private final SharedStore store;
-  private final String me;
-  private final String address;
+  private final Membership membership;
   private final Shards shards;
   private final Gateway gateway;
   private final ActorRef<SessionRegion.Message> region;
   private final SessionSubscriptions subscriptions;
   private final HostCluster.Upkeep upkeep;
-  private final BooleanSupplier mayHold;
   private final Duration patience;
+  private final Telemetry telemetry;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
 
   ShardHost(
       SharedStore store,
-      String me,
-      String address,
+      Membership membership,
       Shards shards,
       Gateway gateway,
       ActorRef<SessionRegion.Message> region,
       SessionSubscriptions subscriptions,
       HostCluster.Upkeep upkeep,
-      BooleanSupplier mayHold,
-      Duration patience) {
+      Duration patience,
+      Telemetry telemetry) {
     this.store = store;
-    this.me = me;
-    this.address = address;
+    this.membership = membership;
     this.shards = shards;
     this.gateway = gateway;
     this.region = region;
     this.subscriptions = subscriptions;
     this.upkeep = upkeep;
-    this.mayHold = mayHold;
     this.patience = patience;
+    this.telemetry = telemetry;
   }
 
   Duration patience() {
@@ -71,10 +68,18 @@ final class ShardHost {
   }
 
   CompletionStage<Long> acquire(int shard) {
-    return mayHold.getAsBoolean()
-        ? store.acquire(shard, me)
-        : CompletableFuture.failedStage(
-            new IllegalStateException("This host lacks what the cluster runs"));
+    if (!membership.mayHold()) {
+      return CompletableFuture.failedStage(
+          new IllegalStateException("This host lacks what the cluster runs"));
+    }
+    long begun = System.nanoTime();
+    return store
+        .acquire(shard, membership.id())
+        .thenApply(
+            mark -> {
+              telemetry.shardAcquired(System.nanoTime() - begun);
+              return mark;
+            });
   }
 
   void opened(int shard, long mark, ActorContext<?> context) {
@@ -86,9 +91,10 @@ final class ShardHost {
   /** Completes when all sessions of the shard have stopped. */
   CompletionStage<Void> close(int shard) {
     shards.close(shard);
+    long begun = System.nanoTime();
     CompletableFuture<Void> closed = new CompletableFuture<>();
     region.tell(new SessionRegion.CloseShard(shard, closed));
-    return closed;
+    return closed.thenRun(() -> telemetry.shardHandedOver(System.nanoTime() - begun));
   }
 
   void vacate(int shard) {
@@ -119,7 +125,7 @@ final class ShardHost {
   }
 
   void deliver(ToShard.Deliver deliver) {
-    deliver.replyTo().tell(new ToHost.Accepted(deliver.id(), address));
+    deliver.replyTo().tell(new ToHost.Accepted(deliver.id(), membership.address()));
     gateway.receive(
         deliver.entityId(),
         RemoteCall.read(deliver.call(), deliver.id(), new Caller(deliver.replyTo())),

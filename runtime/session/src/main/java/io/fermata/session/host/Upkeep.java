@@ -11,8 +11,10 @@ import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
@@ -43,6 +45,11 @@ public final class Upkeep {
   private final InstantSource clock;
   private final BooleanSupplier closed;
   private final HostGauges gauges;
+  private final LongSupplier nanos;
+
+  /** Since when unfinished work is being resumed. */
+  private final Map<Pages, Long> resuming = new ConcurrentHashMap<>();
+
   private final Pings pings;
   private final CompletableFuture<String> lost;
 
@@ -67,6 +74,8 @@ public final class Upkeep {
     this.clock = clock;
     this.closed = closed;
     this.gauges = gauges;
+    this.nanos = nanos;
+    gauges.resumeLag(this::resumeLag);
     this.pings = new Pings(store::ping, SILENCE, PING_VALID, nanos);
     this.lost = new CompletableFuture<>();
     store.lost().thenAccept(problem -> lost.complete(problem.text()));
@@ -74,7 +83,7 @@ public final class Upkeep {
 
   /** Starts, for the only host of the store. */
   public void start() {
-    resumeUnfinishedWork(store::unfinished, "", 0);
+    resumeUnfinishedWork(store::unfinished);
     startAlarms();
   }
 
@@ -95,9 +104,18 @@ public final class Upkeep {
         (after, max) ->
             shared.held().contains(shard)
                 ? shared.unfinished(shard, after, max)
-                : CompletableFuture.completedFuture(List.of()),
-        "",
-        0);
+                : CompletableFuture.completedFuture(List.of()));
+  }
+
+  private void resumeUnfinishedWork(Pages source) {
+    resuming.put(source, nanos.getAsLong());
+    resumeUnfinishedWork(source, "", 0);
+  }
+
+  private Duration resumeLag() {
+    long now = nanos.getAsLong();
+    return Duration.ofNanos(
+        resuming.values().stream().mapToLong(since -> now - since).max().orElse(0));
   }
 
   /** The sessions with unfinished work, page by page. */
@@ -156,7 +174,10 @@ public final class Upkeep {
     if (page.size() == OpenStore.MAX_ENTRIES) {
       String next = page.get(page.size() - 1).cursor();
       woken.thenRun(() -> resumeUnfinishedWork(source, next, resumed));
-    } else if (resumed > 0) {
+      return;
+    }
+    woken.thenRun(() -> resuming.remove(source));
+    if (resumed > 0) {
       LOG.info("Resuming {} unfinished sessions", resumed);
     }
   }

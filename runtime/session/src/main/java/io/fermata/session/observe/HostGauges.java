@@ -1,8 +1,10 @@
 package io.fermata.session.observe;
 
 import io.fermata.persistence.spi.StorePool;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 
 /** The load of a host, as reported by its actors. */
 public final class HostGauges implements Telemetry.Gauges {
@@ -12,6 +14,8 @@ public final class HostGauges implements Telemetry.Gauges {
   private volatile int callsInFlight;
   private volatile int due;
   private volatile int schedules;
+  private volatile Duration timerLag = Duration.ZERO;
+  private volatile Supplier<Duration> resumeLag = () -> Duration.ZERO;
 
   public HostGauges(List<StorePool> pools) {
     this.pools = List.copyOf(pools);
@@ -47,8 +51,23 @@ public final class HostGauges implements Telemetry.Gauges {
     return pools;
   }
 
-  public void due(int sessions) {
+  @Override
+  public Duration timerLag() {
+    return timerLag;
+  }
+
+  @Override
+  public Duration resumeLag() {
+    return resumeLag.get();
+  }
+
+  public void due(int sessions, Duration lag) {
     due = sessions;
+    timerLag = lag;
+  }
+
+  public void resumeLag(Supplier<Duration> current) {
+    resumeLag = current;
   }
 
   public void schedules(int registered) {

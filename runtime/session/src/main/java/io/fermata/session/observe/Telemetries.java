@@ -93,6 +93,31 @@ public final class Telemetries implements Telemetry {
   }
 
   @Override
+  public void shardAcquired(long nanos) {
+    notify(each -> each.shardAcquired(nanos));
+  }
+
+  @Override
+  public void shardHandedOver(long nanos) {
+    notify(each -> each.shardHandedOver(nanos));
+  }
+
+  @Override
+  public void forwarded(long nanos) {
+    notify(each -> each.forwarded(nanos));
+  }
+
+  @Override
+  public void opened(ClusterGauges gauges) {
+    notify(each -> each.opened(gauges));
+  }
+
+  @Override
+  public void closed(ClusterGauges gauges) {
+    notify(each -> each.closed(gauges));
+  }
+
+  @Override
   public void opened(ServerGauges gauges) {
     notify(each -> each.opened(gauges));
   }

@@ -3,6 +3,7 @@ package io.fermata.session.observe;
 import io.fermata.agent.model.Usage;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.session.key.TraceContext;
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -83,9 +84,51 @@ public interface Telemetry {
     /** Schedules that start runs. */
     int schedules();
 
+    /** How long the session whose timer is overdue longest should have been woken by now. */
+    Duration timerLag();
+
+    /** How long sessions with unfinished work have waited since the host took them over. */
+    Duration resumeLag();
+
     /** The connection pools of the host's store. */
     List<StorePool> pools();
   }
+
+  /** A host joins a cluster; its gauges are readable until it closes. */
+  default void opened(ClusterGauges gauges) {}
+
+  /** The host has left the cluster, or was stopped. */
+  default void closed(ClusterGauges gauges) {}
+
+  /** What a host sees of its cluster. */
+  interface ClusterGauges {
+    /** Members that can be reached, this host included. */
+    int up();
+
+    /** Members that this host, or another one, cannot reach. */
+    int unreachable();
+
+    /** Shards that this host holds. */
+    int shards();
+
+    /** The time since the database renewed this host's heartbeat and the lease of its cluster. */
+    Duration heartbeat();
+
+    /** Calls that were sent to another host again, as it had not confirmed them in time. */
+    long resends();
+
+    /** Writes that the store refused, as this host did not hold their shard. */
+    long refusals();
+  }
+
+  /** The host has taken a shard in the store. */
+  default void shardAcquired(long nanos) {}
+
+  /** The host has handed a shard over, whose sessions have stopped. */
+  default void shardHandedOver(long nanos) {}
+
+  /** Another host has confirmed a call that was sent to it. */
+  default void forwarded(long nanos) {}
 
   /** A server over HTTP has started; its gauges are readable until it closes. */
   default void opened(ServerGauges gauges) {}

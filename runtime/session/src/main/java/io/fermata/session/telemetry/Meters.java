@@ -6,9 +6,11 @@ import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
+import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,6 +19,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 
 /**
@@ -48,6 +51,16 @@ import java.util.function.ToDoubleFunction;
  * <tr><td>{@code fermata.store.connections}</td><td>gauge</td><td>{@code pool}, {@code state}
  * (used, idle)</td></tr>
  * <tr><td>{@code fermata.store.waiting}</td><td>gauge</td><td>{@code pool}</td></tr>
+ * <tr><td>{@code fermata.upkeep.lag}</td><td>gauge</td><td>{@code work} (timers, unfinished)</td>
+ * </tr>
+ * <tr><td>{@code fermata.cluster.members}</td><td>gauge</td><td>{@code status} (up, unreachable)
+ * </td></tr>
+ * <tr><td>{@code fermata.cluster.shards}, {@code fermata.cluster.heartbeat}</td><td>gauge</td><td>
+ * </td></tr>
+ * <tr><td>{@code fermata.cluster.shards.acquire}, {@code fermata.cluster.shards.handover}, {@code
+ * fermata.cluster.calls}</td><td>timer</td><td></td></tr>
+ * <tr><td>{@code fermata.cluster.resends}, {@code fermata.cluster.refusals}</td><td>counter</td>
+ * <td></td></tr>
  * <tr><td>{@code fermata.mcp.refusals}</td><td>counter</td><td>{@code reason} (unauthenticated,
  * forbidden, rate, replaced, no_room, late)</td></tr>
  * </table>
@@ -74,6 +87,25 @@ public final class Meters implements Telemetry {
 
   private record Replied(String agent, String model) {}
 
+  /** What only hosts of a cluster do. */
+  private enum Clustered {
+    ACQUIRED("fermata.cluster.shards.acquire", "Time to take a shard in the store"),
+    HANDED_OVER(
+        "fermata.cluster.shards.handover",
+        "Time to hand a shard over, until its sessions have stopped"),
+    FORWARDED(
+        "fermata.cluster.calls",
+        "Calls of sessions on other hosts, until those confirmed that they arrived");
+
+    private final String name;
+    private final String description;
+
+    Clustered(String name, String description) {
+      this.name = name;
+      this.description = description;
+    }
+  }
+
   private record ModelCounters(Counter input, Counter cached, Counter output, Counter cost) {
     void add(Usage usage) {
       input.increment((double) (usage.inputTokens() - usage.cachedTokens()));
@@ -89,8 +121,9 @@ public final class Meters implements Telemetry {
   private final Map<Changed, Counter> runs = new ConcurrentHashMap<>();
   private final Map<Requested, Timer> requests = new ConcurrentHashMap<>();
   private final Map<Refusal, Counter> refusals = new ConcurrentHashMap<>();
+  private final Map<Clustered, Timer> clustered = new ConcurrentHashMap<>();
   private final Map<Replied, ModelCounters> models = new ConcurrentHashMap<>();
-  private final Map<Object, List<Gauge>> gauges = new ConcurrentHashMap<>();
+  private final Map<Object, List<Meter>> gauges = new ConcurrentHashMap<>();
   private final Timer append;
   private final DistributionSummary records;
   private final Timer wake;
@@ -227,7 +260,7 @@ public final class Meters implements Telemetry {
 
   @Override
   public void opened(Gauges of) {
-    List<Gauge> all = new ArrayList<>();
+    List<Meter> all = new ArrayList<>();
     of.pools().forEach(pool -> all.addAll(gauges(pool)));
     all.addAll(
         List.of(
@@ -239,8 +272,21 @@ public final class Meters implements Telemetry {
                 Gauges::waking),
             gauge("fermata.calls.waiting", "Calls in flight", of, Gauges::callsInFlight),
             gauge("fermata.timers.due", "Sessions whose timers are due soon", of, Gauges::due),
-            gauge("fermata.schedules", "Schedules that start runs", of, Gauges::schedules)));
+            gauge("fermata.schedules", "Schedules that start runs", of, Gauges::schedules),
+            lag("timers", of, Gauges::timerLag),
+            lag("unfinished", of, Gauges::resumeLag)));
     gauges.put(of, all);
+  }
+
+  private Meter lag(String work, Gauges of, Function<Gauges, Duration> lag) {
+    return seconds("fermata.upkeep.lag", of, lag)
+        .description("How long sessions that this host is to wake have waited for it")
+        .tag("work", work)
+        .register(registry);
+  }
+
+  private static <T> TimeGauge.Builder<T> seconds(String name, T of, Function<T, Duration> time) {
+    return TimeGauge.builder(name, of, TimeUnit.MILLISECONDS, each -> time.apply(each).toMillis());
   }
 
   private List<Gauge> gauges(StorePool pool) {
@@ -261,6 +307,54 @@ public final class Meters implements Telemetry {
         .tag("state", state)
         .strongReference(true)
         .register(registry);
+  }
+
+  @Override
+  public void opened(ClusterGauges of) {
+    List.of(Clustered.values()).forEach(this::timer);
+    gauges.put(
+        of,
+        List.of(
+            members("up", of, ClusterGauges::up),
+            members("unreachable", of, ClusterGauges::unreachable),
+            gauge(
+                "fermata.cluster.shards", "Shards that this host holds", of, ClusterGauges::shards),
+            seconds("fermata.cluster.heartbeat", of, ClusterGauges::heartbeat)
+                .description("Time since the store renewed this host's heartbeat and its lease")
+                .register(registry),
+            FunctionCounter.builder("fermata.cluster.resends", of, ClusterGauges::resends)
+                .description("Calls sent again, as the host of their session did not confirm them")
+                .register(registry),
+            FunctionCounter.builder("fermata.cluster.refusals", of, ClusterGauges::refusals)
+                .description("Writes that the store refused, as another host holds their shard")
+                .register(registry)));
+  }
+
+  private Gauge members(String status, ClusterGauges of, ToDoubleFunction<ClusterGauges> count) {
+    return Gauge.builder("fermata.cluster.members", of, count)
+        .description("Hosts of the cluster, as this one sees them")
+        .tag("status", status)
+        .register(registry);
+  }
+
+  @Override
+  public void shardAcquired(long nanos) {
+    timer(Clustered.ACQUIRED).record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  @Override
+  public void shardHandedOver(long nanos) {
+    timer(Clustered.HANDED_OVER).record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  @Override
+  public void forwarded(long nanos) {
+    timer(Clustered.FORWARDED).record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  private Timer timer(Clustered what) {
+    return clustered.computeIfAbsent(
+        what, key -> timer(what.name).description(what.description).register(registry));
   }
 
   @Override
@@ -314,12 +408,17 @@ public final class Meters implements Telemetry {
   }
 
   @Override
+  public void closed(ClusterGauges of) {
+    remove(of);
+  }
+
+  @Override
   public void closed(ServerGauges of) {
     remove(of);
   }
 
   private void remove(Object of) {
-    List<Gauge> over = gauges.remove(of);
+    List<Meter> over = gauges.remove(of);
     if (over != null) {
       over.stream().map(Meter::getId).forEach(registry::remove);
     }

@@ -33,6 +33,7 @@ class AlarmsTest {
   private final List<Due> store = new ArrayList<>();
   private final List<String> woken = new ArrayList<>();
   private boolean broken;
+  private Duration lag = Duration.ZERO;
 
   @AfterEach
   void stop() {
@@ -41,8 +42,13 @@ class AlarmsTest {
 
   private void start() {
     kit.spawn(
-        Alarms.create(this::due, id -> id.startsWith("trip|"), this::now, this::wakeUp, due -> {}),
+        Alarms.create(
+            this::due, id -> id.startsWith("trip|"), this::now, this::wakeUp, this::polled),
         HERE);
+  }
+
+  private void polled(int soon, Duration overdue) {
+    lag = overdue;
   }
 
   private CompletionStage<?> wakeUp(List<String> entityIds) {
@@ -123,6 +129,38 @@ class AlarmsTest {
     woken.clear();
     pass(Duration.ofSeconds(20));
     assertThat(woken).containsExactly("trip|moved");
+  }
+
+  @Test
+  void howLongTheFirstSessionIsOverdueIsNoticedAtEachPoll() {
+    appoint("trip|late", Duration.ofSeconds(-90));
+    appoint("trip|later", Duration.ofSeconds(-30));
+    appoint("trip|soon", Duration.ofSeconds(8));
+    appoint("foreign|late", Duration.ofDays(-90));
+    start();
+    assertThat(lag).isEqualTo(Duration.ofSeconds(90));
+    done("trip|late");
+    pass(Duration.ofSeconds(5));
+    assertThat(lag).isEqualTo(Duration.ofSeconds(35));
+    done("trip|later");
+    pass(Duration.ofSeconds(2));
+    assertThat(lag).as("as the last poll saw it").isEqualTo(Duration.ofSeconds(35));
+    pass(Duration.ofSeconds(3));
+    assertThat(lag).as("at most one poll").isEqualTo(Duration.ofSeconds(2));
+    done("trip|soon");
+    pass(Duration.ofSeconds(5));
+    assertThat(lag).isZero();
+  }
+
+  @Test
+  void aStoreThatCannotBePolledMayHideASessionThatIsOverdue() {
+    start();
+    broken = true;
+    pass(Duration.ofSeconds(60));
+    assertThat(lag).isEqualTo(Duration.ofSeconds(60));
+    broken = false;
+    pass(Duration.ofSeconds(5));
+    assertThat(lag).isZero();
   }
 
   @Test

@@ -1,0 +1,169 @@
+package io.fermata.session;
+
+import static io.fermata.session.TestHost.got;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.postgres.Cable;
+import io.fermata.postgres.PostgresServer;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.telemetry.Meters;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.function.BooleanSupplier;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** What operators see of a cluster; on real hosts that share a real PostgreSQL server. */
+@Tag("slow")
+class ClusterOperationsTest {
+  private final PostgresServer server = PostgresServer.shared();
+  private final String database = server.newDatabase();
+  private final Cable cable = Cable.to(server);
+  private final List<Member> members = new ArrayList<>();
+
+  /** A host with its own meters. */
+  private record Member(Fermata host, SimpleMeterRegistry registry) {
+
+    double gauge(String name, String... tags) {
+      return registry.get("fermata.cluster." + name).tags(tags).gauge().value();
+    }
+
+    long timed(String name) {
+      return registry.get("fermata.cluster." + name).timer().count();
+    }
+
+    double counted(String name) {
+      return registry.get("fermata.cluster." + name).functionCounter().count();
+    }
+
+    ToolReply call(String session, String action, ObjectNode updates) {
+      ObjectNode arguments = Json.object().put("action", action).put("intent", "to test");
+      arguments.set("stateUpdates", updates);
+      return got(
+          host.call(
+                  new ToolCall(
+                      "trip", "ann", arguments, Json.object().put("threadId", session), null))
+              .toCompletableFuture());
+    }
+  }
+
+  private Member start(String address) {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    Fermata host =
+        Fermata.host()
+            .store(Store.postgres(address))
+            .cluster()
+            .flow(TestFlows.trip())
+            .telemetry(Meters.of(registry))
+            .start();
+    Member member = new Member(host, registry);
+    members.add(member);
+    return member;
+  }
+
+  private Member start() {
+    return start(database);
+  }
+
+  @AfterEach
+  void close() {
+    cable.mend();
+    members.forEach(member -> member.host().close(Duration.ofSeconds(5)));
+    cable.close();
+  }
+
+  private static void eventually(BooleanSupplier condition) {
+    try {
+      TimeTest.eventually(condition);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private double sum(String gauge) {
+    return members.stream().mapToDouble(member -> member.gauge(gauge)).sum();
+  }
+
+  private void awaitBalance(int hosts) {
+    eventually(
+        () ->
+            members.stream()
+                    .allMatch(
+                        each ->
+                            each.gauge("members", "status", "up") == hosts
+                                && each.gauge("shards") > 0)
+                && sum("shards") == Shard.COUNT);
+  }
+
+  @Test
+  void everyHostMetersItsPartOfTheCluster() {
+    IntStream.range(0, 3).forEach(i -> start());
+    awaitBalance(3);
+    assertThat(sum("heartbeat")).isLessThan(3 * Duration.ofMinutes(1).toSeconds());
+    for (Member member : members) {
+      assertThat(member.gauge("members", "status", "unreachable")).isZero();
+      assertThat(member.timed("shards.acquire"))
+          .isGreaterThanOrEqualTo((long) member.gauge("shards"));
+      assertThat(member.counted("resends")).isNotNegative();
+      assertThat(member.counted("refusals")).isZero();
+    }
+
+    Member first = members.get(0);
+    IntStream.range(0, 40)
+        .forEach(i -> first.call(UUID.randomUUID().toString(), "start", Json.object()));
+    assertThat(first.timed("calls")).isBetween(1L, 40L);
+
+    long handedOver = first.timed("shards.handover");
+    long held = (long) first.gauge("shards");
+    first.host().close();
+    members.remove(first);
+    awaitBalance(2);
+    assertThat(first.timed("shards.handover")).isEqualTo(handedOver + held);
+    assertThat(first.registry().find("fermata.cluster.shards").gauge()).isNull();
+  }
+
+  @Test
+  void whatTheStoreRefusesAHostIsCounted() {
+    Member only = start();
+    awaitBalance(1);
+    String session = UUID.randomUUID().toString();
+    only.call(session, "start", Json.object());
+    try (OpenStore intruder = Store.postgres(database).openShared()) {
+      Shard.all()
+          .forEach(
+              shard ->
+                  intruder
+                      .shared()
+                      .orElseThrow()
+                      .acquire(shard, "intruder")
+                      .toCompletableFuture()
+                      .join());
+      only.call(session, "continue", Json.object().put("from", "Ulm"));
+      eventually(() -> only.counted("refusals") > 0);
+    }
+  }
+
+  @Test
+  void aHostThatTheDatabaseDoesNotHearShowsForHowLong() {
+    start();
+    Member cutOff = start(cable.through(database));
+    awaitBalance(2);
+    cable.cut();
+    eventually(() -> cutOff.gauge("heartbeat") > 3);
+    assertThat(cutOff.registry().get("fermata.cluster.heartbeat").gauge().getId().getBaseUnit())
+        .isEqualTo("seconds");
+    cable.mend();
+    eventually(() -> cutOff.gauge("heartbeat") < 3);
+  }
+}
