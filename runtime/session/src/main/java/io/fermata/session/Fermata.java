@@ -27,6 +27,7 @@ import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.Request;
@@ -37,6 +38,7 @@ import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.cluster.HostCluster;
 import io.fermata.session.host.Archive;
 import io.fermata.session.host.HostTasks;
 import io.fermata.session.host.Timetable;
@@ -60,6 +62,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
@@ -182,7 +185,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
   @Override
   public CompletionStage<Health> health() {
     boolean accepts = !host.closed.get() && !terminated();
-    return host.upkeep.health(accepts, host.threads.replies());
+    return host.upkeep.health(accepts, cluster().orElse(null), host.threads.replies());
+  }
+
+  /** What this host sees of its cluster; empty for the only host of a store. */
+  public Optional<ClusterHealth> cluster() {
+    return Optional.ofNullable(host.cluster).map(HostCluster::health);
   }
 
   @Override

@@ -10,6 +10,8 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
+import io.fermata.session.call.ClusterHealth;
+import io.fermata.session.call.Health;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.telemetry.Meters;
@@ -131,6 +133,45 @@ class ClusterOperationsTest {
     awaitBalance(2);
     assertThat(first.timed("shards.handover")).isEqualTo(handedOver + held);
     assertThat(first.registry().find("fermata.cluster.shards").gauge()).isNull();
+  }
+
+  private static Health health(Member member) {
+    return member.host().health().toCompletableFuture().join();
+  }
+
+  @Test
+  void everyHostSeesTheSameMembers() {
+    IntStream.range(0, 3).forEach(i -> start());
+    awaitBalance(3);
+    for (Member member : members) {
+      ClusterHealth seen = member.host().cluster().orElseThrow();
+      ClusterHealth first = members.get(0).host().cluster().orElseThrow();
+      assertThat(health(member).ready()).isTrue();
+      assertThat(seen.id()).isNotNull().isEqualTo(first.id());
+      assertThat(seen.members()).hasSize(3).hasSameElementsAs(first.members());
+      assertThat(seen.members())
+          .contains(new ClusterHealth.Member(seen.address(), ClusterHealth.Status.UP));
+      assertThat(seen.address()).matches("127\\.0\\.0\\.1:\\d+");
+      assertThat(seen.shards()).isPositive();
+    }
+  }
+
+  @Test
+  void aHostWhoseClusterHasGoneOnWithoutItIsNotReady() {
+    Member cutOff = start(cable.through(database));
+    assertThat(health(cutOff).ready()).isTrue();
+    cable.halt();
+    eventually(() -> cutOff.host().cluster().orElseThrow().problem() != null);
+    assertThat(cutOff.host().cluster().orElseThrow().problem())
+        .startsWith("the store has not renewed this host's place in the cluster for ");
+    Member other = start();
+    cable.mend();
+    eventually(() -> cutOff.host().lost().toCompletableFuture().isDone());
+    assertThat(cutOff.host().cluster().orElseThrow().problem())
+        .isEqualTo(cutOff.host().lost().toCompletableFuture().join())
+        .contains("Another cluster of hosts has formed");
+    assertThat(health(cutOff).ready()).isFalse();
+    assertThat(health(other).ready()).isTrue();
   }
 
   @Test

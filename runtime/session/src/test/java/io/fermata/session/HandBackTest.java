@@ -107,7 +107,7 @@ class HandBackTest {
 
       store.full(true);
       await(() -> !health(host).ready());
-      assertThat(health(host)).isEqualTo(new Health(StoreProblem.REFUSES.text(), true));
+      assertThat(health(host)).isEqualTo(new Health(StoreProblem.REFUSES.text(), true, null));
       store.full(false);
       await(() -> health(host).ready());
       assertThat(host.fermata().lost().toCompletableFuture()).isNotDone();

@@ -169,7 +169,7 @@ public final class HttpVerticle extends VerticleBase {
 
   private void serve(HttpServerRequest request) {
     HttpRoute route = route(request);
-    boolean metrics = operations.servesMetrics(request.path());
+    boolean operators = operations.servesOperators(request.path());
     Function<RpcException, Response> refusing = refusing(request);
     OpenConnection connection = open.get(request.connection());
     if (connection == null) {
@@ -189,14 +189,14 @@ public final class HttpVerticle extends VerticleBase {
       return;
     } else if (resource != null && resource.serves(request.path())) {
       describe(request, resource, refusing);
-    } else if (operations.servesHealth(request.path())) {
+    } else if (operations.servesProbes(request.path())) {
       operations.serve(request);
-    } else if (route == null && !metrics && !PATH.equals(request.path())) {
+    } else if (route == null && !operators && !PATH.equals(request.path())) {
       RequestExchange.refuse(
           request,
           RpcException.http(404, "Nothing is served at this path. Served are " + served()),
           refusing);
-    } else if (!metrics && !connections.mayServe(connection)) {
+    } else if (!operators && !connections.mayServe(connection)) {
       RequestExchange.refuse(request, RpcException.overloaded(), refusing);
     } else {
       admit(request, route, refusing);
@@ -278,7 +278,7 @@ public final class HttpVerticle extends VerticleBase {
       refuse(request, refusal(e), refusing);
       return;
     }
-    if (operations.servesMetrics(request.path())) {
+    if (operations.servesOperators(request.path())) {
       operations.serve(request);
     } else if (route != null && gate.closed()) {
       RequestExchange.answer(

@@ -1,5 +1,6 @@
 package io.fermata.mcp.http;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.protocol.HandlerExecutor;
@@ -8,20 +9,23 @@ import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.ToolHost;
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The endpoints of operators: liveness, readiness and metrics. */
+/** The endpoints of operators: liveness, readiness, the details of both, and metrics. */
 public final class OperationsEndpoints {
+  private static final String HEALTH = "/health";
   private static final String LIVE = "/health/live";
   private static final String READY = "/health/ready";
   private static final String METRICS = "/metrics";
@@ -52,18 +56,18 @@ public final class OperationsEndpoints {
   }
 
   String paths() {
-    String health = LIVE + ", " + READY;
+    String health = LIVE + ", " + READY + ", " + HEALTH;
     return metrics == null ? health : health + ", " + METRICS;
   }
 
-  /** Whether a path is about health, which needs no authentication. */
-  boolean servesHealth(String path) {
+  /** Whether a path is that of a probe, which needs no authentication. */
+  boolean servesProbes(String path) {
     return path.equals(LIVE) || path.equals(READY);
   }
 
-  /** Whether a path is that of the metrics, which need authentication. */
-  boolean servesMetrics(String path) {
-    return metrics != null && path.equals(METRICS);
+  /** Whether a path is for operators, who need authentication: details of health, and metrics. */
+  boolean servesOperators(String path) {
+    return path.equals(HEALTH) || metrics != null && path.equals(METRICS);
   }
 
   void serve(HttpServerRequest request) {
@@ -81,7 +85,7 @@ public final class OperationsEndpoints {
     if (path.equals(LIVE)) {
       return CompletableFuture.completedFuture(live());
     }
-    return path.equals(READY) ? ready() : scraped();
+    return path.equals(METRICS) ? scraped() : ready(path.equals(HEALTH));
   }
 
   private Response live() {
@@ -91,22 +95,61 @@ public final class OperationsEndpoints {
         : json(503, Json.object().put("live", false).put("reason", reason));
   }
 
-  private CompletionStage<Response> ready() {
+  /**
+   * @param detailed whether to name the hosts of the cluster
+   */
+  private CompletionStage<Response> ready(boolean detailed) {
     return host.health()
         .toCompletableFuture()
         .copy()
         .orTimeout(HEALTH_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
-        .handle((health, failure) -> ready(health));
+        .handle((health, failure) -> ready(health, detailed));
   }
 
-  private Response ready(@Nullable Health health) {
+  private Response ready(@Nullable Health health, boolean detailed) {
     String problem = health == null ? "the store does not answer" : health.problem();
     boolean accepts = health != null && health.accepts() && !gate.closed();
-    boolean ready = problem == null && accepts;
+    ClusterHealth cluster = health == null ? null : health.cluster();
+    boolean member = cluster == null || cluster.problem() == null;
+    boolean ready = problem == null && accepts && member;
     ObjectNode body = Json.object().put("ready", ready);
     body.put("store", problem == null ? "accepts writes" : problem);
     body.put("calls", accepts ? "accepted" : "refused, the server is shutting down");
+    if (cluster != null && detailed) {
+      body.set("cluster", details(cluster));
+    } else if (cluster != null) {
+      body.put("cluster", summary(cluster));
+    }
     return json(ready ? 200 : 503, body);
+  }
+
+  /** Names no host, as anybody may see it. */
+  private static String summary(ClusterHealth cluster) {
+    int up = cluster.count(ClusterHealth.Status.UP);
+    int unreachable = cluster.count(ClusterHealth.Status.UNREACHABLE);
+    String members = up == 1 ? "1 member is up" : up + " members are up";
+    return cluster.problem() != null
+        ? cluster.problem()
+        : unreachable == 0 ? members : members + ", " + unreachable + " unreachable";
+  }
+
+  private static ObjectNode details(ClusterHealth cluster) {
+    ObjectNode details = Json.object();
+    details.put("id", cluster.id());
+    details.put("host", cluster.address());
+    details.put("shards", cluster.shards());
+    details.put("renewedMillis", cluster.renewed().toMillis());
+    ArrayNode members = details.putArray("members");
+    for (ClusterHealth.Member member : cluster.members()) {
+      members
+          .addObject()
+          .put("host", member.address())
+          .put("status", member.status().name().toLowerCase(Locale.ROOT));
+    }
+    if (cluster.problem() != null) {
+      details.put("problem", cluster.problem());
+    }
+    return details;
   }
 
   /** Collecting metrics may block, so it runs on a worker. */

@@ -2,14 +2,19 @@ package io.fermata.mcp.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -38,7 +43,7 @@ class OperationsEndpointsTest {
 
   @Test
   void aServerIsLiveEvenIfItsHostIsNotReady() {
-    host.health = new Health("the disk of the store is full", false);
+    host.health = new Health("the disk of the store is full", false, null);
 
     Wired.Said live = get("/health/live");
 
@@ -65,13 +70,13 @@ class OperationsEndpointsTest {
     assertThat(ready.body().path("store").asText()).isEqualTo("accepts writes");
     assertThat(ready.raw().headers().firstValue("Cache-Control")).contains("no-store");
 
-    host.health = new Health("the disk of the store is full", true);
+    host.health = new Health("the disk of the store is full", true, null);
     Wired.Said storeless = get("/health/ready");
     assertThat(storeless.status()).isEqualTo(503);
     assertThat(storeless.body().path("store").asText()).isEqualTo("the disk of the store is full");
     assertThat(storeless.body().path("calls").asText()).isEqualTo("accepted");
 
-    host.health = new Health(null, false);
+    host.health = new Health(null, false, null);
     assertThat(get("/health/ready").status()).isEqualTo(503);
   }
 
@@ -83,10 +88,79 @@ class OperationsEndpointsTest {
     assertThat(get("/health/live").status()).isEqualTo(200);
   }
 
+  private static ClusterHealth cluster(@Nullable String problem) {
+    return new ClusterHealth(
+        "c1",
+        "10.0.0.5:7400",
+        List.of(
+            new ClusterHealth.Member("10.0.0.5:7400", ClusterHealth.Status.UP),
+            new ClusterHealth.Member("10.0.0.6:7400", ClusterHealth.Status.UNREACHABLE)),
+        43,
+        Duration.ofMillis(700),
+        problem);
+  }
+
+  private Wired.Said getWithKey(String path) {
+    return new Wired(server).method("GET").with("Authorization", "Bearer secret").sendTo(path);
+  }
+
+  @Test
+  void aHostIsReadyAlthoughOthersOfItsClusterCannotBeReached() {
+    host.health = new Health(null, true, cluster(null));
+
+    Wired.Said ready = get("/health/ready");
+
+    assertThat(ready.status()).isEqualTo(200);
+    assertThat(ready.body().path("cluster").asText()).isEqualTo("1 member is up, 1 unreachable");
+    assertThat(ready.body().toString()).as("addresses are for operators").doesNotContain("10.0.0");
+  }
+
+  @Test
+  void aHostIsNotReadyWhileItIsNoMemberOfItsCluster() {
+    host.health = new Health(null, true, cluster("it has not joined"));
+
+    Wired.Said ready = get("/health/ready");
+
+    assertThat(ready.status()).isEqualTo(503);
+    assertThat(ready.body().path("ready").asBoolean(true)).isFalse();
+    assertThat(ready.body().path("store").asText()).isEqualTo("accepts writes");
+    assertThat(ready.body().path("cluster").asText()).isEqualTo("it has not joined");
+  }
+
+  @Test
+  void operatorsSeeTheMembersOfTheCluster() {
+    host.health = new Health(null, true, cluster(null));
+
+    assertThat(get("/health").status()).isEqualTo(401);
+    Wired.Said health = getWithKey("/health");
+
+    assertThat(health.status()).isEqualTo(200);
+    assertThat(health.body())
+        .isEqualTo(
+            Json.parse(
+                """
+                {"ready": true, "store": "accepts writes", "calls": "accepted",
+                 "cluster": {"id": "c1", "host": "10.0.0.5:7400", "shards": 43,
+                   "renewedMillis": 700,
+                   "members": [{"host": "10.0.0.5:7400", "status": "up"},
+                     {"host": "10.0.0.6:7400", "status": "unreachable"}]}}
+                """));
+
+    host.health = new Health(null, true, cluster("it has not joined"));
+    Wired.Said apart = getWithKey("/health");
+    assertThat(apart.status()).isEqualTo(503);
+    assertThat(apart.body().at("/cluster/problem").asText()).isEqualTo("it has not joined");
+  }
+
+  @Test
+  void theHealthOfASingleHostSaysNothingOfACluster() {
+    assertThat(get("/health/ready").body().has("cluster")).isFalse();
+    assertThat(getWithKey("/health").body().has("cluster")).isFalse();
+  }
+
   @Test
   void healthIsPublicUnderTheServersName() {
     assertThat(new Wired(server).method("POST").sendTo("/health/ready").status()).isEqualTo(405);
-    assertThat(get("/health").status()).isEqualTo(404);
     Wired.Said lured =
         new Wired(server)
             .method("GET")

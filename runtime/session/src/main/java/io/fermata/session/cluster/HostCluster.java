@@ -10,6 +10,7 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.SessionScope;
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.observe.Telemetry;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
@@ -63,7 +64,7 @@ public final class HostCluster {
       Membership membership,
       Forwarder forwarder,
       ActorSystem<SessionRegion.Message> system,
-      Telemetry.ClusterGauges gauges) {}
+      View view) {}
 
   private Joined joined() {
     return Objects.requireNonNull(joined, "The host has not joined its cluster");
@@ -240,6 +241,11 @@ public final class HostCluster {
     }
   }
 
+  /** What this host sees of its cluster. */
+  public ClusterHealth health() {
+    return joined().view().health();
+  }
+
   /** Completes with the reason if this host is no member any more and must end. */
   public CompletionStage<String> lost() {
     return joined().membership().lost();
@@ -279,7 +285,7 @@ public final class HostCluster {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    telemetry.closed(joined().gauges());
+    telemetry.closed(joined().view());
   }
 
   /** Stops without leaving, as a crash would. */
@@ -287,7 +293,7 @@ public final class HostCluster {
     leaving = true;
     Joined now = joined;
     if (now != null) {
-      telemetry.closed(now.gauges());
+      telemetry.closed(now.view());
       now.membership().stop();
     }
   }

@@ -42,6 +42,10 @@ final class Membership {
   private static final String LEASE = "cluster";
   private static final Duration LEASED = Duration.ofSeconds(6);
   private static final Duration BEAT = Duration.ofSeconds(1);
+
+  /** Without a heartbeat for this long, other hosts do not find this one. */
+  private static final Duration FORGOTTEN = Duration.ofSeconds(10);
+
   private static final Duration LOOK = Duration.ofMillis(200);
   private static final Duration JOINING = Duration.ofSeconds(10);
   private static final Duration FORMING = Duration.ofSeconds(60);
@@ -85,6 +89,24 @@ final class Membership {
 
   CompletionStage<String> lost() {
     return lost;
+  }
+
+  /** The cluster that this host has joined; null until then. */
+  @Nullable String cluster() {
+    return joined;
+  }
+
+  /** Why this host is no member that others find in the store; null if it is one. */
+  @Nullable String problem() {
+    if (lost.isDone()) {
+      return lost.join();
+    } else if (joined == null) {
+      return "this host has not joined its cluster yet; its log says whom it waits for";
+    }
+    return sinceRenewed().compareTo(FORGOTTEN) < 0
+        ? null
+        : "the store has not renewed this host's place in the cluster for %d seconds; check that it can be reached"
+            .formatted(sinceRenewed().toSeconds());
   }
 
   /** The time since the store renewed this host's heartbeat and the lease of its cluster. */

@@ -1,8 +1,13 @@
 package io.fermata.session.cluster;
 
 import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.call.ClusterHealth;
+import io.fermata.session.call.ClusterHealth.Status;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.pekko.actor.Address;
 import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
 import org.apache.pekko.cluster.Member;
 import org.apache.pekko.cluster.MemberStatus;
@@ -29,21 +34,51 @@ final class View implements Telemetry.ClusterGauges {
     this.store = store;
   }
 
+  ClusterHealth health() {
+    return new ClusterHealth(
+        membership.cluster(),
+        text(cluster.selfMember().address()),
+        members(),
+        shards(),
+        heartbeat(),
+        membership.problem());
+  }
+
+  private List<ClusterHealth.Member> members() {
+    CurrentClusterState state = cluster.state();
+    List<ClusterHealth.Member> members = new ArrayList<>();
+    for (Member member : state.getMembers()) {
+      Status status =
+          state.getUnreachable().contains(member) ? Status.UNREACHABLE : status(member.status());
+      members.add(new ClusterHealth.Member(text(member.address()), status));
+    }
+    return members;
+  }
+
+  /** Without the name of the actor system, which hosts of other stores must not know. */
+  private static String text(Address address) {
+    return address.getHost().orElse("") + ":" + address.getPort().orElse(0);
+  }
+
+  private static Status status(MemberStatus status) {
+    if (status == MemberStatus.up()) {
+      return Status.UP;
+    } else if (status == MemberStatus.joining() || status == MemberStatus.weaklyUp()) {
+      return Status.JOINING;
+    } else if (status == MemberStatus.down() || status == MemberStatus.removed()) {
+      return Status.DOWN;
+    }
+    return Status.LEAVING;
+  }
+
   @Override
   public int up() {
-    CurrentClusterState state = cluster.state();
-    int up = 0;
-    for (Member member : state.getMembers()) {
-      if (member.status() == MemberStatus.up() && !state.getUnreachable().contains(member)) {
-        up++;
-      }
-    }
-    return up;
+    return health().count(Status.UP);
   }
 
   @Override
   public int unreachable() {
-    return cluster.state().getUnreachable().size();
+    return health().count(Status.UNREACHABLE);
   }
 
   @Override

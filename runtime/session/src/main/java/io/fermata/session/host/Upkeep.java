@@ -6,6 +6,7 @@ import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.session.actor.Alarms;
 import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
@@ -129,17 +130,23 @@ public final class Upkeep {
     return begun;
   }
 
-  /** Whether the store can be written and the host accepts calls. */
-  public CompletionStage<Health> health(boolean accepts, Executor executor) {
+  /**
+   * Whether the store can be written and the host accepts calls.
+   *
+   * @param cluster what the host sees of its cluster, if it has one
+   */
+  public CompletionStage<Health> health(
+      boolean accepts, @Nullable ClusterHealth cluster, Executor executor) {
     StoreProblem noticed = problem;
     String known = lost.isDone() ? lost.join() : noticed == null ? null : noticed.text();
     if (!accepts || known != null) {
-      return CompletableFuture.completedFuture(new Health(known, accepts));
+      return CompletableFuture.completedFuture(new Health(known, accepts, cluster));
     }
     return pings
         .problem()
         .thenApplyAsync(
-            found -> new Health(found.map(StoreProblem::text).orElse(null), true), executor);
+            found -> new Health(found.map(StoreProblem::text).orElse(null), true, cluster),
+            executor);
   }
 
   /** Completes with the reason if this host has lost its store for good. */
