@@ -15,6 +15,8 @@ module io.fermata.session {
   requires pekko.coordination;
   requires pekko.persistence;
   requires pekko.persistence.typed;
+  requires pekko.pki;
+  requires pekko.remote;
   requires scala.library;
   requires typesafe.config;
   requires static micrometer.core;

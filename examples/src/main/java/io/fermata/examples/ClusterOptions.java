@@ -2,6 +2,7 @@ package io.fermata.examples;
 
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.ClusterSettings;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
@@ -27,6 +28,16 @@ final class ClusterOptions {
   @Nullable String address;
 
   @Option(
+      names = "--cluster-tls",
+      paramLabel = "DIRECTORY",
+      description = {
+        "Servers talk by TLS, only with those whose certificate is of the same authority and",
+        "has a name of this one's. The directory has tls.crt, tls.key (RSA) and ca.crt, in PEM;",
+        "they are read again every five minutes."
+      })
+  @Nullable Path tls;
+
+  @Option(
       names = "--cluster-plaintext",
       description =
           "Servers talk unencrypted at their --cluster-address, in a network that nobody else can"
@@ -34,28 +45,35 @@ final class ClusterOptions {
   boolean plaintext;
 
   HostBuilder apply(HostBuilder host, CommandLine command) {
-    if (!cluster && (address != null || plaintext)) {
+    if (!cluster && (address != null || tls != null || plaintext)) {
       throw new ParameterException(
-          command, "--cluster-address and --cluster-plaintext need --cluster");
+          command, "--cluster-address, --cluster-tls and --cluster-plaintext need --cluster");
     }
     return cluster ? host.cluster(settings(command)) : host;
   }
 
   private ClusterSettings settings(CommandLine command) {
+    ClusterSettings settings = reachedAt(command);
+    if (tls != null) {
+      settings = settings.tls(tls);
+    }
+    return plaintext ? settings.inPlaintext() : settings;
+  }
+
+  private ClusterSettings reachedAt(CommandLine command) {
     if (address == null) {
       return ClusterSettings.LOCAL;
     }
     int colon = address.lastIndexOf(':');
-    String host = colon < 0 ? address : address.substring(0, colon);
-    ClusterSettings settings = ClusterSettings.at(host);
-    if (colon >= 0) {
-      try {
-        settings = settings.port(Integer.parseInt(address.substring(colon + 1)));
-      } catch (IllegalArgumentException e) {
-        throw new ParameterException(
-            command, "--cluster-address is " + address + "; write HOST or HOST:PORT", e);
-      }
+    if (colon < 0) {
+      return ClusterSettings.at(address);
     }
-    return plaintext ? settings.inPlaintext() : settings;
+    try {
+      int port = Integer.parseInt(address.substring(colon + 1));
+      return ClusterSettings.at(address.substring(0, colon)).port(port);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(
+          command, "--cluster-address is " + address + "; write HOST or HOST:PORT", e);
+    }
   }
 }

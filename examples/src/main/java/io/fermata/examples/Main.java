@@ -46,8 +46,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "4:the address or port cannot be used",
       "5:a check found runs that this release cannot continue",
       "6:a verification found damage",
-      "7:the store was lost for good: its file was deleted or replaced, or another host took it"
-          + " over",
+      "7:the store was lost for good: its file was deleted or replaced, another host took it over,"
+          + " or the other hosts removed this one from their cluster",
       "8:a replay decided some run otherwise"
     })
 public final class Main {

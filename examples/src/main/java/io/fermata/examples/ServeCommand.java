@@ -116,8 +116,7 @@ final class ServeCommand implements Callable<Integer> {
   public Integer call() throws CannotListen, InterruptedException, ExecutionException {
     Prometheus prometheus = metrics ? Prometheus.create() : null;
     Telemetry telemetry = prometheus == null ? Telemetry.NONE : prometheus.telemetry();
-    Examples examples =
-        Examples.start(store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
+    Examples examples = start(telemetry);
     McpServer server;
     try {
       server = listen(examples, prometheus);
@@ -131,6 +130,16 @@ final class ServeCommand implements Callable<Integer> {
     CompletableFuture<Integer> end = closeAtTheEnd(server, examples);
     printEndpoint(server);
     return end.get();
+  }
+
+  /** A host that cannot start says why and what to do, such as one whose cluster refuses it. */
+  private Examples start(Telemetry telemetry) {
+    try {
+      return Examples.start(
+          store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
+    } catch (IllegalStateException e) {
+      throw new UsageException(e.getMessage(), e);
+    }
   }
 
   private HostBuilder accepting(HostBuilder host) {

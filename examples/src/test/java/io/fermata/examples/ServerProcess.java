@@ -145,7 +145,7 @@ public final class ServerProcess implements AutoCloseable {
     return result("tools/call", params).path("structuredContent");
   }
 
-  JsonNode result(String method, ObjectNode params) throws Exception {
+  public JsonNode result(String method, ObjectNode params) throws Exception {
     String body = post(method, params).body();
     JsonNode answer = MAPPER.readTree(body);
     if (!answer.has("result")) {
@@ -189,7 +189,7 @@ public final class ServerProcess implements AutoCloseable {
   }
 
   /** Sends SIGTERM, and returns whether the process ended in time. */
-  boolean endsWhenAsked() throws InterruptedException {
+  public boolean endsWhenAsked() throws InterruptedException {
     process.destroy();
     return process.waitFor(60, TimeUnit.SECONDS);
   }

@@ -7,6 +7,7 @@ import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
+import io.fermata.tls.TestAuthority;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;

@@ -55,6 +55,7 @@ public final class HostCluster {
   private final SharedStore store;
   private final ClusterSettings settings;
   private final Telemetry telemetry;
+  private final Config tls;
 
   private volatile @Nullable Joined joined;
   private volatile boolean leaving;
@@ -73,19 +74,22 @@ public final class HostCluster {
   /**
    * The cluster of a store's hosts.
    *
-   * @throws IllegalStateException if hosts would talk unencrypted where others may listen
+   * @throws IllegalStateException if hosts would talk unencrypted where others may listen, or their
+   *     certificate cannot be used
    */
   public HostCluster(
       SharedStore store, ClusterSettings settings, Config config, Telemetry telemetry) {
     this.store = store;
     this.settings = settings;
     this.telemetry = telemetry;
+    this.tls = settings.tls() == null ? ConfigFactory.empty() : ClusterTls.config(settings.tls());
+    Config transport = config.withFallback(tls);
     boolean encrypted =
-        config.hasPath("pekko.remote.artery.transport")
-            && config.getString("pekko.remote.artery.transport").equals("tls-tcp");
+        transport.hasPath("pekko.remote.artery.transport")
+            && transport.getString("pekko.remote.artery.transport").equals("tls-tcp");
     if (!settings.isLocal() && !settings.plaintext() && !encrypted) {
       throw new IllegalStateException(
-          "The hosts of the cluster would talk unencrypted at %s. Set pekko.remote.artery.transport to tls-tcp, with pekko.remote.artery.ssl, or allow it with inPlaintext() if nobody else can read or write that network"
+          "The hosts of the cluster would talk unencrypted at %s. Name the directory of their certificate with tls(…), or allow it with inPlaintext() if nobody else can read or write that network"
               .formatted(settings.address()));
     }
   }
@@ -100,6 +104,7 @@ public final class HostCluster {
             Map.of(
                 "pekko.remote.artery.canonical.hostname", settings.address(),
                 "pekko.remote.artery.canonical.port", settings.port()))
+        .withFallback(tls)
         .withFallback(ConfigFactory.parseResources(HostCluster.class, "/fermata-cluster.conf"));
   }
 
