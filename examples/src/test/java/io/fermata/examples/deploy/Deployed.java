@@ -1,0 +1,126 @@
+package io.fermata.examples.deploy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.fermata.examples.Main;
+import io.fermata.session.Fermata;
+import io.fermata.session.cluster.HostCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Field;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.yaml.snakeyaml.LoaderOptions;
+import org.yaml.snakeyaml.Yaml;
+import org.yaml.snakeyaml.constructor.SafeConstructor;
+import picocli.CommandLine;
+import picocli.CommandLine.ParseResult;
+
+/** The files in the folder deploy, and what the code says of the things that they name. */
+final class Deployed {
+  static final Path FOLDER = Path.of("deploy").toAbsolutePath();
+
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
+  private static final String LOGGING = "examples/src/main/resources/logback.xml";
+
+  private Deployed() {}
+
+  static String text(String file) {
+    return read(FOLDER.resolve(file));
+  }
+
+  static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The documents of a file; a key that is there twice is an error. */
+  static List<JsonNode> yaml(String file) {
+    LoaderOptions strict = new LoaderOptions();
+    strict.setAllowDuplicateKeys(false);
+    List<JsonNode> documents = new ArrayList<>();
+    for (Object document : new Yaml(new SafeConstructor(strict)).loadAll(text(file))) {
+      documents.add(MAPPER.valueToTree(document));
+    }
+    return documents;
+  }
+
+  /** A command line as the server reads it, which refuses what it does not know. */
+  static ParseResult serve(List<String> arguments) {
+    ParseResult read =
+        new CommandLine(Main.class).parseArgs(arguments.toArray(String[]::new)).subcommand();
+    assertThat(read.commandSpec().name()).isEqualTo("serve");
+    return read;
+  }
+
+  static <T> T option(ParseResult serve, String name, Class<T> type) {
+    Object value = serve.commandSpec().findOption(name).getValue();
+    return type.cast(Objects.requireNonNull(value, name));
+  }
+
+  /** The exit code of a server that must be started again. */
+  static int lost() {
+    Map<String, String> codes =
+        new CommandLine(Main.class).getCommandSpec().usageMessage().exitCodeList();
+    return codes.entrySet().stream()
+        .filter(code -> code.getValue().contains("lost for good"))
+        .map(code -> Integer.valueOf(code.getKey()))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** How long a server takes to end at most: calls, work that is handed back, shards. */
+  static Duration closing(ParseResult serve) {
+    int drain = option(serve, "--drain", Integer.class);
+    return Duration.ofSeconds(drain)
+        .plus(constant(Fermata.class.getName(), "HAND_BACK"))
+        .plus(constant(HostCluster.class.getName(), "LEAVING"));
+  }
+
+  /** How long a server tries to join its cluster. */
+  static Duration joining() {
+    return constant("io.fermata.session.cluster.Membership", "FORMING");
+  }
+
+  private static Duration constant(String type, String name) {
+    try {
+      Field field = Class.forName(type).getDeclaredField(name);
+      field.setAccessible(true);
+      return (Duration) field.get(null);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError("The time that " + type + " keeps as " + name, e);
+    }
+  }
+
+  /** Those of some environment variables that no code of the server reads. */
+  static Set<String> unread(Stream<String> variables) throws IOException {
+    List<String> sources = new ArrayList<>(List.of(read(ROOT.resolve(LOGGING))));
+    try (Stream<Path> files = Files.walk(ROOT)) {
+      files
+          .filter(file -> file.toString().endsWith(".java"))
+          .filter(file -> file.toString().contains("src/main/java"))
+          .forEach(file -> sources.add(read(file)));
+    }
+    return variables
+        .filter(
+            name ->
+                sources.stream()
+                    .noneMatch(
+                        text -> text.contains("\"" + name + "\"") || text.contains("${" + name)))
+        .collect(Collectors.toSet());
+  }
+}
