@@ -18,8 +18,9 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One client's connections. Each call goes to another host at random; one that takes long is given
- * up, but its reply is still compared with that of the next attempt when it arrives.
+ * One client's connections. Each call goes to a host at random; one that takes long is given up,
+ * but its reply is still compared with that of the next attempt when it arrives. A host that did
+ * not answer is left out for a while, as a load balancer does.
  */
 final class AnyHost implements Bookkeeper.Server {
   private static final int PATIENCE_SECONDS = 5;
@@ -57,7 +58,9 @@ final class AnyHost implements Bookkeeper.Server {
   }
 
   private ClusterHost any() {
-    return hosts.get(random.nextInt(hosts.size()));
+    List<ClusterHost> trusted = hosts.stream().filter(host -> !host.isAvoided()).toList();
+    List<ClusterHost> some = trusted.isEmpty() ? hosts : trusted;
+    return some.get(random.nextInt(some.size()));
   }
 
   private ToolReply at(ClusterHost host, ObjectNode arguments, ObjectNode meta) throws IOException {
@@ -71,6 +74,7 @@ final class AnyHost implements Bookkeeper.Server {
       return received;
     } catch (TimeoutException e) {
       reply.whenComplete((late, thrown) -> close(connection));
+      host.avoid();
       throw new IOException("The reply takes long", e);
     } catch (ExecutionException e) {
       close(connection);

@@ -111,16 +111,17 @@ final class ClusterHarness implements AutoCloseable {
   /**
    * Runs the harness.
    *
-   * @param rounds at least one of each disturbance, if there are as many
+   * @param what the disturbances, each of which happens if there are as many rounds
    * @param stopped the shortest time that a process is stopped
    * @throws IllegalStateException if a promise was broken
    */
-  static Report run(Path folder, int rounds, Duration stopped, long seed) throws Exception {
+  static Report run(Path folder, List<Disturbance> what, int rounds, Duration stopped, long seed)
+      throws Exception {
     Path effects = Files.createFile(folder.resolve("effects.log"));
     try (PostgresServer postgres = PostgresServer.start();
         ClusterHarness harness = new ClusterHarness(postgres, effects, seed, stopped.toMillis())) {
       harness.begin();
-      harness.disturb(rounds);
+      harness.disturb(what, rounds);
       Executions executions = harness.check();
       return new Report(
           rounds,
@@ -186,8 +187,8 @@ final class ClusterHarness implements AutoCloseable {
 
   // --- rounds ----------------------------------------------------------------------------------
 
-  private void disturb(int rounds) throws Exception {
-    List<Disturbance> deck = new ArrayList<>(List.of(Disturbance.values()));
+  private void disturb(List<Disturbance> what, int rounds) throws Exception {
+    List<Disturbance> deck = new ArrayList<>(what);
     List<Disturbance> weighted = new ArrayList<>();
     for (Disturbance each : deck) {
       weighted.addAll(Collections.nCopies(each.weight, each));

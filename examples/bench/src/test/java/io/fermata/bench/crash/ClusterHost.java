@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 final class ClusterHost implements AutoCloseable {
   private static final long PAUSE_NANOS = 100_000_000;
 
+  /** How long clients leave it out after it did not answer. */
+  private static final long AVOIDED_NANOS = 10_000_000_000L;
+
   private final int number;
   private final String store;
   private final Path effects;
@@ -34,6 +37,7 @@ final class ClusterHost implements AutoCloseable {
 
   private volatile @Nullable Killable running;
   private volatile long since;
+  private volatile long avoidedUntil = System.nanoTime();
   private volatile boolean held;
   private volatile boolean closed;
 
@@ -149,6 +153,15 @@ final class ClusterHost implements AutoCloseable {
   /** Starts no server from now on, or starts servers again. */
   void hold(boolean holds) {
     held = holds;
+  }
+
+  /** Clients call other hosts for a while. */
+  void avoid() {
+    avoidedUntil = System.nanoTime() + AVOIDED_NANOS;
+  }
+
+  boolean isAvoided() {
+    return System.nanoTime() - avoidedUntil < 0;
   }
 
   @Override
