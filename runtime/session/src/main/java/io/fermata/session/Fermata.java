@@ -576,7 +576,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
       return;
     }
     host.subscriptions.endAll();
-    CompletableFuture<Void> drained = host.gateway.drain();
+    // Other hosts send calls to the sessions here until these have moved.
+    boolean moves = host.cluster != null && host.cluster.hasOthers();
+    CompletableFuture<Void> drained = moves ? host.gateway.drainToMove() : host.gateway.drain();
     boolean quiet = await(drained, timeout, "the work in progress");
     if (!quiet) {
       handBack();

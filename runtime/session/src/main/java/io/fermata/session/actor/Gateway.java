@@ -66,13 +66,22 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     final String entityId;
     final CompletableFuture<SessionReply> reply = new CompletableFuture<>();
     final Consumer<ToolProgress> progress;
+
+    /** Whether another host has sent it. */
+    final boolean received;
+
     volatile long deadline;
     volatile boolean stopsWaiting;
 
     Pending(String entityId, Consumer<ToolProgress> progress, long deadline) {
+      this(entityId, progress, deadline, false);
+    }
+
+    Pending(String entityId, Consumer<ToolProgress> progress, long deadline, boolean received) {
       this.entityId = entityId;
       this.progress = progress;
       this.deadline = deadline;
+      this.received = received;
     }
   }
 
@@ -91,6 +100,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private final AtomicLong lastId = new AtomicLong();
   private final AtomicBoolean asleep = new AtomicBoolean();
   private volatile @Nullable CompletableFuture<Void> draining;
+  private volatile boolean moving;
   private volatile @Nullable ActorRef<SessionRegion.Message> region;
   private final Placement placement;
 
@@ -295,7 +305,10 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     }
     Pending waiting =
         new Pending(
-            entityId, progress -> call.replyTo().progress(call.id(), progress), deadline(timeout));
+            entityId,
+            progress -> call.replyTo().progress(call.id(), progress),
+            deadline(timeout),
+            true);
     SessionCommand.Call here = call.as(lastId.incrementAndGet(), this);
     received.put(sent, here.id());
     dispatch(waiting, here)
@@ -438,7 +451,20 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   /** Refuses new calls; completes when the last is replied to and every session sleeps. */
   public CompletableFuture<Void> drain() {
+    return drain(false);
+  }
+
+  /**
+   * Refuses new calls of this host; completes when the last of them is replied to. Those of other
+   * hosts keep coming until the sessions have moved there, so they are not waited for.
+   */
+  public CompletableFuture<Void> drainToMove() {
+    return drain(true);
+  }
+
+  private CompletableFuture<Void> drain(boolean moves) {
     CompletableFuture<Void> drained = new CompletableFuture<>();
+    moving = moves;
     draining = drained;
     finishDraining();
     return drained;
@@ -447,6 +473,12 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private void finishDraining() {
     CompletableFuture<Void> drained = draining;
     ActorRef<SessionRegion.Message> to = region;
+    if (drained != null && moving) {
+      if (pending.values().stream().allMatch(call -> call.received)) {
+        drained.complete(null);
+      }
+      return;
+    }
     if (drained != null && to != null && pending.isEmpty() && asleep.compareAndSet(false, true)) {
       to.tell(new SessionRegion.SleepAll(drained));
     }

@@ -219,14 +219,9 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     repeatBars();
   }
 
-  /**
-   * From now on no shards are asked for that this host could get.
-   *
-   * @return whether no host is left
-   */
-  boolean leave() {
+  /** From now on this host does not look after shards, as it could get them. */
+  void leave() {
     leaving = true;
-    return members().isEmpty();
   }
 
   /** Hosts have come or gone, so shards move. */
@@ -320,6 +315,10 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
                     .forEach(host -> host.tell(new ToHost.Unbar(id, unbar.resume(), me())));
               });
     }
+  }
+
+  boolean hasOthers() {
+    return !members().isEmpty();
   }
 
   /** Members whose actor is not known yet are waited for, too. */

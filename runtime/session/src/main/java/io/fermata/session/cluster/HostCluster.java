@@ -266,10 +266,16 @@ public final class HostCluster {
     return joined().forwarder().delete(entityIds, joined().system().scheduler());
   }
 
+  /** Whether there are hosts that take over the sessions of this one. */
+  public boolean hasOthers() {
+    return joined().forwarder().hasOthers();
+  }
+
   /** Hands the shards of this host over to others, if there are any, and leaves. */
   public void leave() {
     leaving = true;
-    boolean last = joined().forwarder().leave();
+    boolean last = !hasOthers();
+    joined().forwarder().leave();
     joined().membership().leave(last);
     if (!last) {
       handOver();

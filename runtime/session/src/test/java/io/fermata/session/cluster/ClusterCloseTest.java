@@ -1,0 +1,92 @@
+package io.fermata.session.cluster;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Computed;
+import io.fermata.persistence.Store;
+import io.fermata.postgres.PostgresServer;
+import io.fermata.session.Fermata;
+import io.fermata.session.admin.ClusterSettings;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** A host of a cluster hands its sessions over when it closes, whatever they do. */
+@Tag("slow")
+class ClusterCloseTest {
+  /** So many sessions that each of two hosts has some of them. */
+  private static final int SESSIONS = 24;
+
+  private final String database = PostgresServer.shared().newDatabase();
+  private final Semaphore begun = new Semaphore(0);
+  private final CountDownLatch released = new CountDownLatch(1);
+
+  /** What its step has done. */
+  public record Work(@Computed Boolean done) {}
+
+  private Flow<Work> patient() {
+    return Flow.of("patient", Work.class)
+        .description("Works until it is released.")
+        .act(
+            "work",
+            run -> {
+              begun.release();
+              released.await();
+              run.set("done", true);
+            },
+            options -> options.timeout(Duration.ofHours(1)))
+        .edge(START, "work")
+        .edge("work", END)
+        .result(work -> work)
+        .compile();
+  }
+
+  private Fermata host() {
+    return Fermata.host()
+        .store(Store.postgres(database))
+        .cluster(ClusterSettings.LOCAL.handOver(Duration.ofMillis(200)))
+        .settings(Settings.DEFAULT.callDeadline(Duration.ofHours(1)))
+        .flow(patient())
+        .start();
+  }
+
+  private static CompletionStage<ToolReply> begin(Fermata host, int session) {
+    ObjectNode start = Json.object().put("action", "start").put("intent", "t");
+    ObjectNode meta = Json.object().put("sessionId", "s" + session);
+    return host.call(new ToolCall("patient", "ann", start, meta, null));
+  }
+
+  @Test
+  void itDoesNotWaitForCallsThatOtherHostsSendToItsSessions() throws Exception {
+    Fermata leaves = host();
+    Fermata stays = host();
+    List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
+    for (int i = 0; i < SESSIONS; i++) {
+      calls.add(begin(stays, i).toCompletableFuture());
+    }
+    begun.acquire(SESSIONS);
+    CompletableFuture.runAsync(() -> leaves.close(Duration.ofHours(1))).get(2, TimeUnit.MINUTES);
+    released.countDown();
+    for (CompletableFuture<ToolReply> call : calls) {
+      assertThat(call.get(2, TimeUnit.MINUTES).structured().path("status").asText())
+          .isIn("complete", "error");
+    }
+    assertThat(begun.availablePermits()).as("steps that the other host attempts").isPositive();
+    stays.close(Duration.ofSeconds(5));
+  }
+}
