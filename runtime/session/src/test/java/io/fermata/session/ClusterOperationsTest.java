@@ -3,6 +3,10 @@ package io.fermata.session;
 import static io.fermata.session.TestHost.got;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
@@ -14,6 +18,8 @@ import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.host.Upkeep;
+import io.fermata.session.runs.SessionDirectory;
 import io.fermata.session.telemetry.Meters;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
@@ -25,6 +31,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** What operators see of a cluster; on real hosts that share a real PostgreSQL server. */
 @Tag("slow")
@@ -135,6 +142,36 @@ class ClusterOperationsTest {
     assertThat(first.registry().find("fermata.cluster.shards").gauge()).isNull();
   }
 
+  /** The warnings of some loggers, until it is closed. */
+  private record Warnings(List<Logger> loggers, ListAppender<ILoggingEvent> appender)
+      implements AutoCloseable {
+    static Warnings of(Class<?>... sources) {
+      ListAppender<ILoggingEvent> appender = new ListAppender<>();
+      appender.start();
+      List<Logger> loggers = new ArrayList<>();
+      for (Class<?> source : sources) {
+        Logger logger = (Logger) LoggerFactory.getLogger(source);
+        logger.setLevel(Level.WARN);
+        logger.addAppender(appender);
+        loggers.add(logger);
+      }
+      return new Warnings(loggers, appender);
+    }
+
+    List<String> texts() {
+      return List.copyOf(appender.list).stream().map(ILoggingEvent::getFormattedMessage).toList();
+    }
+
+    @Override
+    public void close() {
+      loggers.forEach(
+          logger -> {
+            logger.detachAppender(appender);
+            logger.setLevel(null);
+          });
+    }
+  }
+
   private static Health health(Member member) {
     return member.host().health().toCompletableFuture().join();
   }
@@ -180,7 +217,8 @@ class ClusterOperationsTest {
     awaitBalance(1);
     String session = UUID.randomUUID().toString();
     only.call(session, "start", Json.object());
-    try (OpenStore intruder = Store.postgres(database).openShared()) {
+    try (Warnings warnings = Warnings.of(Upkeep.class, SessionDirectory.class);
+        OpenStore intruder = Store.postgres(database).openShared()) {
       Shard.all()
           .forEach(
               shard ->
@@ -192,6 +230,7 @@ class ClusterOperationsTest {
                       .join());
       only.call(session, "continue", Json.object().put("from", "Ulm"));
       eventually(() -> only.counted("refusals") > 0);
+      assertThat(warnings.texts()).as("the store is there").isEmpty();
     }
   }
 

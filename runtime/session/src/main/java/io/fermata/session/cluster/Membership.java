@@ -258,8 +258,8 @@ final class Membership {
       String mine = joined;
       if (mine == null || now(store.lease(LEASE, mine, LEASED))) {
         renewedNanos = System.nanoTime();
-      } else if (lost.complete(ORPHANED)) {
-        LOG.error(ORPHANED);
+      } else {
+        lost.complete(ORPHANED);
       }
     } catch (RuntimeException e) {
       agreement.unseen();

@@ -209,8 +209,10 @@ public final class Upkeep {
                     }));
   }
 
-  /** Logs a failure of the store once. */
-  private void noticeStore(@Nullable Throwable failure) {
+  /** Logs a failure of the store once. That a shard has moved is none. */
+  private void noticeStore(@Nullable Throwable thrown) {
+    Throwable failure =
+        thrown != null && StoreProblem.of(thrown) == StoreProblem.MOVED ? null : thrown;
     if (failure != null && problem == null) {
       LOG.warn("The store is unavailable; retrying", failure);
     } else if (failure == null && problem != null) {

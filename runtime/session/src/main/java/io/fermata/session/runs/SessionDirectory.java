@@ -4,6 +4,7 @@ import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.SharedStore;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.HandlerThreads;
@@ -246,12 +247,14 @@ public final class SessionDirectory {
       troubled = false;
     } catch (RuntimeException e) {
       lagging.set(true);
-      if (!troubled && !stopped) {
+      // A shard has moved between the change and its listing, which its new host does.
+      boolean moved = StoreProblem.of(e) == StoreProblem.MOVED;
+      if (!moved && !troubled && !stopped) {
         LOG.warn(
             "The list of runs could not be updated; it catches up when the store is" + " available",
             e);
       }
-      troubled = true;
+      troubled = troubled || !moved;
     }
   }
 
