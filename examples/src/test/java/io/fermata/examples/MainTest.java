@@ -92,6 +92,20 @@ class MainTest {
   }
 
   @Test
+  void aClusterOnAnEmbeddedStoreIsThree() {
+    String spec = "sqlite:" + directory.resolve("alone.db");
+    for (String store : List.of(spec, "memory")) {
+      assertThat(run("serve", "--port", "0", "--cluster", "--store", store)).isEqualTo(3);
+      assertThat(err.toString())
+          .contains(
+              store + " cannot be shared by the hosts of a cluster",
+              "postgres://user@host/database, or start one host without a cluster")
+          .doesNotContain("\tat ");
+    }
+    assertThat(directory.resolve("alone.db")).doesNotExist();
+  }
+
+  @Test
   void aPortThatIsInUseIsFour() throws IOException {
     try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       String port = String.valueOf(taken.getLocalPort());

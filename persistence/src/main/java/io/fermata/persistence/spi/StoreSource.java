@@ -25,7 +25,9 @@ public interface StoreSource {
    */
   default OpenStore openShared() {
     throw new StoreException(
-        this + " can be open in one host at a time; several hosts can share a PostgreSQL store");
+        this
+            + " cannot be shared by the hosts of a cluster, which need a PostgreSQL store; name one,"
+            + " such as postgres://user@host/database, or start one host without a cluster");
   }
 
   /** Opens the store to read its journals, while hosts that share it may have it open. */

@@ -179,7 +179,10 @@ final class SharedStoreTest {
       assertThatThrownBy(store::openShared)
           .isInstanceOf(StoreException.class)
           .hasMessageContaining(
-              " can be open in one host at a time; several hosts can share a PostgreSQL store");
+              store
+                  + " cannot be shared by the hosts of a cluster, which need a PostgreSQL store; name"
+                  + " one, such as postgres://user@host/database, or start one host without a"
+                  + " cluster");
     }
   }
 

@@ -356,7 +356,8 @@ class ClusterTest {
                     .flow(TestFlows.trip())
                     .start())
         .isInstanceOf(StoreException.class)
-        .hasMessageContaining("several hosts can share a PostgreSQL store");
+        .hasMessageContaining(
+            "a.db cannot be shared by the hosts of a cluster, which need a PostgreSQL store");
   }
 
   @Test

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.StoreException;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,6 +22,20 @@ final class KeyValueProviderTest {
     assertThat(Store.parse("redis://user:secret@127.0.0.1:6379/3"))
         .hasToString("redis://127.0.0.1:6379/3");
     assertThat(Store.parse(" rediss://127.0.0.1:6379/3")).hasToString("rediss://127.0.0.1:6379/3");
+  }
+
+  @Test
+  void hostsOfAClusterAreRefusedBeforeTheStoreIsCalled() {
+    for (Store store :
+        List.of(
+            Store.parse("redis://127.0.0.1:1/3"),
+            Store.of(provider.fromEnvironment(KEY).orElseThrow()))) {
+      assertThatThrownBy(store::openShared)
+          .isInstanceOf(StoreException.class)
+          .hasMessageStartingWith(
+              store
+                  + " cannot be shared by the hosts of a cluster, which need a PostgreSQL store;");
+    }
   }
 
   @Test
