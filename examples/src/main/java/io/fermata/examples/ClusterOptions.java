@@ -49,6 +49,7 @@ final class ClusterOptions {
       throw new ParameterException(
           command, "--cluster-address, --cluster-tls and --cluster-plaintext need --cluster");
     }
+    LoggedHost.name(cluster ? address : null);
     return cluster ? host.cluster(settings(command)) : host;
   }
 

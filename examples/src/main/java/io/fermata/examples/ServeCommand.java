@@ -135,8 +135,11 @@ final class ServeCommand implements Callable<Integer> {
   /** A host that cannot start says why and what to do, such as one whose cluster refuses it. */
   private Examples start(Telemetry telemetry) {
     try {
-      return Examples.start(
-          store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
+      Examples started =
+          Examples.start(
+              store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
+      started.host().cluster().ifPresent(joined -> LoggedHost.name(joined.address()));
+      return started;
     } catch (IllegalStateException e) {
       throw new UsageException(e.getMessage(), e);
     }

@@ -53,6 +53,25 @@ class EscapedLayoutTest {
         .endsWith("Zürich\t☕ 𝄐 \\n");
   }
 
+  @Test
+  void aHostOfAClusterIsNamedInEachLine() throws JoranException {
+    assertThat(logged(log -> log.error("alone")))
+        .singleElement()
+        .asString()
+        .matches("[0-9:.]{12} ERROR io.fermata.test alone");
+    assertThat(
+            logged(
+                log -> {
+                  ((ch.qos.logback.classic.Logger) log)
+                      .getLoggerContext()
+                      .putProperty(LoggedHost.PROPERTY, "10.0.0.5:7400");
+                  log.error("not alone");
+                }))
+        .singleElement()
+        .asString()
+        .matches("[0-9:.]{12} ERROR 10.0.0.5:7400 io.fermata.test not alone");
+  }
+
   private static List<String> logged(Consumer<Logger> logging) throws JoranException {
     PrintStream before = System.err;
     ByteArrayOutputStream out = new ByteArrayOutputStream();

@@ -154,6 +154,7 @@ class ServerTest {
     LoggerContext context = new LoggerContext();
     context.setMDCAdapter(new LogbackMDCAdapter());
     context.putProperty("FERMATA_LOG", "json");
+    context.putProperty(LoggedHost.PROPERTY, "10.0.0.5:7400");
     JoranConfigurator configurator = new JoranConfigurator();
     configurator.setContext(context);
     configurator.doConfigure(Main.class.getResource("/logback.xml"));
@@ -167,6 +168,7 @@ class ServerTest {
                     "", root, Level.INFO, "Taking up {} runs", null, new Object[] {3}));
     JsonNode logged = Json.parse(new String(line, StandardCharsets.UTF_8));
     assertThat(logged.path("formattedMessage").asText()).isEqualTo("Taking up 3 runs");
+    assertThat(logged.at("/context/properties/host").asText()).isEqualTo("10.0.0.5:7400");
     assertThat(logged.has("message")).as("the template").isFalse();
     context.stop();
   }

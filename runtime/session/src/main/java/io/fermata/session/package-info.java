@@ -5,6 +5,9 @@
  * io.fermata.session.observe.Telemetry} observes it; {@link io.fermata.session.key.LogLabels} label
  * its logs.
  *
+ * <p>Hosts that share a PostgreSQL store form a cluster: {@code io.fermata.session.cluster} divides
+ * the sessions among them and sends calls to the host of their session.
+ *
  * <p>This module may use flow, agent, persistence and Pekko. It knows no transport: every call is a
  * {@link io.fermata.session.call.ToolCall}.
  */

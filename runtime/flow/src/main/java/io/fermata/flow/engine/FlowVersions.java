@@ -4,6 +4,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -45,9 +46,9 @@ public final class FlowVersions {
 
   /** Those up to a version; all if there is none. */
   public FlowVersions upTo(int version) {
-    List<FlowProgram<?>> some =
-        newestFirst.stream().<FlowProgram<?>>filter(p -> p.flow().version() <= version).toList();
-    return some.isEmpty() ? this : new FlowVersions(some);
+    List<FlowProgram<?>> some = new ArrayList<>(newestFirst);
+    some.removeIf(program -> program.flow().version() > version);
+    return some.isEmpty() ? this : new FlowVersions(List.copyOf(some));
   }
 
   public List<FlowProgram<?>> all() {
