@@ -136,8 +136,7 @@ final class ServeCommand implements Callable<Integer> {
   private Examples start(Telemetry telemetry) {
     try {
       Examples started =
-          Examples.start(
-              store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
+          Examples.start(store.store(), desk.desk(), host -> accepting(host.telemetry(telemetry)));
       started.host().cluster().ifPresent(joined -> LoggedHost.name(joined.address()));
       return started;
     } catch (IllegalStateException e) {

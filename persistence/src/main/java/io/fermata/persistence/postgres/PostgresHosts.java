@@ -8,6 +8,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -103,10 +104,10 @@ final class PostgresHosts {
     return update(connection, END_LEASE, name, owner);
   }
 
-  static @Nullable String agreement(Connection connection) throws SQLException {
+  static Optional<String> agreement(Connection connection) throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(AGREEMENT);
         ResultSet row = select.executeQuery()) {
-      return row.next() ? row.getString(1) : null;
+      return row.next() ? Optional.of(row.getString(1)) : Optional.empty();
     }
   }
 

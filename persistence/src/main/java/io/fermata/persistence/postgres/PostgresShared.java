@@ -14,6 +14,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.concurrent.CompletableFuture;
@@ -83,7 +84,7 @@ final class PostgresShared implements SharedStore {
   }
 
   @Override
-  public CompletionStage<@Nullable String> agreement() {
+  public CompletionStage<Optional<String>> agreement() {
     return hosts.query(PostgresHosts::agreement);
   }
 

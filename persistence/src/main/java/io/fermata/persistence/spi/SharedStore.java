@@ -3,6 +3,7 @@ package io.fermata.persistence.spi;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -34,8 +35,8 @@ public interface SharedStore {
   /** Removes a host that stops. */
   CompletionStage<@Nullable Void> leave(String hostId);
 
-  /** What the hosts agreed on; null before the first have. */
-  CompletionStage<@Nullable String> agreement();
+  /** What the hosts agreed on; empty before the first have. */
+  CompletionStage<Optional<String>> agreement();
 
   /**
    * Replaces what the hosts agreed on.

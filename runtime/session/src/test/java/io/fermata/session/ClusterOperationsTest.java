@@ -119,7 +119,7 @@ class ClusterOperationsTest {
   void everyHostMetersItsPartOfTheCluster() {
     IntStream.range(0, 3).forEach(i -> start());
     awaitBalance(3);
-    assertThat(sum("heartbeat")).isLessThan(3 * Duration.ofMinutes(1).toSeconds());
+    assertThat(sum("heartbeat")).isLessThan(180);
     for (Member member : members) {
       assertThat(member.gauge("members", "status", "unreachable")).isZero();
       assertThat(member.timed("shards.acquire"))
@@ -201,6 +201,8 @@ class ClusterOperationsTest {
     eventually(() -> cutOff.host().cluster().orElseThrow().problem() != null);
     assertThat(cutOff.host().cluster().orElseThrow().problem())
         .startsWith("the store has not renewed this host's place in the cluster for ");
+    // Until then others would still join it.
+    eventually(() -> cutOff.gauge("heartbeat") > 12);
     Member other = start();
     cable.mend();
     eventually(() -> cutOff.host().lost().toCompletableFuture().isDone());

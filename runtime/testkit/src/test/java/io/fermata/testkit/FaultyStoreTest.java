@@ -164,6 +164,7 @@ final class FaultyStoreTest {
     store.disconnect();
     try (Fermata host =
         Fermata.host().store(store.store()).flow(trip()).telemetry(telemetry).start()) {
+      assertThat(host.tools()).isNotEmpty();
       Telemetry.Gauges gauges = opened.get();
       await(() -> gauges.resumeLag().compareTo(Duration.ofSeconds(1)) > 0);
       await(() -> gauges.timerLag().compareTo(Duration.ofSeconds(1)) > 0);

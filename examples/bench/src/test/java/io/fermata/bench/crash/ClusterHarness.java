@@ -46,7 +46,6 @@ final class ClusterHarness implements AutoCloseable {
 
   private final PostgresServer postgres;
   private final Path effects;
-  private final long seed;
   private final Random random;
   private final long stoppedMillis;
   private final Replies replies = new Replies();
@@ -60,7 +59,6 @@ final class ClusterHarness implements AutoCloseable {
   private ClusterHarness(PostgresServer postgres, Path effects, long seed, long stoppedMillis) {
     this.postgres = postgres;
     this.effects = effects;
-    this.seed = seed;
     this.random = new Random(seed);
     this.stoppedMillis = stoppedMillis;
   }
@@ -296,10 +294,10 @@ final class ClusterHarness implements AutoCloseable {
             host.stopHearing(one);
             one.stopHearing(host);
           }
-          if (what == Disturbance.APART || what == Disturbance.ONE_WAY && deaf) {
+          if (what == Disturbance.APART || (what == Disturbance.ONE_WAY && deaf)) {
             host.hearNobody();
           }
-          if (what == Disturbance.APART || what == Disturbance.ONE_WAY && !deaf) {
+          if (what == Disturbance.APART || (what == Disturbance.ONE_WAY && !deaf)) {
             others.forEach(other -> other.stopHearing(host));
           }
           awaitAnswers(began);

@@ -67,7 +67,7 @@ public final class OperationsEndpoints {
 
   /** Whether a path is for operators, who need authentication: details of health, and metrics. */
   boolean servesOperators(String path) {
-    return path.equals(HEALTH) || metrics != null && path.equals(METRICS);
+    return path.equals(HEALTH) || (metrics != null && path.equals(METRICS));
   }
 
   void serve(HttpServerRequest request) {

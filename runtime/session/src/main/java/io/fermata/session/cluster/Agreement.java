@@ -1,13 +1,11 @@
 package io.fermata.session.cluster;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.ClusterHost;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -48,8 +46,7 @@ final class Agreement {
   }
 
   static Offers offersOf(ClusterHost host) {
-    JsonNode description = Json.parse(host.description());
-    return Json.value(description.path("offers"), Offers.class);
+    return Offers.read(Json.parse(host.description()).path("offers"));
   }
 
   /**
@@ -57,8 +54,8 @@ final class Agreement {
    *
    * @throws IllegalStateException if it could not run their sessions
    */
-  void join(@Nullable String agreement) {
-    Offers theirs = Offers.parse(Objects.requireNonNull(agreement, "The hosts agreed on nothing"));
+  void join(String agreement) {
+    Offers theirs = Offers.parse(agreement);
     String gap = mine.gap(theirs);
     if (gap != null) {
       throw new IllegalStateException(

@@ -83,7 +83,6 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Barring> barrings = new HashMap<>();
   private final AtomicLong lastBarring = new AtomicLong();
-  private volatile boolean leaving;
   private final AtomicLong resends = new AtomicLong();
   private volatile long changedNanos = System.nanoTime();
   private volatile long touchedNanos = changedNanos;
@@ -211,17 +210,14 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     long now = System.nanoTime();
     boolean settled = now - changedNanos > SETTLED.toNanos();
     boolean leads = cluster.selfMember().address().equals(cluster.state().getLeader());
-    if (leads && !leaving && (!settled || now - touchedNanos > TOUCH.toNanos())) {
+    if (leads && (!settled || now - touchedNanos > TOUCH.toNanos())) {
       touchedNanos = now;
-      Shard.all().forEach(shard -> send(shard, new ToShard.Touch()));
+      Shard.all()
+          .filter(shard -> !shards.isOpen(shard))
+          .forEach(shard -> send(shard, new ToShard.Touch()));
     }
     subscriptions.followed().forEach(this::follow);
     repeatBars();
-  }
-
-  /** From now on this host does not look after shards, as it could get them. */
-  void leave() {
-    leaving = true;
   }
 
   /** Hosts have come or gone, so shards move. */

@@ -275,7 +275,6 @@ public final class HostCluster {
   public void leave() {
     leaving = true;
     boolean last = !hasOthers();
-    joined().forwarder().leave();
     joined().membership().leave(last);
     if (!last) {
       handOver();

@@ -144,7 +144,7 @@ final class Membership {
       others = membersOf(beat());
       if (!others.isEmpty()) {
         others.forEach(Membership::requireSameTime);
-        agreement.join(now(store.agreement()));
+        agreement.join(now(store.agreement()).orElseThrow());
         if (comesUp(others)) {
           joined = clusterOf(others.get(0));
         }
@@ -159,6 +159,7 @@ final class Membership {
       }
     }
     beat();
+    renewedNanos = System.nanoTime();
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
   }
@@ -205,7 +206,7 @@ final class Membership {
   /** A cluster begins with what its first host runs. */
   private boolean agreeAlone() {
     String mine = agreement.mine().text();
-    boolean agreed = now(store.agree(now(store.agreement()), mine));
+    boolean agreed = now(store.agree(now(store.agreement()).orElse(null), mine));
     if (agreed) {
       agreement.join(mine);
     }
@@ -214,7 +215,7 @@ final class Membership {
 
   /** When all hosts have the same flows and agents, runs may use all of them. */
   private void agree(List<ClusterHost> hosts) {
-    String before = Objects.requireNonNull(now(store.agreement()));
+    String before = now(store.agreement()).orElseThrow();
     List<Offers> all =
         hosts.stream()
             .filter(host -> Objects.equals(clusterOf(host), joined))
@@ -251,13 +252,13 @@ final class Membership {
     try {
       if (leaving) {
         // Until it is gone this host may be the one that places the shards.
-        agreement.agreed(Offers.parse(Objects.requireNonNull(now(store.agreement()))));
+        agreement.agreed(Offers.parse(now(store.agreement()).orElseThrow()));
         return;
       }
-      agree(beat());
-      String mine = joined;
-      if (mine == null || now(store.lease(LEASE, mine, LEASED))) {
+      List<ClusterHost> hosts = beat();
+      if (now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED))) {
         renewedNanos = System.nanoTime();
+        agree(hosts);
       } else {
         lost.complete(ORPHANED);
       }

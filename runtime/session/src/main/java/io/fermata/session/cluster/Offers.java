@@ -1,10 +1,13 @@
 package io.fermata.session.cluster;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.json.Json;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
@@ -19,6 +22,16 @@ import org.jspecify.annotations.Nullable;
  */
 public record Offers(
     SortedMap<String, Versions> flows, SortedSet<String> agents, SortedSet<String> formats) {
+
+  public Offers {
+    Objects.requireNonNull(flows, "flows");
+    Objects.requireNonNull(agents, "agents");
+    Objects.requireNonNull(formats, "formats");
+  }
+
+  /** Those of a release that writes them in another way; no host runs or continues them. */
+  static final Offers UNREADABLE =
+      new Offers(new TreeMap<>(), new TreeSet<>(), new TreeSet<>(List.of("unreadable")));
 
   /**
    * The versions of a flow.
@@ -49,8 +62,17 @@ public record Offers(
     return new Offers(flows, new TreeSet<>(agents), ClusterSerializer.formats());
   }
 
+  /** The offers that a host has written; {@link #UNREADABLE} ones of another release. */
+  static Offers read(JsonNode written) {
+    try {
+      return Json.value(written, Offers.class);
+    } catch (IllegalArgumentException e) {
+      return UNREADABLE;
+    }
+  }
+
   static Offers parse(String text) {
-    return Json.value(Json.parse(text), Offers.class);
+    return read(Json.parse(text));
   }
 
   String text() {

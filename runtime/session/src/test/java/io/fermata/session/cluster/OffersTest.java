@@ -51,6 +51,14 @@ class OffersTest {
   }
 
   @Test
+  void offersOfAReleaseThatWritesThemOtherwiseAreNeverMatched() {
+    Offers other = Offers.parse("{\"tools\":[\"trip\"]}");
+    assertThat(OLD.gap(other)).contains("other formats");
+    assertThat(other.runs(OLD)).isFalse();
+    assertThat(Agreement.next(OLD, List.of(OLD, other))).isNull();
+  }
+
+  @Test
   void hostsAgreeOnTheNewReleaseWhenAllHaveIt() {
     assertThat(Agreement.next(OLD, List.of(OLD, BOTH))).isNull();
     assertThat(Agreement.next(OLD, List.of(OLD, HEIR))).isNull();
