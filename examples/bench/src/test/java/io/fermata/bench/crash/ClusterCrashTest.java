@@ -19,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
  * faults, and {@code -Dcluster.seed} repeats one.
  */
 @Tag("slow")
+@Tag("faults")
 @EnabledOnOs(value = OS.LINUX, disabledReason = "the hosts need several loopback addresses")
 class ClusterCrashTest {
   private static final List<Disturbance> WHAT =

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
  * its store; {@code -Dcrash.lives=500} makes a long run of it.
  */
 @Tag("slow")
+@Tag("faults")
 class CrashTest {
   private static final int LIVES = Integer.getInteger("crash.lives", 6);
 

@@ -41,6 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>{@code -Dcluster.rounds=N} for more rounds.
  */
 @Tag("slow")
+@Tag("faults")
 class ClusterFaultsTest {
   private static final int CLIENTS = 12;
 
