@@ -194,7 +194,7 @@ public final class ClusterLoad implements Callable<Integer> {
             .add(load.measure(windows.warmUp(), windows.length()));
       }
     }
-    Measurement alone = Measurement.median(rounds.get(contestants.get(0)));
+    Measurement alone = Measurement.median(rounds.values().iterator().next());
     rounds.forEach(
         (contestant, all) -> {
           Measurement median = Measurement.median(all);

@@ -63,6 +63,7 @@ final class AnyHost implements Bookkeeper.Server {
     return some.get(random.nextInt(some.size()));
   }
 
+  @SuppressWarnings("FutureReturnValueIgnored") // a late reply is remembered, and nobody waits
   private ToolReply at(ClusterHost host, ObjectNode arguments, ObjectNode meta) throws IOException {
     @Nullable HttpTarget known = connections.remove(host);
     HttpTarget connection = known == null ? new HttpTarget(host.port()) : known;
@@ -79,7 +80,8 @@ final class AnyHost implements Bookkeeper.Server {
     } catch (ExecutionException e) {
       close(connection);
       if (e.getCause() instanceof IOException
-          || e.getCause() instanceof HttpTarget.Refused refused && ENDS.contains(refused.code())) {
+          || (e.getCause() instanceof HttpTarget.Refused refused
+              && ENDS.contains(refused.code()))) {
         throw new IOException(e.getCause());
       }
       throw new IllegalStateException(e.getCause());

@@ -29,7 +29,7 @@ import java.util.stream.Collectors;
  * Lets clients work with three hosts of a cluster, each call with another one, disturbs a host in
  * each round, and measures how long it takes until every client is answered again.
  */
-final class ClusterHarness implements AutoCloseable {
+final class ClusterHarness {
   private static final int HOSTS = 3;
   private static final int CLIENTS = 12;
   private static final int LONGEST_RUN = 200;
@@ -116,21 +116,23 @@ final class ClusterHarness implements AutoCloseable {
   static Report run(Path folder, List<Disturbance> what, int rounds, Duration stopped, long seed)
       throws Exception {
     Path effects = Files.createFile(folder.resolve("effects.log"));
-    try (PostgresServer postgres = PostgresServer.start();
-        ClusterHarness harness = new ClusterHarness(postgres, effects, seed, stopped.toMillis())) {
-      harness.begin();
-      harness.disturb(what, rounds);
-      Executions executions = harness.check();
-      return new Report(
-          rounds,
-          harness.acknowledged(),
-          harness.replies.repeated(),
-          executions,
-          harness.seconds,
-          seed);
+    try (PostgresServer postgres = PostgresServer.start()) {
+      ClusterHarness harness = new ClusterHarness(postgres, effects, seed, stopped.toMillis());
+      try {
+        return harness.report(what, rounds, seed);
+      } finally {
+        harness.end();
+      }
     } catch (IllegalStateException e) {
       throw new IllegalStateException(e.getMessage() + " (seed " + seed + ")", e);
     }
+  }
+
+  private Report report(List<Disturbance> what, int rounds, long seed) throws Exception {
+    begin();
+    disturb(what, rounds);
+    Executions executions = check();
+    return new Report(rounds, acknowledged(), replies.repeated(), executions, seconds, seed);
   }
 
   private void begin() throws Exception {
@@ -441,11 +443,10 @@ final class ClusterHarness implements AutoCloseable {
     }
   }
 
-  @Override
-  public void close() throws InterruptedException {
+  private void end() throws InterruptedException {
     over = true;
     for (ClusterHost host : hosts) {
-      host.close();
+      host.end();
     }
     threads.shutdownNow();
     threads.awaitTermination(TIMEOUT.toSeconds(), TimeUnit.SECONDS);

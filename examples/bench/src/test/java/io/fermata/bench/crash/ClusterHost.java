@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * is. It has one address for clients and one for the other hosts, which reach it through a cable,
  * as it reaches the database.
  */
-final class ClusterHost implements AutoCloseable {
+final class ClusterHost {
   private static final long PAUSE_NANOS = 100_000_000;
 
   /** How long clients leave it out after it did not answer. */
@@ -164,8 +164,7 @@ final class ClusterHost implements AutoCloseable {
     return System.nanoTime() - avoidedUntil < 0;
   }
 
-  @Override
-  public void close() throws InterruptedException {
+  void end() throws InterruptedException {
     closed = true;
     supervisor.interrupt();
     Killable last = running;
