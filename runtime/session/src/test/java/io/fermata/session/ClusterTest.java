@@ -234,7 +234,7 @@ class ClusterTest {
     Flow<TestFlows.Trip> flow =
         Flow.of("sleepy", TestFlows.Trip.class)
             .description("Sleeps.")
-            .sleep("nap", Duration.ofSeconds(4))
+            .sleep("nap", Duration.ofSeconds(8))
             .act(
                 "wake",
                 run -> {
@@ -247,10 +247,11 @@ class ClusterTest {
             .compile();
     Fermata first = host(flow);
     for (int i = 0; i < 20; i++) {
-      new Client("sleepy").call("start");
+      new Client("sleepy").sent(first, "start");
     }
+    eventually(() -> first.awake().toCompletableFuture().join() == 20);
     host(flow);
-    first.close();
+    first.close(Duration.ofMillis(100));
     hosts.remove(first);
     eventually(() -> woken.get() == 20);
   }

@@ -313,13 +313,20 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     }
   }
 
+  /** Whether a member is there that does not leave as well. */
   boolean hasOthers() {
-    return !members().isEmpty();
+    return !upElsewhere().isEmpty();
   }
 
   /** Members whose actor is not known yet are waited for, too. */
   private Set<String> members() {
-    Set<String> all = new HashSet<>(peers.keySet());
+    Set<String> all = upElsewhere();
+    all.addAll(peers.keySet());
+    return all;
+  }
+
+  private Set<String> upElsewhere() {
+    Set<String> up = new HashSet<>();
     cluster
         .state()
         .getMembers()
@@ -327,10 +334,10 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
             member -> {
               boolean other = !member.uniqueAddress().equals(cluster.selfMember().uniqueAddress());
               if (other && member.status() == MemberStatus.up()) {
-                all.add(member.address().toString());
+                up.add(member.address().toString());
               }
             });
-    return all;
+    return up;
   }
 
   void barred(long id, String host) {

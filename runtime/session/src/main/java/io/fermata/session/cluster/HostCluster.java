@@ -49,6 +49,10 @@ public final class HostCluster {
   private static final Logger LOG = LoggerFactory.getLogger(HostCluster.class);
   private static final EntityTypeKey<ToShard> SHARDS =
       EntityTypeKey.create(ToShard.class, "fermata-shard");
+
+  /** What a shard may take until it is given up, after its sessions had their time. */
+  private static final Duration HANDED_OVER = Duration.ofSeconds(10);
+
   private static final Duration LEAVING = Duration.ofSeconds(20);
 
   private final Shards shards = new Shards();
@@ -103,7 +107,8 @@ public final class HostCluster {
     return ConfigFactory.parseMap(
             Map.of(
                 "pekko.remote.artery.canonical.hostname", settings.address(),
-                "pekko.remote.artery.canonical.port", settings.port()))
+                "pekko.remote.artery.canonical.port", settings.port(),
+                "pekko.cluster.sharding.handoff-timeout", settings.handOver().plus(HANDED_OVER)))
         .withFallback(tls)
         .withFallback(ConfigFactory.parseResources(HostCluster.class, "/fermata-cluster.conf"));
   }
