@@ -40,7 +40,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
@@ -230,7 +229,7 @@ class ClusterTest {
 
   @Test
   void timersFireOnTheHostThatIsLeft() {
-    AtomicInteger woken = new AtomicInteger();
+    Map<String, Integer> woken = new ConcurrentHashMap<>();
     Flow<TestFlows.Trip> flow =
         Flow.of("sleepy", TestFlows.Trip.class)
             .description("Sleeps.")
@@ -238,7 +237,7 @@ class ClusterTest {
             .act(
                 "wake",
                 run -> {
-                  woken.incrementAndGet();
+                  woken.merge(run.idempotencyKey(), 1, Integer::sum);
                   run.set("price", 3);
                 })
             .edge(START, "nap")
@@ -253,7 +252,8 @@ class ClusterTest {
     host(flow);
     first.close(Duration.ofMillis(100));
     hosts.remove(first);
-    eventually(() -> woken.get() == 20);
+    // A step whose host leaves meanwhile may be attempted again.
+    eventually(() -> woken.size() == 20);
   }
 
   @Test
