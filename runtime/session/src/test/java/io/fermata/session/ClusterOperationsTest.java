@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TimeTest.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import ch.qos.logback.classic.Level;
@@ -26,7 +27,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
-import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -92,19 +92,11 @@ class ClusterOperationsTest {
     cable.close();
   }
 
-  private static void eventually(BooleanSupplier condition) {
-    try {
-      TimeTest.eventually(condition);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
   private double sum(String gauge) {
     return members.stream().mapToDouble(member -> member.gauge(gauge)).sum();
   }
 
-  private void awaitBalance(int hosts) {
+  private void awaitBalance(int hosts) throws InterruptedException {
     eventually(
         () ->
             members.stream()
@@ -116,7 +108,7 @@ class ClusterOperationsTest {
   }
 
   @Test
-  void everyHostMetersItsPartOfTheCluster() {
+  void everyHostMetersItsPartOfTheCluster() throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> start());
     awaitBalance(3);
     assertThat(sum("heartbeat")).isLessThan(180);
@@ -177,7 +169,7 @@ class ClusterOperationsTest {
   }
 
   @Test
-  void everyHostSeesTheSameMembers() {
+  void everyHostSeesTheSameMembers() throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> start());
     awaitBalance(3);
     for (Member member : members) {
@@ -194,7 +186,7 @@ class ClusterOperationsTest {
   }
 
   @Test
-  void aHostWhoseClusterHasGoneOnWithoutItIsNotReady() {
+  void aHostWhoseClusterHasGoneOnWithoutItIsNotReady() throws InterruptedException {
     Member cutOff = start(cable.through(database));
     assertThat(health(cutOff).ready()).isTrue();
     cable.halt();
@@ -214,7 +206,7 @@ class ClusterOperationsTest {
   }
 
   @Test
-  void whatTheStoreRefusesAHostIsCounted() {
+  void whatTheStoreRefusesAHostIsCounted() throws InterruptedException {
     Member only = start();
     awaitBalance(1);
     String session = UUID.randomUUID().toString();
@@ -237,7 +229,7 @@ class ClusterOperationsTest {
   }
 
   @Test
-  void aHostThatTheDatabaseDoesNotHearShowsForHowLong() {
+  void aHostThatTheDatabaseDoesNotHearShowsForHowLong() throws InterruptedException {
     start();
     Member cutOff = start(cable.through(database));
     awaitBalance(2);

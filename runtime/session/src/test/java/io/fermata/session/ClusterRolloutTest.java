@@ -3,6 +3,7 @@ package io.fermata.session;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TimeTest.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -114,21 +115,6 @@ class ClusterRolloutTest {
     ObjectNode arguments = Json.object().put("action", "continue").put("sessionId", session);
     arguments.putObject("stateUpdates").put(field, value);
     return call(host, "order", arguments);
-  }
-
-  private static void eventually(Condition condition) throws Exception {
-    TimeTest.eventually(
-        () -> {
-          try {
-            return condition.holds();
-          } catch (Exception e) {
-            throw new AssertionError(e);
-          }
-        });
-  }
-
-  private interface Condition {
-    boolean holds() throws Exception;
   }
 
   @Test

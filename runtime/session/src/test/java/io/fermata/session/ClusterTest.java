@@ -3,6 +3,7 @@ package io.fermata.session;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TimeTest.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -40,7 +41,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -123,16 +123,8 @@ class ClusterTest {
     }
   }
 
-  private static void eventually(BooleanSupplier condition) {
-    try {
-      TimeTest.eventually(condition);
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
   @Test
-  void anyHostTakesAnyCall() {
+  void anyHostTakesAnyCall() throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> host(TestFlows.trip()));
     for (int i = 0; i < 60; i++) {
       Client client = new Client("trip");
@@ -228,7 +220,7 @@ class ClusterTest {
   }
 
   @Test
-  void timersFireOnTheHostThatIsLeft() {
+  void timersFireOnTheHostThatIsLeft() throws InterruptedException {
     Map<String, Integer> woken = new ConcurrentHashMap<>();
     Flow<TestFlows.Trip> flow =
         Flow.of("sleepy", TestFlows.Trip.class)
@@ -257,7 +249,7 @@ class ClusterTest {
   }
 
   @Test
-  void listsShowTheRunsOfAllHosts() {
+  void listsShowTheRunsOfAllHosts() throws InterruptedException {
     IntStream.range(0, 2).forEach(i -> host(TestFlows.trip()));
     for (int i = 0; i < 30; i++) {
       new Client("trip").call("start");
@@ -290,7 +282,7 @@ class ClusterTest {
   }
 
   @Test
-  void aThreadIsFollowedFromAnyHost() {
+  void aThreadIsFollowedFromAnyHost() throws InterruptedException {
     Agent agent = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
     IntStream.range(0, 3).forEach(i -> host(builder -> builder.agent(agent)));
     for (int i = 0; i < 6; i++) {

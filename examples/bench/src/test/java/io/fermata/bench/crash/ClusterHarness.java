@@ -17,7 +17,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -388,7 +387,7 @@ final class ClusterHarness {
   private void await(BooleanSupplier condition, String otherwise, Object about) {
     long end = System.nanoTime() + TIMEOUT.toNanos();
     while (!condition.getAsBoolean()) {
-      clients.values().stream().filter(Future::isDone).forEach(ClusterHarness::rethrow);
+      clients.values().stream().filter(Future::isDone).forEach(CrashHarness::rethrow);
       if (System.nanoTime() - end > 0) {
         throw new IllegalStateException(String.format(Locale.ROOT, otherwise, about));
       }
@@ -406,23 +405,13 @@ final class ClusterHarness {
 
   // --- the end ---------------------------------------------------------------------------------
 
-  private static void rethrow(Future<?> done) {
-    try {
-      done.get();
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("A promise was broken: " + e.getCause(), e.getCause());
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
   private int acknowledged() {
     return clients.keySet().stream().mapToInt(Bookkeeper::acknowledged).sum();
   }
 
   private Executions check() throws Exception {
     over = true;
-    clients.values().forEach(ClusterHarness::rethrow);
+    clients.values().forEach(CrashHarness::rethrow);
     Map<String, Long> acknowledgedAt = new HashMap<>();
     Map<String, Integer> journaled = new HashMap<>();
     AnyHost any = new AnyHost(hosts, random, replies, threads);

@@ -164,7 +164,8 @@ final class CrashHarness {
     }
   }
 
-  private static void rethrow(Future<?> done) {
+  /** Fails if a client has noticed that a promise was broken. */
+  static void rethrow(Future<?> done) {
     try {
       done.get();
     } catch (ExecutionException e) {

@@ -110,8 +110,7 @@ public final class OperationsEndpoints {
     String problem = health == null ? "the store does not answer" : health.problem();
     boolean accepts = health != null && health.accepts() && !gate.closed();
     ClusterHealth cluster = health == null ? null : health.cluster();
-    boolean member = cluster == null || cluster.problem() == null;
-    boolean ready = problem == null && accepts && member;
+    boolean ready = health != null && health.ready() && !gate.closed();
     ObjectNode body = Json.object().put("ready", ready);
     body.put("store", problem == null ? "accepts writes" : problem);
     body.put("calls", accepts ? "accepted" : "refused, the server is shutting down");

@@ -1,7 +1,5 @@
 package io.fermata.session.cluster;
 
-import io.fermata.flow.json.Json;
-import io.fermata.persistence.spi.ClusterHost;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -43,10 +41,6 @@ final class Agreement {
 
   Offers mine() {
     return mine;
-  }
-
-  static Offers offersOf(ClusterHost host) {
-    return Offers.read(Json.parse(host.description()).path("offers"));
   }
 
   /**
@@ -91,12 +85,12 @@ final class Agreement {
    * The hosts that have registered lately. A host that does not, while this one can, is cut off
    * from the store.
    */
-  void seen(List<ClusterHost> hosts) {
+  void seen(List<Peer> hosts) {
     Map<String, Offers> all = new HashMap<>();
     if (System.nanoTime() - steadySince < STEADY_NANOS) {
       all.putAll(offered);
     }
-    hosts.forEach(host -> all.put(host.address(), offersOf(host)));
+    hosts.forEach(host -> all.put(host.address(), host.offers()));
     offered = Map.copyOf(all);
   }
 

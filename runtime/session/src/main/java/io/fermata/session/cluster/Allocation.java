@@ -55,11 +55,15 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
       Map<ActorRef, IndexedSeq<String>> held, scala.collection.immutable.Set<String> moving) {
     scala.collection.immutable.Set<ActorRef> unable = unable(held);
     Map<ActorRef, IndexedSeq<String>> able = held.removedAll(unable);
+    if (able.isEmpty()) {
+      return moved(Set.of());
+    }
     Set<String> misplaced = new HashSet<>();
-    CollectionConverters.asJava(held.removedAll(able.keySet()).values())
-        .forEach(shards -> misplaced.addAll(CollectionConverters.asJava(shards)));
-    if (misplaced.isEmpty() || able.isEmpty()) {
-      return able.isEmpty() ? moved(Set.of()) : evenly.rebalance(able, moving);
+    for (ActorRef region : CollectionConverters.asJava(unable)) {
+      misplaced.addAll(CollectionConverters.asJava(held.apply(region)));
+    }
+    if (misplaced.isEmpty()) {
+      return evenly.rebalance(able, moving);
     }
     misplaced.removeAll(CollectionConverters.asJava(moving));
     return moved(misplaced);

@@ -2,7 +2,6 @@ package io.fermata.session.cluster;
 
 import io.fermata.agent.engine.Outside;
 import io.fermata.session.actor.Gateway;
-import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.Entry;
@@ -42,24 +41,17 @@ final class HostActor extends AbstractBehavior<ToHost> {
       ActorContext<ToHost> context,
       Forwarder forwarder,
       Gateway gateway,
-      ActorRef<SessionRegion.Message> region,
       SessionSubscriptions subscriptions,
-      HostCluster.Upkeep upkeep,
-      String address) {
+      RemoteBars bars) {
     super(context);
     this.forwarder = forwarder;
     this.gateway = gateway;
     this.subscriptions = subscriptions;
-    this.bars = new RemoteBars(region, upkeep, address);
+    this.bars = bars;
   }
 
   static Behavior<ToHost> create(
-      Forwarder forwarder,
-      Gateway gateway,
-      ActorRef<SessionRegion.Message> region,
-      SessionSubscriptions subscriptions,
-      HostCluster.Upkeep upkeep,
-      String address) {
+      Forwarder forwarder, Gateway gateway, SessionSubscriptions subscriptions, RemoteBars bars) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -89,8 +81,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                           context.messageAdapter(
                               Receptionist.Listing.class,
                               listing -> new ToHost.Peers(listing.getServiceInstances(HOSTS)))));
-                  return new HostActor(
-                      context, forwarder, gateway, region, subscriptions, upkeep, address);
+                  return new HostActor(context, forwarder, gateway, subscriptions, bars);
                 }));
   }
 

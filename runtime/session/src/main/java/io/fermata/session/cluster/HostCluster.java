@@ -215,7 +215,10 @@ public final class HostCluster {
     forwarder.start(
         hostSystem.systemActorOf(
             HostActor.create(
-                forwarder, gateway, hostSystem, subscriptions, upkeep, membership.address()),
+                forwarder,
+                gateway,
+                subscriptions,
+                new RemoteBars(hostSystem, upkeep, membership.address())),
             "fermata-host",
             Props.empty()));
     View view = new View(cluster, membership, shards, forwarder, store);
@@ -284,7 +287,7 @@ public final class HostCluster {
     if (!last) {
       handOver();
     }
-    joined().membership().stop();
+    stop();
   }
 
   private void handOver() {
@@ -300,7 +303,6 @@ public final class HostCluster {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    telemetry.closed(joined().view());
   }
 
   /** Stops without leaving, as a crash would. */

@@ -1,19 +1,15 @@
 package io.fermata.session.cluster;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.json.Json;
-import io.fermata.persistence.spi.ClusterHost;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.RootCauses;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -115,15 +111,9 @@ final class Membership {
   }
 
   /** The clusters' hosts, as they registered. */
-  private List<ClusterHost> beat() {
-    ObjectNode description = Json.object();
-    description.set("offers", Json.tree(agreement.mine()));
-    description.put("clock", System.currentTimeMillis());
-    if (joined != null) {
-      description.put("cluster", joined);
-    }
-    List<ClusterHost> hosts =
-        now(store.heartbeat(new ClusterHost(id, address(), description.toString())));
+  private List<Peer> beat() {
+    Peer here = new Peer(id, address(), joined, System.currentTimeMillis(), agreement.mine());
+    List<Peer> hosts = now(store.heartbeat(here.registered())).stream().map(Peer::of).toList();
     agreement.seen(hosts);
     return hosts;
   }
@@ -136,7 +126,7 @@ final class Membership {
   @SuppressWarnings("FutureReturnValueIgnored") // a beat logs its failures
   void join() {
     long end = System.nanoTime() + FORMING.toNanos();
-    List<ClusterHost> others = List.of();
+    List<Peer> others = List.of();
     while (joined == null) {
       if (System.nanoTime() - end > 0) {
         throw new IllegalStateException(unreachable(others));
@@ -146,7 +136,7 @@ final class Membership {
         others.forEach(Membership::requireSameTime);
         agreement.join(now(store.agreement()).orElseThrow());
         if (comesUp(others)) {
-          joined = clusterOf(others.get(0));
+          joined = others.get(0).cluster();
         }
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.
@@ -164,38 +154,26 @@ final class Membership {
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
   }
 
-  private static String unreachable(List<ClusterHost> others) {
+  private static String unreachable(List<Peer> others) {
     return others.isEmpty()
         ? "No cluster could be formed: another host that started at the same time has the lease"
             + " but did not come up; look at its log, and start this one again"
         : "The hosts of the cluster, "
-            + String.join(", ", others.stream().map(ClusterHost::address).toList())
+            + String.join(", ", others.stream().map(Peer::address).toList())
             + ", could not be reached from this one; make their addresses reachable from each"
             + " other (the address and the port of cluster(…)), and look whether all use the same"
             + " transport and certificates";
   }
 
-  private List<ClusterHost> membersOf(List<ClusterHost> hosts) {
-    List<ClusterHost> members = new ArrayList<>();
-    for (ClusterHost host : hosts) {
-      if (!host.id().equals(id) && clusterOf(host) != null && !host.address().equals(address())) {
-        members.add(host);
-      }
-    }
-    return members;
+  private List<Peer> membersOf(List<Peer> hosts) {
+    return hosts.stream()
+        .filter(host -> !host.id().equals(id) && !host.address().equals(address()))
+        .filter(host -> host.cluster() != null)
+        .toList();
   }
 
-  private static @Nullable String clusterOf(ClusterHost host) {
-    return description(host).path("cluster").textValue();
-  }
-
-  private static JsonNode description(ClusterHost host) {
-    return Json.parse(host.description());
-  }
-
-  private static void requireSameTime(ClusterHost host) {
-    long there = description(host).path("clock").asLong();
-    long apart = Math.abs(System.currentTimeMillis() - there);
+  private static void requireSameTime(Peer host) {
+    long apart = Math.abs(System.currentTimeMillis() - host.clock());
     if (apart > CLOCKS.toMillis()) {
       throw new IllegalStateException(
           "The clock of this host and that of %s are %d seconds apart; set them by NTP, as timers of sessions follow them"
@@ -214,25 +192,28 @@ final class Membership {
   }
 
   /** When all hosts have the same flows and agents, runs may use all of them. */
-  private void agree(List<ClusterHost> hosts) {
-    String before = now(store.agreement()).orElseThrow();
+  private void agree(List<Peer> hosts) {
+    String written = now(store.agreement()).orElseThrow();
+    Offers before = Offers.parse(written);
     List<Offers> all =
         hosts.stream()
-            .filter(host -> Objects.equals(clusterOf(host), joined))
-            .map(Agreement::offersOf)
+            .filter(host -> Objects.equals(host.cluster(), joined))
+            .map(Peer::offers)
             .toList();
-    Offers next = Agreement.next(Offers.parse(before), all);
-    if (next == null || now(store.agree(before, next.text()))) {
-      agreement.agreed(next == null ? Offers.parse(before) : next);
+    Offers next = Agreement.next(before, all);
+    if (next == null) {
+      agreement.agreed(before);
+    } else if (now(store.agree(written, next.text()))) {
+      agreement.agreed(next);
     }
   }
 
-  private boolean comesUp(List<ClusterHost> others) {
+  private boolean comesUp(List<Peer> others) {
     if (others.isEmpty()) {
       cluster.manager().tell(Join.create(cluster.selfMember().address()));
     } else {
       List<Address> seeds =
-          others.stream().map(ClusterHost::address).map(AddressFromURIString::parse).toList();
+          others.stream().map(Peer::address).map(AddressFromURIString::parse).toList();
       cluster.manager().tell(new JoinSeedNodes(seeds));
     }
     long end = System.nanoTime() + JOINING.toNanos();
@@ -255,7 +236,7 @@ final class Membership {
         agreement.agreed(Offers.parse(now(store.agreement()).orElseThrow()));
         return;
       }
-      List<ClusterHost> hosts = beat();
+      List<Peer> hosts = beat();
       if (now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED))) {
         renewedNanos = System.nanoTime();
         agree(hosts);
@@ -317,7 +298,7 @@ final class Membership {
       throw new IllegalStateException("Interrupted", e);
     } catch (TimeoutException e) {
       throw new IllegalStateException("The store did not respond in " + ASKING, e);
-    } catch (java.util.concurrent.ExecutionException e) {
+    } catch (ExecutionException e) {
       Throwable cause = RootCauses.of(e);
       throw cause instanceof RuntimeException known ? known : new IllegalStateException(cause);
     }
