@@ -329,6 +329,27 @@ public class PromisesTest {
   }
 
   @Test
+  void aCallWhoseReplyIsNoLongerKeptIsNotDrivenAgain() {
+    try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
+      Client client = host.client();
+      client.start();
+      List<String> words = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        words.add("word " + i);
+        client.callId("c" + i).proceed("word", words.get(i));
+      }
+      ToolReply again = client.callId("c7").proceed("word", "word 7");
+      assertThat(code(again)).isEqualTo("stale_call");
+      assertThat(field(again)).isEqualTo("word");
+      host.crash();
+      assertThat(code(client.callId("c7").proceed("word", "word 7"))).isEqualTo("stale_call");
+      words.add("bye");
+      assertThat(client.noMeta().proceed("word", "bye").structured().path("result"))
+          .isEqualTo(Json.tree(words));
+    }
+  }
+
+  @Test
   void theNameOfACallIsNotForAnotherRequest() {
     try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
       Client client = host.client();

@@ -11,13 +11,15 @@ import org.jspecify.annotations.Nullable;
  * effect.
  *
  * @param replies the replies to the latest calls with a call id
- * @param past the ids of calls of ended runs, whose replies are deleted
+ * @param past the ids of earlier calls, whose replies are deleted; a host that hears nobody may
+ *     send a call again long after others have followed it
  * @param open the id of the call that is still being driven
  */
 public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullable String open) {
   static final CallLog EMPTY = new CallLog(Map.of(), List.of(), null);
 
-  private static final int REMEMBERED = 16;
+  private static final int REPLIES = 16;
+  private static final int PAST = 256;
 
   /** After an entry. */
   CallLog after(Entry<?> entry) {
@@ -28,10 +30,18 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
     }
     Map<String, RunReply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
-    if (more.size() > REMEMBERED) {
-      more.remove(more.keySet().iterator().next());
+    if (more.size() <= REPLIES) {
+      return new CallLog(more, past, null);
     }
-    return new CallLog(more, past, null);
+    String oldest = more.keySet().iterator().next();
+    more.remove(oldest);
+    List<String> ids = new ArrayList<>(past);
+    ids.add(oldest);
+    return new CallLog(more, latest(ids, PAST), null);
+  }
+
+  private static List<String> latest(List<String> ids, int most) {
+    return List.copyOf(ids.subList(Math.max(0, ids.size() - most), ids.size()));
   }
 
   /** After the end of a run, only its last call keeps its reply. */
@@ -55,7 +65,7 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
             || past.stream().anyMatch(other -> CallIds.contradict(callId, other)));
   }
 
-  /** Whether a call belonged to an ended run. */
+  /** Whether it is a call whose reply is deleted. */
   public boolean isPast(@Nullable String callId) {
     return callId != null && past.contains(callId);
   }
@@ -65,6 +75,6 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
     List<String> names = new ArrayList<>(past);
     names.addAll(replies.keySet());
     names.remove(callId);
-    return List.copyOf(names.subList(Math.max(0, names.size() - REMEMBERED), names.size()));
+    return latest(names, REPLIES);
   }
 }

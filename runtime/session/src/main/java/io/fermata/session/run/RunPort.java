@@ -144,6 +144,9 @@ public final class RunPort
       // The session of a tool has one run, whose outcome is that of the call.
       return replies.of(unclaimed, state.program(), at.seq());
     }
+    if (past && state.program().running()) {
+      return replies.withOpen(HostError.STALE_CALL.failure(), state.program(), at.seq());
+    }
     return past
         ? replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.program(), at.seq())
         : null;
