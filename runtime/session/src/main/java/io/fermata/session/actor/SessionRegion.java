@@ -96,7 +96,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   public record Bar(SessionScope scope, CompletableFuture<Void> stopped) implements Message {}
 
   /** Sessions can be reached again. */
-  public record Unbar(SessionScope scope, boolean resume) implements Message {}
+  public record Unbar(SessionScope scope, boolean resume, CompletableFuture<Void> lifted)
+      implements Message {}
 
   /**
    * Wake sessions with interrupted work, or that are due.
@@ -307,6 +308,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
                 wakeUp(new WakeUp(List.copyOf(barred.resume())));
               }
             });
+    unbar.lifted().complete(null);
     return this;
   }
 

@@ -45,7 +45,7 @@ public final class ClusterSerializer extends SerializerWithStringManifest {
           ToHost.Ended.class,
           ToHost.Streamed.class,
           ToHost.Bar.class,
-          ToHost.Barred.class,
+          ToHost.Confirmed.class,
           ToHost.Unbar.class);
 
   private final ObjectMapper mapper;

@@ -67,8 +67,14 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     }
   }
 
-  /** An erasure that waits until the sessions have stopped on these hosts. */
-  private record Barring(SessionScope scope, Set<String> hosts, CompletableFuture<Void> barred) {}
+  /**
+   * What all hosts are to do.
+   *
+   * @param message {@link ToHost.Bar} or {@link ToHost.Unbar}
+   * @param hosts those that have not confirmed it
+   */
+  private record Request(
+      ToHost.Sent message, Set<String> hosts, CompletableFuture<Void> confirmed) {}
 
   /** The name of this host, which no other has or had. */
   private final String name;
@@ -81,8 +87,8 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final ActorRef<SessionRegion.Message> region;
   private final Telemetry telemetry;
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
-  private final Map<Long, Barring> barrings = new HashMap<>();
-  private final AtomicLong lastBarring = new AtomicLong();
+  private final Map<Long, Request> requests = new HashMap<>();
+  private long lastRequest;
   private final AtomicLong resends = new AtomicLong();
   private volatile long changedNanos = System.nanoTime();
   private volatile long touchedNanos = changedNanos;
@@ -184,9 +190,9 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   void lost(String host) {
     calls.replaceAll((id, sent) -> host.equals(sent.host()) ? sent.at(null) : sent);
     changed();
-    synchronized (barrings) {
-      barrings.values().forEach(barring -> barring.hosts().remove(host));
-      completeBarrings();
+    synchronized (requests) {
+      requests.values().forEach(request -> request.hosts().remove(host));
+      completeRequests();
     }
   }
 
@@ -217,7 +223,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
           .forEach(shard -> send(shard, new ToShard.Touch()));
     }
     subscriptions.followed().forEach(this::follow);
-    repeatBars();
+    repeatRequests();
   }
 
   /** Hosts have come or gone, so shards move. */
@@ -267,50 +273,81 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   @Override
   public void accept(SessionRegion.Message message) {
     if (message instanceof SessionRegion.Bar bar) {
-      bar(bar);
-      return;
-    }
-    region.tell(message);
-    if (message instanceof SessionRegion.Unbar unbar) {
-      unbar(unbar);
+      region.tell(new SessionRegion.Bar(bar.scope(), bar(bar.scope(), bar.stopped())));
+    } else if (message instanceof SessionRegion.Unbar unbar) {
+      region.tell(
+          new SessionRegion.Unbar(unbar.scope(), unbar.resume(), unbar(unbar, unbar.lifted())));
+    } else {
+      region.tell(message);
     }
   }
 
-  @SuppressWarnings("FutureReturnValueIgnored") // who bars waits for it
-  private void bar(SessionRegion.Bar bar) {
+  /** Returns what this host is to complete; the other future completes when all hosts have. */
+  private CompletableFuture<Void> bar(SessionScope scope, CompletableFuture<Void> everywhere) {
+    synchronized (requests) {
+      return request(new ToHost.Bar(++lastRequest, scope, me()), everywhere);
+    }
+  }
+
+  private CompletableFuture<Void> unbar(
+      SessionRegion.Unbar unbar, CompletableFuture<Void> everywhere) {
+    synchronized (requests) {
+      ToHost.Bar lifted =
+          requests.values().stream()
+              .map(Request::message)
+              .filter(ToHost.Bar.class::isInstance)
+              .map(ToHost.Bar.class::cast)
+              .filter(bar -> bar.scope().equals(unbar.scope()))
+              .findFirst()
+              .orElseThrow();
+      requests.remove(lifted.id());
+      return request(
+          new ToHost.Unbar(++lastRequest, lifted.id(), unbar.resume(), me()), everywhere);
+    }
+  }
+
+  @SuppressWarnings("FutureReturnValueIgnored") // who asks waits for it
+  private CompletableFuture<Void> request(ToHost.Sent message, CompletableFuture<Void> everywhere) {
     CompletableFuture<Void> here = new CompletableFuture<>();
     CompletableFuture<Void> elsewhere = new CompletableFuture<>();
-    CompletableFuture.allOf(here, elsewhere).thenRun(() -> bar.stopped().complete(null));
-    region.tell(new SessionRegion.Bar(bar.scope(), here));
-    synchronized (barrings) {
-      barrings.put(lastBarring.incrementAndGet(), new Barring(bar.scope(), members(), elsewhere));
-      completeBarrings();
-    }
-    repeatBars();
+    CompletableFuture.allOf(here, elsewhere).thenRun(() -> everywhere.complete(null));
+    requests.put(lastRequest, new Request(message, members(), elsewhere));
+    completeRequests();
+    repeatRequests();
+    return here;
   }
 
-  private void repeatBars() {
-    synchronized (barrings) {
-      barrings.forEach(
-          (id, barring) ->
-              peers.values().forEach(host -> host.tell(new ToHost.Bar(id, barring.scope(), me()))));
+  /** Hosts that have joined meanwhile do it, too. */
+  private void repeatRequests() {
+    synchronized (requests) {
+      requests
+          .values()
+          .forEach(request -> peers.values().forEach(host -> host.tell(request.message())));
     }
   }
 
-  private void unbar(SessionRegion.Unbar unbar) {
-    synchronized (barrings) {
-      barrings.entrySet().stream()
-          .filter(each -> each.getValue().scope().equals(unbar.scope()))
-          .map(Map.Entry::getKey)
-          .findFirst()
-          .ifPresent(
-              id -> {
-                barrings.remove(id);
-                peers
-                    .values()
-                    .forEach(host -> host.tell(new ToHost.Unbar(id, unbar.resume(), me())));
-              });
+  void confirmed(long id, String host) {
+    synchronized (requests) {
+      Request request = requests.get(id);
+      if (request != null) {
+        request.hosts().remove(host);
+        completeRequests();
+      }
     }
+  }
+
+  /** Bars are repeated until they are lifted. */
+  private void completeRequests() {
+    requests
+        .values()
+        .removeIf(
+            request -> {
+              boolean confirmed = request.hosts().isEmpty();
+              if (confirmed) {
+                request.confirmed().complete(null);
+              }
+              return confirmed && request.message() instanceof ToHost.Unbar;
+            });
   }
 
   /** Whether a member is there that does not leave as well. */
@@ -338,26 +375,5 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
               }
             });
     return up;
-  }
-
-  void barred(long id, String host) {
-    synchronized (barrings) {
-      Barring barring = barrings.get(id);
-      if (barring != null) {
-        barring.hosts().remove(host);
-        completeBarrings();
-      }
-    }
-  }
-
-  private void completeBarrings() {
-    barrings
-        .values()
-        .forEach(
-            barring -> {
-              if (barring.hosts().isEmpty()) {
-                barring.barred().complete(null);
-              }
-            });
   }
 }

@@ -101,7 +101,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                             m.entityId(), new Outside.Delta(m.messageId(), m.kind(), m.text()))))
         .onMessage(ToHost.Ended.class, m -> done(() -> subscriptions.ended(m.entityId(), null)))
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
-        .onMessage(ToHost.Barred.class, m -> done(() -> forwarder.barred(m.id(), m.host())))
+        .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
         .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))
         .onMessage(ToHost.Peers.class, m -> done(() -> forwarder.peers(m.all())))
         .onMessage(

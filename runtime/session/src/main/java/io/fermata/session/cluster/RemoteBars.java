@@ -35,7 +35,7 @@ final class RemoteBars {
     Held known = held.get(key);
     CompletableFuture<Void> stopped = known == null ? stop(bar.scope()) : known.stopped();
     held.put(key, new Held(bar.scope(), stopped, System.nanoTime()));
-    stopped.thenRun(() -> bar.replyTo().tell(new ToHost.Barred(bar.id(), address)));
+    stopped.thenRun(() -> bar.replyTo().tell(new ToHost.Confirmed(bar.id(), address)));
   }
 
   private CompletableFuture<Void> stop(SessionScope scope) {
@@ -44,11 +44,17 @@ final class RemoteBars {
     return stopped.thenCompose(done -> upkeep.stopped(scope));
   }
 
+  /** Calls that come after the notification reach the sessions. */
+  @SuppressWarnings("FutureReturnValueIgnored") // a host without a notification asks again
   void lift(ToHost.Unbar unbar) {
-    Held known = held.remove(new Key(unbar.by(), unbar.id()));
-    if (known != null) {
-      region.tell(new SessionRegion.Unbar(known.scope(), unbar.resume()));
+    Held known = held.remove(new Key(unbar.replyTo(), unbar.bar()));
+    CompletableFuture<Void> lifted = new CompletableFuture<>();
+    if (known == null) {
+      lifted.complete(null);
+    } else {
+      region.tell(new SessionRegion.Unbar(known.scope(), unbar.resume(), lifted));
     }
+    lifted.thenRun(() -> unbar.replyTo().tell(new ToHost.Confirmed(unbar.id(), address)));
   }
 
   void liftForgotten() {
@@ -58,7 +64,7 @@ final class RemoteBars {
             each -> {
               boolean forgotten = each.heardNanos() - before < 0;
               if (forgotten) {
-                region.tell(new SessionRegion.Unbar(each.scope(), true));
+                region.tell(new SessionRegion.Unbar(each.scope(), true, new CompletableFuture<>()));
               }
               return forgotten;
             });

@@ -47,11 +47,15 @@ sealed interface ToHost {
   /** Stop some sessions at once and block messages to them. Repeated until they may be reached. */
   record Bar(long id, SessionScope scope, ActorRef<ToHost> replyTo) implements Sent {}
 
-  /** The sessions have stopped on one host. */
-  record Barred(long id, String host) implements Sent {}
+  /**
+   * Sessions may be reached again. Repeated until it is confirmed.
+   *
+   * @param bar which {@link Bar} ends
+   */
+  record Unbar(long id, long bar, boolean resume, ActorRef<ToHost> replyTo) implements Sent {}
 
-  /** Sessions can be reached again. */
-  record Unbar(long id, boolean resume, ActorRef<ToHost> by) implements Sent {}
+  /** A host has done what another asked it for. */
+  record Confirmed(long id, String host) implements Sent {}
 
   /** The actors of all hosts. */
   record Peers(Set<ActorRef<ToHost>> all) implements ToHost {}

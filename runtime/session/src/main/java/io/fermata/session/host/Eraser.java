@@ -33,6 +33,8 @@ public final class Eraser {
   /** The timeout for sessions to stop. */
   private static final Duration STOPPING = Duration.ofSeconds(30);
 
+  private static final Duration LIFTING = Duration.ofSeconds(5);
+
   /** The number of attempts. */
   private static final int ATTEMPTS = 3;
 
@@ -75,10 +77,11 @@ public final class Eraser {
 
   /** Runs work while the sessions are stopped and blocked. If it fails, they resume. */
   <T> CompletionStage<T> alone(SessionScope scope, Supplier<CompletionStage<T>> work) {
-    return barred(scope)
-        .thenComposeAsync(nothing -> work.get(), executor)
-        .whenComplete(
-            (done, thrown) -> region.accept(new SessionRegion.Unbar(scope, thrown != null)));
+    CompletionStage<T> worked = barred(scope).thenComposeAsync(nothing -> work.get(), executor);
+    return worked
+        .handle((done, thrown) -> lifted(scope, thrown != null))
+        .thenCompose(lifted -> lifted)
+        .thenCompose(nothing -> worked);
   }
 
   /** Extends the scope to everything that the found threads created. */
@@ -133,6 +136,13 @@ public final class Eraser {
                           thrown)
                       : thrown);
             });
+  }
+
+  /** Completes when no host blocks the sessions any more, as far as hosts respond. */
+  private CompletionStage<Void> lifted(SessionScope scope, boolean resume) {
+    CompletableFuture<Void> lifted = new CompletableFuture<>();
+    region.accept(new SessionRegion.Unbar(scope, resume, lifted));
+    return lifted.completeOnTimeout(null, LIFTING.toMillis(), TimeUnit.MILLISECONDS);
   }
 
   /** All journals of a scope in the store. */
