@@ -46,12 +46,6 @@ final class PostgresHosts {
       WHERE held.owner = excluded.owner OR held.expires_at <= clock_timestamp()
       """;
 
-  private static final String HOLDS_LEASE =
-      """
-      SELECT 1 FROM cluster_lease
-      WHERE name = ? AND owner = ? AND expires_at > clock_timestamp()
-      """;
-
   private static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
 
   private static final String AGREEMENT =
@@ -88,16 +82,6 @@ final class PostgresHosts {
   static boolean lease(Connection connection, String name, String owner, Duration timeToLive)
       throws SQLException {
     return update(connection, LEASE, name, owner, timeToLive.toMillis());
-  }
-
-  static boolean holdsLease(Connection connection, String name, String owner) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(HOLDS_LEASE)) {
-      select.setString(1, name);
-      select.setString(2, owner);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next();
-      }
-    }
   }
 
   static boolean endLease(Connection connection, String name, String owner) throws SQLException {

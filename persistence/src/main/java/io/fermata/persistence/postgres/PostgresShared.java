@@ -195,11 +195,6 @@ final class PostgresShared implements SharedStore {
   }
 
   @Override
-  public CompletionStage<Boolean> holdsLease(String name, String owner) {
-    return hosts.query(connection -> PostgresHosts.holdsLease(connection, name, owner));
-  }
-
-  @Override
   public CompletionStage<@Nullable Void> endLease(String name, String owner) {
     return hosts
         .query(connection -> PostgresHosts.endLease(connection, name, owner))

@@ -97,9 +97,6 @@ public interface SharedStore {
    */
   CompletionStage<Boolean> lease(String name, String owner, Duration timeToLive);
 
-  /** Whether the owner has the lease. */
-  CompletionStage<Boolean> holdsLease(String name, String owner);
-
   /** Gives up a lease; does nothing if another owner has it. */
   CompletionStage<@Nullable Void> endLease(String name, String owner);
 }

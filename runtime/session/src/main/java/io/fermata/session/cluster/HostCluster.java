@@ -225,9 +225,8 @@ public final class HostCluster {
     joined = new Joined(membership, forwarder, hostSystem, view);
     membership.join();
     telemetry.opened(view);
-    hostSystem
-        .getWhenTerminated()
-        .thenRun(
+    org.apache.pekko.cluster.Cluster.get(Adapter.toClassic(hostSystem))
+        .registerOnMemberRemoved(
             () -> {
               if (!leaving) {
                 membership.removed();

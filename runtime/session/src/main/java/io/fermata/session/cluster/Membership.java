@@ -4,8 +4,10 @@ import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.RootCauses;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -16,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.pekko.actor.Address;
 import org.apache.pekko.actor.AddressFromURIString;
+import org.apache.pekko.cluster.Member;
 import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.typed.Cluster;
 import org.apache.pekko.cluster.typed.Join;
@@ -47,6 +50,9 @@ final class Membership {
   private static final Duration FORMING = Duration.ofSeconds(60);
   private static final Duration ASKING = Duration.ofSeconds(5);
 
+  /** A host that has ended is seen in the store for a while; hosts that are apart stay there. */
+  private static final Duration APART = FORGOTTEN.multipliedBy(2);
+
   /** Timers of sessions follow the clock of the host that runs them. */
   private static final Duration CLOCKS = Duration.ofSeconds(30);
 
@@ -63,6 +69,9 @@ final class Membership {
 
   private boolean leaving;
   private volatile long renewedNanos = System.nanoTime();
+
+  /** When this host was last known, or may have been, in the larger part of its cluster. */
+  private long togetherNanos;
 
   Membership(SharedStore store, Cluster cluster, Agreement agreement) {
     this.store = store;
@@ -150,6 +159,7 @@ final class Membership {
     }
     beat();
     renewedNanos = System.nanoTime();
+    togetherNanos = renewedNanos;
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
   }
@@ -240,11 +250,13 @@ final class Membership {
       if (now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED))) {
         renewedNanos = System.nanoTime();
         agree(hosts);
+        endIfApart(hosts);
       } else {
-        lost.complete(ORPHANED);
+        lose(ORPHANED);
       }
     } catch (RuntimeException e) {
       agreement.unseen();
+      togetherNanos = System.nanoTime();
       LOG.debug("The store could not be reached", e);
     }
   }
@@ -253,11 +265,39 @@ final class Membership {
       "Another cluster of hosts has formed on the store while this host was paused or cut off;"
           + " restart it, so that it joins that one";
 
+  /**
+   * Hosts that have removed each other from their cluster all believe to be it. The store knows
+   * them all, so the smaller part ends.
+   */
+  private void endIfApart(List<Peer> hosts) {
+    List<Peer> all = hosts.stream().filter(host -> Objects.equals(host.cluster(), joined)).toList();
+    Set<String> members = new HashSet<>();
+    for (Member member : cluster.state().getMembers()) {
+      if (!member.status().equals(MemberStatus.down())) {
+        members.add(member.address().toString());
+      }
+    }
+    if (Peer.areMost(all, members)) {
+      togetherNanos = System.nanoTime();
+    } else if (System.nanoTime() - togetherNanos > APART.toNanos()) {
+      lose(APART_FROM_MOST);
+    }
+  }
+
+  private static final String APART_FROM_MOST =
+      "This host and most others of its cluster have removed each other; restart it, so that it"
+          + " joins them again";
+
   /** This host is no member any more. */
   void removed() {
-    lost.complete(
+    lose(
         "The other hosts have removed this one from their cluster, as they could not reach it;"
             + " restart it, so that it joins again");
+  }
+
+  /** What follows may take long, and must not hold up the cluster. */
+  private void lose(String reason) {
+    lost.completeAsync(() -> reason);
   }
 
   /**

@@ -3,6 +3,9 @@ package io.fermata.session.cluster;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.ClusterHost;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,5 +30,18 @@ record Peer(String id, String address, @Nullable String cluster, long clock, Off
     JsonNode description =
         Json.object().put("cluster", cluster).put("clock", clock).set("offers", Json.tree(offers));
     return new ClusterHost(id, address, Json.text(description));
+  }
+
+  /**
+   * Whether the members are the larger part of these hosts, or that with the lowest id.
+   *
+   * @param members their addresses
+   */
+  static boolean areMost(List<Peer> hosts, Set<String> members) {
+    List<Peer> here = hosts.stream().filter(host -> members.contains(host.address())).toList();
+    int more = 2 * here.size() - hosts.size();
+    return more > 0
+        || (more == 0
+            && hosts.stream().min(Comparator.comparing(Peer::id)).map(here::contains).orElse(true));
   }
 }

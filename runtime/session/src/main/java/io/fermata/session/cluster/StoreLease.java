@@ -2,26 +2,34 @@ package io.fermata.session.cluster;
 
 import io.fermata.persistence.spi.SharedStore;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.ExtendedActorSystem;
 import org.apache.pekko.coordination.lease.LeaseSettings;
+import org.apache.pekko.coordination.lease.TimeoutSettings;
 import org.apache.pekko.coordination.lease.javadsl.Lease;
 
 /**
  * A lease that is kept in the store that the hosts share. In a partition it decides which side
  * stays; the store's epochs, not the lease, keep the other side from writing.
+ *
+ * <p>It is not renewed in the background but expires by itself, so each decision takes it anew: a
+ * side that believed in an older one might remove the hosts that have it by now.
  */
 public final class StoreLease extends Lease {
   private final SharedStore store;
   private final LeaseSettings settings;
-  private final AtomicBoolean held = new AtomicBoolean();
 
   /** Created by the actor system, as its configuration names this class. */
   public StoreLease(LeaseSettings settings, ExtendedActorSystem system) {
+    this(settings, ClusterSetup.of(system).store());
+  }
+
+  StoreLease(LeaseSettings settings, SharedStore store) {
     this.settings = settings;
-    this.store = ClusterSetup.of(system).store();
+    this.store = store;
   }
 
   @Override
@@ -31,32 +39,26 @@ public final class StoreLease extends Lease {
 
   @Override
   public CompletionStage<Boolean> acquire() {
+    TimeoutSettings times = settings.timeoutSettings();
     return store
-        .lease(
-            settings.leaseName(),
-            settings.ownerName(),
-            settings.timeoutSettings().getHeartbeatTimeout())
-        .thenApply(
-            taken -> {
-              held.set(taken);
-              return taken;
-            });
+        .lease(settings.leaseName(), settings.ownerName(), times.getHeartbeatTimeout())
+        .toCompletableFuture()
+        .orTimeout(times.getOperationTimeout().toMillis(), TimeUnit.MILLISECONDS);
   }
 
-  /** A lease that expires is not renewed: a decision about a partition needs it for a moment. */
   @Override
   public CompletionStage<Boolean> acquire(Consumer<Optional<Throwable>> lost) {
     return acquire();
   }
 
+  /** A release might overtake the next acquisition, which is asked for independently of it. */
   @Override
   public CompletionStage<Boolean> release() {
-    held.set(false);
-    return store.endLease(settings.leaseName(), settings.ownerName()).thenApply(ended -> true);
+    return CompletableFuture.completedFuture(true);
   }
 
   @Override
   public boolean checkLease() {
-    return held.get();
+    return false;
   }
 }

@@ -1,0 +1,47 @@
+package io.fermata.session.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.typesafe.config.ConfigFactory;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.postgres.PostgresServer;
+import java.time.Duration;
+import java.util.concurrent.CompletionStage;
+import org.apache.pekko.coordination.lease.LeaseSettings;
+import org.apache.pekko.coordination.lease.TimeoutSettings;
+import org.junit.jupiter.api.Test;
+
+class StoreLeaseTest {
+  private static final Duration EXPIRES = Duration.ofSeconds(2);
+
+  private static StoreLease of(String owner, SharedStore store) {
+    TimeoutSettings times =
+        TimeoutSettings.apply(
+                ConfigFactory.parseResources("fermata-cluster.conf").getConfig("fermata-lease"))
+            .withHeartbeatTimeout(EXPIRES);
+    return new StoreLease(
+        new LeaseSettings("survivors", owner, times, ConfigFactory.empty()), store);
+  }
+
+  private static boolean now(CompletionStage<Boolean> taken) {
+    return taken.toCompletableFuture().join();
+  }
+
+  @Test
+  void aSideThatDecidedDoesNotTrustItsLeaseWhenAnotherMayHaveIt() throws InterruptedException {
+    try (OpenStore open = Store.postgres(PostgresServer.shared().newDatabase()).openShared()) {
+      SharedStore store = open.shared().orElseThrow();
+      StoreLease one = of("one", store);
+      StoreLease other = of("other", store);
+      assertThat(now(one.acquire())).isTrue();
+      assertThat(now(one.release())).isTrue();
+      assertThat(now(other.acquire())).as("the other side decides a moment later").isFalse();
+      Thread.sleep(EXPIRES.plusMillis(200).toMillis());
+      assertThat(now(other.acquire())).isTrue();
+      assertThat(one.checkLease()).isFalse();
+      assertThat(now(one.acquire())).isFalse();
+    }
+  }
+}
