@@ -1,27 +1,33 @@
 package io.fermata.session.cluster;
 
+import io.fermata.persistence.spi.Shard;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.cluster.sharding.ShardCoordinator;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Map;
+import scala.concurrent.ExecutionContext;
 import scala.concurrent.Future;
 import scala.concurrent.Future$;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Places shards evenly on the hosts that may hold them. The shards of a host that may not hold them
- * any more move. While no host may hold shards they stay where they are, and none is placed.
+ * Places shards evenly on the hosts that may hold them. A host that has just started is slow, so it
+ * takes few shards at first, and each time as many again as it has. The shards of a host that may
+ * not hold them any more move at once. While no host may hold shards they stay where they are, and
+ * none is placed.
  */
 final class Allocation implements ShardCoordinator.ActorSystemDependentAllocationStrategy {
-  /** How many shards move at once. */
-  private static final int AT_ONCE = 64;
+  /** How many shards a host takes first. */
+  private static final int FIRST = 2;
 
   private final ShardCoordinator.ShardAllocationStrategy evenly =
-      ShardCoordinator.ShardAllocationStrategy$.MODULE$.leastShardAllocationStrategy(AT_ONCE, 1.0);
+      ShardCoordinator.ShardAllocationStrategy$.MODULE$.leastShardAllocationStrategy(
+          Shard.COUNT, 1.0);
 
   private final Predicate<ActorRef> mayHold;
 
@@ -63,10 +69,27 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
       misplaced.addAll(CollectionConverters.asJava(held.apply(region)));
     }
     if (misplaced.isEmpty()) {
-      return evenly.rebalance(able, moving);
+      int most = Math.max(FIRST, fewest(able));
+      return evenly
+          .rebalance(able, moving)
+          .map(shards -> first(most, shards), ExecutionContext.parasitic$.MODULE$);
     }
     misplaced.removeAll(CollectionConverters.asJava(moving));
     return moved(misplaced);
+  }
+
+  private static scala.collection.immutable.Set<String> first(
+      int most, scala.collection.immutable.Set<String> shards) {
+    return CollectionConverters.asScala(
+            CollectionConverters.asJava(shards).stream().limit(most).collect(Collectors.toSet()))
+        .toSet();
+  }
+
+  private static int fewest(Map<ActorRef, IndexedSeq<String>> held) {
+    return CollectionConverters.asJava(held).values().stream()
+        .mapToInt(IndexedSeq::size)
+        .min()
+        .orElse(0);
   }
 
   private scala.collection.immutable.Set<ActorRef> unable(Map<ActorRef, ?> held) {

@@ -105,6 +105,15 @@ class AllocationTest {
   }
 
   @Test
+  void aHostThatHasJustStartedTakesFewShardsFirstAndThenMore() throws Exception {
+    assertThat(moved(128, 0)).hasSize(2);
+    assertThat(moved(126, 2)).hasSize(2);
+    assertThat(moved(116, 12)).hasSize(12);
+    assertThat(moved(68, 60)).hasSize(4);
+    assertThat(moved(64, 64)).isEmpty();
+  }
+
+  @Test
   void shardsStayWhereTheyAreWhileNoHostMayHoldThem() throws Exception {
     able.clear();
     assertThat(moved(3, 1)).isEmpty();
