@@ -79,6 +79,7 @@ final class AnyHost implements Bookkeeper.Server {
       throw new IOException("The reply takes long", e);
     } catch (ExecutionException e) {
       close(connection);
+      host.avoid();
       if (e.getCause() instanceof IOException
           || (e.getCause() instanceof HttpTarget.Refused refused
               && ENDS.contains(refused.code()))) {

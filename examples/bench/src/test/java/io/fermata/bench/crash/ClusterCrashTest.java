@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -31,7 +32,8 @@ class ClusterCrashTest {
   private static final Duration STOPPED = Duration.ofSeconds(Integer.getInteger("cluster.stop", 0));
   private static final long SEED = Long.getLong("cluster.seed", System.nanoTime());
 
-  @TempDir Path folder;
+  @TempDir(cleanup = CleanupMode.ON_SUCCESS)
+  Path folder;
 
   @Test
   void everyAcknowledgedAnswerOutlivesWhatHappensToAHostAndNoJournaledEffectRunsTwice()

@@ -36,6 +36,7 @@ final class ClusterHarness {
   private static final int LONGEST_CUT_MILLIS = 6_000;
   private static final int POLL_MILLIS = 5;
   private static final int CALM_MILLIS = 2_000;
+  private static final int LAST_LINES = 300;
 
   /** What a JVM returns that ended upon SIGTERM, and one that was killed. */
   private static final Set<Integer> SIGNALLED = Set.of(128 + 15, 128 + 9);
@@ -123,6 +124,8 @@ final class ClusterHarness {
         harness.end();
       }
     } catch (IllegalStateException e) {
+      List<String> log = Files.readAllLines(Killable.log(effects));
+      log.subList(Math.max(0, log.size() - LAST_LINES), log.size()).forEach(System.out::println);
       throw new IllegalStateException(e.getMessage() + " (seed " + seed + ")", e);
     }
   }

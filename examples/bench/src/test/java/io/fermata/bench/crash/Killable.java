@@ -1,7 +1,6 @@
 package io.fermata.bench.crash;
 
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.Writer;
@@ -33,9 +32,9 @@ record Killable(Process process, int port) {
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.addAll(List.of(LedgerServer.class.getName(), effects.toString()));
     command.addAll(List.of(ports));
-    File log = effects.resolveSibling("server.log").toFile();
+    Path log = log(effects);
     ProcessBuilder server =
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log));
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
     server.environment().put("FERMATA_STORE", store);
     Process process = server.start();
     BufferedReader out =
@@ -47,6 +46,11 @@ record Killable(Process process, int port) {
       }
     }
     throw new IOException("The server did not start; see " + log);
+  }
+
+  /** What all servers with the same effects log. */
+  static Path log(Path effects) {
+    return effects.resolveSibling("server.log");
   }
 
   /** A process stops when the pipe of its output is full, so the output is read. */
