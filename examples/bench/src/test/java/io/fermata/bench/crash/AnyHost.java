@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One client's connections. Each call goes to a host at random; one that takes long is given up,
- * but its reply is still compared with that of the next attempt when it arrives. A host that did
- * not answer is left out for a while, as a load balancer does.
+ * but its reply is still compared with that of the next attempt when it arrives. A host that is
+ * silent is left out for a while, as a load balancer does.
  */
 final class AnyHost implements Bookkeeper.Server {
   private static final int PATIENCE_SECONDS = 5;
@@ -75,7 +75,7 @@ final class AnyHost implements Bookkeeper.Server {
       return received;
     } catch (TimeoutException e) {
       reply.whenComplete((late, thrown) -> close(connection));
-      host.avoid();
+      host.avoidIfSilent();
       throw new IOException("The reply takes long", e);
     } catch (ExecutionException e) {
       close(connection);

@@ -3,8 +3,11 @@ package io.fermata.bench.crash;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.io.IOException;
+import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URI;
+import java.net.URL;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Queue;
@@ -20,8 +23,10 @@ import org.jspecify.annotations.Nullable;
 final class ClusterHost {
   private static final long PAUSE_NANOS = 100_000_000;
 
-  /** How long clients leave it out after it did not answer. */
+  /** Clients leave it out for as long after it did not answer at all. */
   private static final long AVOIDED_NANOS = 10_000_000_000L;
+
+  private static final int SILENT_MILLIS = 1_000;
 
   private final int number;
   private final String store;
@@ -158,6 +163,20 @@ final class ClusterHost {
   /** Clients call other hosts for a while. */
   void avoid() {
     avoidedUntil = System.nanoTime() + AVOIDED_NANOS;
+  }
+
+  /** As {@link #avoid}, if it does not even say that it lives. */
+  void avoidIfSilent() {
+    try {
+      URL live = URI.create("http://127.0.0.1:%d/health/live".formatted(port)).toURL();
+      HttpURLConnection connection = (HttpURLConnection) live.openConnection();
+      connection.setConnectTimeout(SILENT_MILLIS);
+      connection.setReadTimeout(SILENT_MILLIS);
+      connection.getResponseCode();
+      connection.disconnect();
+    } catch (IOException e) {
+      avoid();
+    }
   }
 
   boolean isAvoided() {
