@@ -151,9 +151,9 @@ public final class HandlerRunner {
       queue.onDisconnect(
           () -> {
             call.cancel();
-            task.cancel(true);
-            // A task that has not started never completes the answer.
+            // Before the handler fails as it is interrupted; one that has not begun never answers.
             answer.completeExceptionally(RpcException.cancelled());
+            task.cancel(true);
           });
     }
     return answer;
