@@ -1,13 +1,16 @@
 package io.fermata.session.cluster;
 
 import io.fermata.persistence.spi.Shard;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.function.IntConsumer;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.cluster.sharding.ShardCoordinator;
+import org.jspecify.annotations.Nullable;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Map;
 import scala.concurrent.ExecutionContext;
@@ -20,22 +23,37 @@ import scala.jdk.javaapi.CollectionConverters;
  * takes few shards at first, and each time as many again as it has. The shards of a host that may
  * not hold them any more move at once. While no host may hold shards they stay where they are, and
  * none is placed.
+ *
+ * <p>A shard is looked after by its host also while nobody calls its sessions. Cluster sharding
+ * starts it at its first message, so each is touched when it has no place or a new one, and from
+ * time to time, as messages may be lost.
  */
 final class Allocation implements ShardCoordinator.ActorSystemDependentAllocationStrategy {
   /** How many shards a host takes first. */
   private static final int FIRST = 2;
+
+  /** After how many rounds all shards are touched. */
+  private static final int TOUCH_ALL = 5;
 
   private final ShardCoordinator.ShardAllocationStrategy evenly =
       ShardCoordinator.ShardAllocationStrategy$.MODULE$.leastShardAllocationStrategy(
           Shard.COUNT, 1.0);
 
   private final Predicate<ActorRef> mayHold;
+  private final IntConsumer touch;
+
+  /** The places of the shards in the last round. */
+  private java.util.Map<Integer, ActorRef> touched = java.util.Map.of();
+
+  private int rounds;
 
   /**
    * @param mayHold whether the host of a shard region may hold shards
+   * @param touch starts a shard where it is placed
    */
-  Allocation(Predicate<ActorRef> mayHold) {
+  Allocation(Predicate<ActorRef> mayHold, IntConsumer touch) {
     this.mayHold = mayHold;
+    this.touch = touch;
   }
 
   @Override
@@ -64,6 +82,22 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
     if (able.isEmpty()) {
       return moved(Set.of());
     }
+    Future<scala.collection.immutable.Set<String>> next = next(held, unable, able, moving);
+    return next.map(
+        shards -> {
+          Set<String> leaving = new HashSet<>(CollectionConverters.asJava(moving));
+          leaving.addAll(CollectionConverters.asJava(shards));
+          touch(held, leaving);
+          return shards;
+        },
+        ExecutionContext.parasitic$.MODULE$);
+  }
+
+  private Future<scala.collection.immutable.Set<String>> next(
+      Map<ActorRef, IndexedSeq<String>> held,
+      scala.collection.immutable.Set<ActorRef> unable,
+      Map<ActorRef, IndexedSeq<String>> able,
+      scala.collection.immutable.Set<String> moving) {
     Set<String> misplaced = new HashSet<>();
     for (ActorRef region : CollectionConverters.asJava(unable)) {
       misplaced.addAll(CollectionConverters.asJava(held.apply(region)));
@@ -76,6 +110,27 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
     }
     misplaced.removeAll(CollectionConverters.asJava(moving));
     return moved(misplaced);
+  }
+
+  /** A shard that moves is left alone: what it is sent is dropped. */
+  private void touch(Map<ActorRef, IndexedSeq<String>> held, Set<String> moving) {
+    java.util.Map<Integer, ActorRef> places = new HashMap<>();
+    CollectionConverters.asJava(held)
+        .forEach(
+            (region, shards) ->
+                CollectionConverters.asJava(shards)
+                    .forEach(shard -> places.put(Integer.valueOf(shard), region)));
+    boolean all = ++rounds % TOUCH_ALL == 0;
+    Shard.all()
+        .filter(shard -> !moving.contains(Integer.toString(shard)))
+        .filter(shard -> all || isNew(places.get(shard), touched.get(shard)))
+        .forEach(touch);
+    moving.forEach(shard -> places.remove(Integer.valueOf(shard)));
+    touched = places;
+  }
+
+  private static boolean isNew(@Nullable ActorRef place, @Nullable ActorRef touched) {
+    return place == null || !place.equals(touched);
   }
 
   private static scala.collection.immutable.Set<String> first(

@@ -41,14 +41,8 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   /** How long a call may take until its host confirms it. */
   private static final Duration CONFIRMED = Duration.ofMillis(500);
 
-  /** How long shards may move after hosts have come or gone. */
-  private static final Duration SETTLED = Duration.ofSeconds(20);
-
   /** How long a host may take to delete journals. */
   private static final Duration DELETES = Duration.ofSeconds(20);
-
-  /** How often shards are touched that nobody moves. */
-  private static final Duration TOUCH = Duration.ofSeconds(5);
 
   /**
    * A call on its way.
@@ -90,8 +84,6 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final Map<Long, Request> requests = new HashMap<>();
   private long lastRequest;
   private final AtomicLong resends = new AtomicLong();
-  private volatile long changedNanos = System.nanoTime();
-  private volatile long touchedNanos = changedNanos;
   private volatile @Nullable ActorRef<ToHost> me;
 
   /** The actors of the other hosts, by address. */
@@ -189,7 +181,6 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   /** The calls that had arrived at a host are sent again. */
   void lost(String host) {
     calls.replaceAll((id, sent) -> host.equals(sent.host()) ? sent.at(null) : sent);
-    changed();
     synchronized (requests) {
       requests.values().forEach(request -> request.hosts().remove(host));
       completeRequests();
@@ -211,24 +202,17 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
         });
   }
 
-  /** One host makes sure that every shard is held; every host renews what it follows. */
-  void lookAfterShards() {
-    long now = System.nanoTime();
-    boolean settled = now - changedNanos > SETTLED.toNanos();
-    boolean leads = cluster.selfMember().address().equals(cluster.state().getLeader());
-    if (leads && (!settled || now - touchedNanos > TOUCH.toNanos())) {
-      touchedNanos = now;
-      Shard.all()
-          .filter(shard -> !shards.isOpen(shard))
-          .forEach(shard -> send(shard, new ToShard.Touch()));
-    }
+  /** Renews what this host follows, and repeats what others have not confirmed. */
+  void repeat() {
     subscriptions.followed().forEach(this::follow);
     repeatRequests();
   }
 
-  /** Hosts have come or gone, so shards move. */
-  void changed() {
-    changedNanos = System.nanoTime();
+  /** Starts a shard where it is placed. */
+  void touch(int shard) {
+    if (!shards.isOpen(shard)) {
+      send(shard, new ToShard.Touch());
+    }
   }
 
   private void follow(String entityId) {

@@ -24,8 +24,8 @@ import org.apache.pekko.cluster.typed.Subscribe;
 
 /**
  * Receives for a host what other hosts send: the replies to its calls of their sessions, and what
- * its subscribers follow there. Once a second it makes sure that every shard is held by some host
- * and that followed sessions know their followers.
+ * its subscribers follow there. Once a second it makes sure that followed sessions know their
+ * followers.
  */
 final class HostActor extends AbstractBehavior<ToHost> {
   private static final ServiceKey<ToHost> HOSTS = ServiceKey.create(ToHost.class, "fermata-host");
@@ -66,13 +66,6 @@ final class HostActor extends AbstractBehavior<ToHost> {
                                   ClusterEvent.MemberRemoved.class,
                                   removed -> new ToHost.Gone(removed.member().address())),
                               ClusterEvent.MemberRemoved.class));
-                  Cluster.get(context.getSystem())
-                      .subscriptions()
-                      .tell(
-                          Subscribe.create(
-                              context.messageAdapter(
-                                  ClusterEvent.MemberUp.class, up -> new ToHost.Came()),
-                              ClusterEvent.MemberUp.class));
                   ActorRef<Receptionist.Command> receptionist = context.getSystem().receptionist();
                   receptionist.tell(Receptionist.register(HOSTS, context.getSelf()));
                   receptionist.tell(
@@ -109,11 +102,10 @@ final class HostActor extends AbstractBehavior<ToHost> {
             tick ->
                 done(
                     () -> {
-                      forwarder.lookAfterShards();
+                      forwarder.repeat();
                       bars.liftForgotten();
                     }))
         .onMessage(ToHost.Resend.class, resend -> done(forwarder::lookAfterCalls))
-        .onMessage(ToHost.Came.class, came -> done(forwarder::changed))
         .onMessage(ToHost.Gone.class, gone -> done(() -> forwarder.lost(gone.host().toString())))
         .build();
   }

@@ -201,7 +201,8 @@ public final class HostCluster {
                             region ->
                                 region.path().address().hasGlobalScope()
                                     ? agreement.mayHold(region.path().address().toString())
-                                    : agreement.mayHold())));
+                                    : agreement.mayHold(),
+                            shard -> joined().forwarder().touch(shard))));
     Forwarder forwarder =
         new Forwarder(
             membership.id(),

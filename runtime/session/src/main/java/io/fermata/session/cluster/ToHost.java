@@ -60,14 +60,11 @@ sealed interface ToHost {
   /** The actors of all hosts. */
   record Peers(Set<ActorRef<ToHost>> all) implements ToHost {}
 
-  /** Look after shards, followed sessions and lost calls. */
+  /** Repeat what other hosts may have missed. */
   record Tick() implements ToHost {}
 
   /** A host has left the cluster, or was removed from it. */
   record Gone(Address host) implements ToHost {}
-
-  /** A host has joined the cluster. */
-  record Came() implements ToHost {}
 
   /** Send calls again that may be lost. */
   record Resend() implements ToHost {}

@@ -17,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
@@ -55,6 +56,9 @@ public final class Upkeep {
   private final CompletableFuture<String> lost;
 
   /** Written by the sweep only, and sweeps do not overlap. */
+  /** The shards of a host fail together, which is one line of the log. */
+  private final AtomicBoolean unfinishedUnknown = new AtomicBoolean();
+
   private volatile @Nullable StoreProblem problem;
 
   /**
@@ -168,13 +172,16 @@ public final class Upkeep {
               if (thrown == null) {
                 resume(source, page, before);
               } else if (!closed.getAsBoolean()) {
-                LOG.error("Unfinished runs could not be found; retrying", thrown);
+                if (!unfinishedUnknown.getAndSet(true)) {
+                  LOG.error("Unfinished runs could not be found; retrying", thrown);
+                }
                 later(LOOK_AGAIN, () -> resumeUnfinishedWork(source, after, before));
               }
             });
   }
 
   private void resume(Pages source, List<Unfinished> page, int before) {
+    unfinishedUnknown.set(false);
     List<String> entityIds = page.stream().map(Unfinished::persistenceId).filter(ours).toList();
     int resumed = before + entityIds.size();
     CompletionStage<Void> woken = wakeUp(entityIds);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.typesafe.config.ConfigFactory;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -39,7 +40,8 @@ class AllocationTest {
   private final ActorRef old = Adapter.toClassic(kit.createTestProbe().ref());
   private final ActorRef young = Adapter.toClassic(kit.createTestProbe().ref());
   private final Set<ActorRef> able = new HashSet<>(Set.of(old, young));
-  private final Allocation allocation = new Allocation(able::contains);
+  private final List<Integer> touched = new ArrayList<>();
+  private final Allocation allocation = new Allocation(able::contains, touched::add);
 
   @BeforeEach
   void start() {
@@ -117,5 +119,46 @@ class AllocationTest {
   void shardsStayWhereTheyAreWhileNoHostMayHoldThem() throws Exception {
     able.clear();
     assertThat(moved(3, 1)).isEmpty();
+  }
+
+  private List<Integer> touched(int byOld, int byYoung, String... moving) throws Exception {
+    touched.clear();
+    now(
+        allocation.rebalance(
+            held(byOld, byYoung), CollectionConverters.asScala(Set.of(moving)).toSet()));
+    return List.copyOf(touched);
+  }
+
+  @Test
+  void aShardIsTouchedWhileItHasNoPlaceAndOnceInEachNewPlace() throws Exception {
+    assertThat(touched(63, 64)).hasSize(128);
+    assertThat(touched(63, 64)).containsExactly(127);
+    assertThat(touched(63, 65)).containsExactly(127);
+    assertThat(touched(64, 64)).containsExactly(63);
+  }
+
+  @Test
+  void aShardIsNotTouchedWhileItMovesButAfterwards() throws Exception {
+    touched(64, 64);
+    assertThat(touched(64, 64, "5")).isEmpty();
+    assertThat(touched(64, 64)).containsExactly(5);
+  }
+
+  @Test
+  void aShardThatIsToMoveIsNotTouchedAnyMore() throws Exception {
+    assertThat(moved(128, 0)).hasSize(2).doesNotContainAnyElementsOf(names(touched));
+    assertThat(touched).hasSize(126);
+  }
+
+  private static List<String> names(List<Integer> shards) {
+    return shards.stream().map(String::valueOf).toList();
+  }
+
+  @Test
+  void allShardsAreTouchedFromTimeToTime() throws Exception {
+    for (int round = 1; round < 5; round++) {
+      touched(64, 64);
+    }
+    assertThat(touched(64, 64)).hasSize(128);
   }
 }
