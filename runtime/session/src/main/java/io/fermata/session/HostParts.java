@@ -259,7 +259,10 @@ final class HostParts {
                     });
           }
         },
-        Offers.of(catalog.programs(), agents.all().stream().map(Agent::name).toList()));
+        Offers.of(
+            catalog.programs(),
+            agents.all().stream().map(Agent::name).toList(),
+            Offers.Keys.of(encryption)));
     cluster.lost().thenAccept(upkeep::lose);
   }
 

@@ -14,6 +14,8 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.postgres.PostgresServer;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.time.Duration;
@@ -61,11 +63,15 @@ class ClusterRolloutTest {
   }
 
   private Fermata host(Flow<?>... flows) {
-    HostBuilder builder = Fermata.host().store(Store.postgres(database)).cluster();
+    HostBuilder builder = Fermata.host();
     for (Flow<?> flow : flows) {
       builder.flow(flow);
     }
-    Fermata host = builder.start();
+    return start(builder);
+  }
+
+  private Fermata start(HostBuilder builder) {
+    Fermata host = builder.store(Store.postgres(database)).cluster().start();
     hosts.add(host);
     return host;
   }
@@ -218,6 +224,56 @@ class ClusterRolloutTest {
                 .path("status")
                 .asText()
                 .equals("interrupt"));
+  }
+
+  private Fermata encrypting(String... keys) {
+    return start(
+        Fermata.host()
+            .flow(first())
+            .encrypt(EncryptedFields.EVERYTHING)
+            .keys(DataKeys.parse(String.join(",", keys))));
+  }
+
+  @Test
+  void aKeyRotatesInTwoPhasesWhileRunsContinue() throws Exception {
+    String oldKey = DataKeys.generate("old");
+    String newKey = DataKeys.generate("new");
+    Fermata host = encrypting(oldKey);
+    List<String> sessions = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      sessions.add(session(call(host, "order", starting())));
+    }
+    assertThatThrownBy(() -> encrypting(newKey, oldKey))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("it encrypts with the key new, which they lack; restart all hosts");
+    assertThatThrownBy(() -> encrypting(newKey))
+        .hasMessageContaining("it lacks the key old, with which they encrypt");
+    Fermata prepared = encrypting(oldKey, newKey);
+    stop(host);
+    eventually(() -> call(prepared, "order", starting()).structured().hasNonNull("sessionId"));
+    Fermata rotated = rotated(newKey, oldKey);
+    stop(prepared);
+    for (String session : sessions) {
+      ToolReply next = answer(rotated, session, "dish", "soup");
+      assertThat(next.structured().path("question").asText())
+          .as(next.structured().toString())
+          .isEqualTo("Which table?");
+    }
+  }
+
+  /** The hosts agree that all have the new key as soon as the last one without it has left. */
+  private Fermata rotated(String... keys) throws Exception {
+    List<Fermata> started = new ArrayList<>();
+    eventually(
+        () -> {
+          try {
+            started.add(encrypting(keys));
+          } catch (IllegalStateException early) {
+            assertThat(early).hasMessageContaining("which they lack");
+          }
+          return !started.isEmpty();
+        });
+    return started.get(0);
   }
 
   @Test

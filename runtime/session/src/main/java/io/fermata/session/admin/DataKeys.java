@@ -11,6 +11,7 @@ import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -140,6 +141,11 @@ public final class DataKeys implements KeyProvider {
   public byte @Nullable [] key(String id) {
     byte[] key = keys.get(id);
     return key == null ? null : Arrays.copyOf(key, key.length);
+  }
+
+  @Override
+  public Set<String> ids() {
+    return Set.copyOf(keys.keySet());
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.fermata.session.admin;
 
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,4 +13,12 @@ public interface KeyProvider {
 
   /** The 32 bytes of a key; null if there is none of that id. */
   byte @Nullable [] key(String id);
+
+  /**
+   * The ids of all keys, for the hosts of a cluster to compare; null if they cannot be listed, and
+   * then hosts do not notice that one lacks a key of the others.
+   */
+  default @Nullable Set<String> ids() {
+    return null;
+  }
 }

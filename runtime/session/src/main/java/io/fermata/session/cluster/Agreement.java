@@ -53,7 +53,7 @@ final class Agreement {
     String gap = mine.gap(theirs);
     if (gap != null) {
       throw new IllegalStateException(
-          "This host could not run the sessions of the cluster: %s. Start a release that has what the other hosts run, or stop them first"
+          "This host and the others of the cluster could not run each other's sessions: %s"
               .formatted(gap));
     }
     agreed(theirs);

@@ -4,10 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.json.Json;
+import io.fermata.session.journal.Encryption;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
@@ -21,17 +23,23 @@ import org.jspecify.annotations.Nullable;
  * @param formats the messages between hosts and the journal's entries, with their versions
  */
 public record Offers(
-    SortedMap<String, Versions> flows, SortedSet<String> agents, SortedSet<String> formats) {
+    SortedMap<String, Versions> flows,
+    SortedSet<String> agents,
+    SortedSet<String> formats,
+    Keys keys) {
+  private static final String RELEASE =
+      "; start a release that has what the other hosts run, or stop them first";
 
   public Offers {
     Objects.requireNonNull(flows, "flows");
     Objects.requireNonNull(agents, "agents");
     Objects.requireNonNull(formats, "formats");
+    Objects.requireNonNull(keys, "keys");
   }
 
   /** Those of a release that writes them in another way; no host runs or continues them. */
   static final Offers UNREADABLE =
-      new Offers(new TreeMap<>(), new TreeSet<>(), new TreeSet<>(List.of("unreadable")));
+      new Offers(new TreeMap<>(), new TreeSet<>(), new TreeSet<>(List.of("unreadable")), Keys.NONE);
 
   /**
    * The versions of a flow.
@@ -45,8 +53,30 @@ public record Offers(
     }
   }
 
+  /**
+   * The ids of encryption keys.
+   *
+   * @param encrypts the key of new data; null if nothing is encrypted
+   * @param decrypt those that the host has; null if that is not known
+   */
+  public record Keys(@Nullable String encrypts, @Nullable SortedSet<String> decrypt) {
+    /** Those of a host that encrypts nothing and has no keys. */
+    public static final Keys NONE = new Keys(null, new TreeSet<>());
+
+    /** The keys that a host uses. */
+    public static Keys of(Encryption encryption) {
+      Set<String> all = encryption.decryptsWith();
+      return new Keys(encryption.encryptsWith(), all == null ? null : new TreeSet<>(all));
+    }
+
+    private boolean decrypt(Keys others) {
+      return others.encrypts == null || decrypt == null || decrypt.contains(others.encrypts);
+    }
+  }
+
   /** The offers of a host with some flows and agents. */
-  public static Offers of(Collection<FlowProgram<?>> programs, Collection<String> agents) {
+  public static Offers of(
+      Collection<FlowProgram<?>> programs, Collection<String> agents, Keys keys) {
     SortedMap<String, Versions> flows = new TreeMap<>();
     for (FlowProgram<?> program : programs) {
       Flow<?> flow = program.flow();
@@ -59,7 +89,7 @@ public record Offers(
         }
       }
     }
-    return new Offers(flows, new TreeSet<>(agents), ClusterSerializer.formats());
+    return new Offers(flows, new TreeSet<>(agents), ClusterSerializer.formats(), keys);
   }
 
   /** The offers that a host has written; {@link #UNREADABLE} ones of another release. */
@@ -98,6 +128,7 @@ public record Offers(
   /** Whether a host with these offers runs every session of hosts with others, unchanged. */
   boolean runs(Offers others) {
     return agents.containsAll(others.agents)
+        && keys.decrypt(others.keys)
         && others.flows.entrySet().stream()
             .allMatch(
                 each -> {
@@ -107,23 +138,36 @@ public record Offers(
   }
 
   /**
-   * Why a host with these offers could not run the sessions of hosts with others, even if it
-   * migrated them; null if it could.
+   * Why hosts with these offers could not run the sessions of hosts with others, even if they
+   * migrated them, or the others could not read what these write, and what to do; null if they
+   * could.
    */
   @Nullable String gap(Offers others) {
     if (!formats.equals(others.formats)) {
-      return "it is of a release whose messages or journals have other formats";
+      return "it is of a release whose messages or journals have other formats" + RELEASE;
     }
     for (String agent : others.agents) {
       if (!agents.contains(agent)) {
-        return "it lacks the agent " + agent;
+        return "it lacks the agent " + agent + RELEASE;
       }
     }
     for (Map.Entry<String, Versions> each : others.flows.entrySet()) {
       String gap = gap("flow " + each.getKey(), flows.get(each.getKey()), each.getValue());
       if (gap != null) {
-        return gap;
+        return gap + RELEASE;
       }
+    }
+    return gap(keys, others.keys);
+  }
+
+  /** A key is given to all hosts before one encrypts with it. */
+  private static @Nullable String gap(Keys here, Keys others) {
+    if (!here.decrypt(others)) {
+      return "it lacks the key %s, with which they encrypt; add it to the keys of this host"
+          .formatted(others.encrypts);
+    } else if (!others.decrypt(here)) {
+      return "it encrypts with the key %1$s, which they lack; restart all hosts with %1$s behind their own key first, and then with %1$s as the first"
+          .formatted(here.encrypts);
     }
     return null;
   }
@@ -138,7 +182,8 @@ public record Offers(
       if (same == null && !here.migrated.contains(each.getKey())) {
         return "it neither has nor migrates the " + version;
       } else if (same != null && !same.equals(each.getValue())) {
-        return "its %s has another graph; give a changed graph another version".formatted(version);
+        return "its %s has another graph, and a changed graph needs another version"
+            .formatted(version);
       }
     }
     return null;

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +38,16 @@ public record Encryption(
   public static Encryption reading(KeyProvider keys) {
     return new Encryption(
         new EntryCipher(EntryCipher.checked(keys)), EncryptedFields.SECRETS, Map.of());
+  }
+
+  /** The id of the key that entries are encrypted with; null if none is. */
+  public @Nullable String encryptsWith() {
+    return fields.isEmpty() && what == EncryptedFields.SECRETS ? null : cipher.current();
+  }
+
+  /** The ids of the keys that decrypt; null if they cannot be listed. */
+  public @Nullable Set<String> decryptsWith() {
+    return cipher.ids();
   }
 
   /** A copy with additional secret fields. */

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
 import java.util.Arrays;
+import java.util.Set;
 import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
 import javax.crypto.Mac;
@@ -54,6 +55,11 @@ public final class EntryCipher {
               + " provider, and that the id consists of up to 32 letters, digits, - and _");
     }
     return keys;
+  }
+
+  /** The ids of all keys; null if they cannot be listed. */
+  @Nullable Set<String> ids() {
+    return keys == null ? Set.of() : keys.ids();
   }
 
   /** The id of the key that encrypts and signs; null if there is none. */

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class OffersTest {
@@ -21,7 +22,16 @@ class OffersTest {
                 new Offers.Versions(
                     new TreeMap<>(registered), new TreeSet<>(Arrays.asList(migrated))))),
         new TreeSet<>(),
-        ClusterSerializer.formats());
+        ClusterSerializer.formats(),
+        Offers.Keys.NONE);
+  }
+
+  private static Offers keys(@Nullable String encrypts, String... decrypt) {
+    return keys(new Offers.Keys(encrypts, new TreeSet<>(Set.of(decrypt))));
+  }
+
+  private static Offers keys(Offers.Keys keys) {
+    return new Offers(OLD.flows(), OLD.agents(), OLD.formats(), keys);
   }
 
   private static final Offers OLD = offers(Set.of(1));
@@ -46,7 +56,8 @@ class OffersTest {
 
   @Test
   void aReleaseWithOtherFormatsHasAGap() {
-    Offers other = new Offers(OLD.flows(), OLD.agents(), new TreeSet<>(Set.of("run:9")));
+    Offers other =
+        new Offers(OLD.flows(), OLD.agents(), new TreeSet<>(Set.of("run:9")), Offers.Keys.NONE);
     assertThat(other.gap(OLD)).contains("other formats");
   }
 
@@ -77,5 +88,34 @@ class OffersTest {
   @Test
   void offersAreReadAsTheyWereWritten() {
     assertThat(Offers.parse(HEIR.text())).isEqualTo(HEIR);
+  }
+
+  @Test
+  void aKeyIsGivenToAllHostsBeforeOneEncryptsWithIt() {
+    Offers old = keys("old", "old");
+    Offers prepared = keys("old", "old", "new");
+    Offers rotated = keys("new", "new", "old");
+    assertThat(prepared.gap(old)).isNull();
+    assertThat(rotated.gap(old)).contains("it encrypts with the key new, which they lack");
+    assertThat(rotated.gap(prepared)).isNull();
+    assertThat(prepared.gap(rotated)).isNull();
+    assertThat(keys("new", "new").gap(rotated)).isNull();
+    assertThat(old.gap(rotated)).contains("it lacks the key new, with which they encrypt");
+    assertThat(old.runs(rotated)).isFalse();
+    assertThat(prepared.runs(rotated)).isTrue();
+  }
+
+  @Test
+  void aHostWithoutKeysMayNotJoinHostsThatEncrypt() {
+    assertThat(OLD.gap(keys("old", "old"))).contains("it lacks the key old");
+    assertThat(keys(null, "old").gap(OLD)).as("it has a key but encrypts nothing").isNull();
+  }
+
+  @Test
+  void keysThatCannotBeListedAreNotCompared() {
+    Offers unknown = keys(new Offers.Keys("new", null));
+    assertThat(unknown.gap(keys("old", "old", "new"))).isNull();
+    assertThat(keys("old", "old", "new").gap(unknown)).isNull();
+    assertThat(Offers.parse(unknown.text())).isEqualTo(unknown);
   }
 }
