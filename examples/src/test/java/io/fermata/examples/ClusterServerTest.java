@@ -3,11 +3,15 @@ package io.fermata.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.McpServer;
 import io.fermata.postgres.PostgresServer;
+import io.fermata.session.Fermata;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -64,6 +68,59 @@ class ClusterServerTest {
         assertThat(get(one, "/health/ready")).as("peers do not matter").contains("\"ready\":true");
         Thread.sleep(100);
       }
+    }
+  }
+
+  /** Calls the dinner flow as a client of the newest revision that shows forms. */
+  private static JsonNode dinner(McpServer server, ObjectNode params) throws Exception {
+    ObjectNode message = Json.object().put("jsonrpc", "2.0").put("id", 1);
+    message.put("method", "tools/call").set("params", params.deepCopy());
+    ObjectNode called = ((ObjectNode) message.path("params")).put("name", "dinner");
+    called.putObject("arguments").put("action", "start").put("intent", "a table");
+    ObjectNode meta = called.putObject("_meta");
+    meta.put("io.modelcontextprotocol/protocolVersion", "2026-07-28");
+    meta.putObject("io.modelcontextprotocol/clientInfo").put("name", "test").put("version", "1");
+    meta.putObject("io.modelcontextprotocol/clientCapabilities")
+        .putObject("elicitation")
+        .putObject("form");
+    HttpRequest request =
+        HttpRequest.newBuilder(server.endpoint())
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "tools/call")
+            .header("Mcp-Name", "dinner")
+            .POST(BodyPublishers.ofString(Json.text(message)))
+            .build();
+    return Json.parse(HttpClient.newHttpClient().send(request, BodyHandlers.ofString()).body())
+        .path("result");
+  }
+
+  @Test
+  void aFormIsUsedOnceWhicheverServersItIsSentTo() throws Exception {
+    try (Fermata here = Dinner.clusterHost(database);
+        Fermata there = Dinner.clusterHost(database);
+        McpServer one = McpServer.serving(here).port(0).start();
+        McpServer other = McpServer.serving(there).port(0).start()) {
+      JsonNode asked = dinner(one, Json.object());
+      assertThat(asked.path("inputRequests")).as(asked.toString()).hasSize(1);
+      ObjectNode retry = Json.object();
+      retry.set("requestState", asked.path("requestState"));
+      ObjectNode form =
+          retry
+              .putObject("inputResponses")
+              .putObject(asked.path("inputRequests").fieldNames().next());
+      form.put("action", "accept");
+      form.putObject("content").put("name", "Ada").put("email", "ada@acme.com");
+
+      JsonNode next = dinner(other, retry);
+      assertThat(next.path("inputRequests").toString()).contains("How many are you?");
+
+      JsonNode again = dinner(one, retry);
+      assertThat(again.at("/structuredContent/code").asText())
+          .as(again.toString())
+          .isEqualTo("stale_call");
+      assertThat(again.at("/structuredContent/question").asText()).isEqualTo("How many are you?");
     }
   }
 

@@ -35,6 +35,10 @@ public record Dinner(String name, String email, @Min(1) Integer guests) {
         : Verdict.reject("That is no email.");
   }
 
+  static Fermata clusterHost(String database) {
+    return Fermata.host().store(Store.postgres(database)).cluster().flow(FLOW).start();
+  }
+
   public static Fermata host(Path folder) {
     return Fermata.host().store(Store.sqlite(folder.resolve("dinner.db"))).flow(FLOW).start();
   }
