@@ -24,14 +24,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * A claimed PostgreSQL schema with its connection pools: one appends to journals, one reads them
  * for sessions that wake, one of a single connection makes the store's own changes in order, one
- * reads what the host itself needs, and one serves lists and searches. A host that shares the
- * schema has two more: one takes shards, and one announces the host and renews leases.
+ * reads what the host itself needs, one reads for users and agents, and one serves lists and
+ * searches. A host that shares the schema has two more: one takes shards, and one announces the
+ * host and renews leases.
  */
 final class PostgresBackend implements SqlBackend {
 
   private static final String NAME = "fermata-postgres";
 
-  /** One long search must not block the others. */
+  /** One that takes long must not block the others. */
   private static final int READERS = 2;
 
   private final PostgresAddress address;
@@ -41,6 +42,7 @@ final class PostgresBackend implements SqlBackend {
   private final SqlPool writer;
   private final SqlPool upkeep;
   private final SqlPool reader;
+  private final SqlPool searches;
 
   /** In the order in which they are closed. */
   private final Map<String, SqlPool> ofCluster = new LinkedHashMap<>();
@@ -60,10 +62,11 @@ final class PostgresBackend implements SqlBackend {
     this.writer = SqlPool.over(pools.get(2));
     this.upkeep = SqlPool.over(pools.get(3));
     this.reader = SqlPool.over(pools.get(4));
+    this.searches = SqlPool.over(pools.get(5));
     this.journal = new PostgresJournal(shards);
     if (shards.isShared()) {
-      SqlPool taking = SqlPool.over(pools.get(5));
-      SqlPool hosts = SqlPool.over(pools.get(6));
+      SqlPool taking = SqlPool.over(pools.get(6));
+      SqlPool hosts = SqlPool.over(pools.get(7));
       ofCluster.put("shards", taking);
       ofCluster.put("hosts", hosts);
       this.shared = new PostgresShared(shards, taking, hosts, upkeep);
@@ -81,6 +84,7 @@ final class PostgresBackend implements SqlBackend {
       pools.add(PostgresPool.writing(address, claim, NAME + "-write", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-upkeep", 1));
       pools.add(PostgresPool.reading(address, claim, NAME + "-read", READERS));
+      pools.add(PostgresPool.reading(address, claim, NAME + "-search", READERS));
       if (shards.isShared()) {
         pools.add(PostgresPool.writing(address, claim, NAME + "-shards", 1));
         pools.add(PostgresPool.writing(address, claim, NAME + "-hosts", 1));
@@ -136,6 +140,11 @@ final class PostgresBackend implements SqlBackend {
   }
 
   @Override
+  public Transactions searches() {
+    return searches;
+  }
+
+  @Override
   public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
     List<StorePool> pools = new ArrayList<>();
     pools.add(journals.load("append", appends));
@@ -143,6 +152,7 @@ final class PostgresBackend implements SqlBackend {
     pools.add(writer.load("write", changes));
     pools.add(upkeep.load("upkeep"));
     pools.add(reader.load("read"));
+    pools.add(searches.load("search"));
     ofCluster.forEach((name, pool) -> pools.add(pool.load(name)));
     return List.copyOf(pools);
   }
@@ -171,6 +181,7 @@ final class PostgresBackend implements SqlBackend {
   @Override
   public void close() {
     try {
+      searches.close();
       reader.close();
       upkeep.close();
       waking.close();

@@ -209,7 +209,8 @@ public final class OpenSqlStore implements OpenStore {
   public CompletionStage<List<String>> journals(String after, int max) {
     Slice.requireMax(max);
     return whileOpen(
-        () -> backend.reader().transact(connection -> SqlEntries.journals(connection, after, max)));
+        () ->
+            backend.searches().transact(connection -> SqlEntries.journals(connection, after, max)));
   }
 
   @Override
@@ -305,7 +306,7 @@ public final class OpenSqlStore implements OpenStore {
       return whileOpen(
           () ->
               backend
-                  .reader()
+                  .searches()
                   .transact(connection -> SqlDirectory.list(connection, backend.dialect(), query)));
     }
 
@@ -313,11 +314,15 @@ public final class OpenSqlStore implements OpenStore {
     public CompletionStage<Integer> count(DirectoryQuery query, int most) {
       return whileOpen(
           () ->
-              backend
-                  .reader()
+              (isOfOne(query) ? backend.reader() : backend.searches())
                   .transact(
                       connection ->
                           SqlDirectory.count(connection, backend.dialect(), query, most)));
+    }
+
+    /** What one principal has is counted before its calls, so never behind searches. */
+    private static boolean isOfOne(DirectoryQuery query) {
+      return query.principal() != null && query.text() == null;
     }
 
     @Override

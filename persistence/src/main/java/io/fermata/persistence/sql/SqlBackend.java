@@ -38,10 +38,13 @@ public interface SqlBackend {
   Transactions upkeep();
 
   /**
-   * For lists, searches and exports: reads one snapshot of the database with any number of
-   * statements.
+   * For what users and agents read of one journal, and exports page by page: reads one snapshot of
+   * the database with any number of statements. Not behind searches.
    */
   Transactions reader();
+
+  /** For lists and searches. */
+  Transactions searches();
 
   /**
    * The connection pools, for meters. Requests that wait for a batch wait for the pool that serves

@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A claimed SQLite file with its connections: one writes, some read journals for sessions that
- * wake, one reads what the host itself needs, and some serve lists and searches. With a write-ahead
- * log a reader sees what was committed when it started; readers and the writer do not block each
- * other.
+ * wake, one reads what the host itself needs, some read for users and agents, and some serve lists
+ * and searches. With a write-ahead log a reader sees what was committed when it started; readers
+ * and the writer do not block each other.
  */
 record SqliteBackend(
     SqliteFile file,
@@ -29,11 +29,12 @@ record SqliteBackend(
     SqlPool waking,
     SqlPool upkeep,
     SqlPool reader,
+    SqlPool searches,
     FileClaim claim,
     InodeClaim inode)
     implements SqlBackend {
 
-  /** One long search must not block the others. */
+  /** One that takes long must not block the others. */
   private static final int READERS = 2;
 
   /** A separate thread per backup, as a large file takes long. */
@@ -54,6 +55,7 @@ record SqliteBackend(
       pools.add(SqliteConnections.reading(file, "fermata-sqlite-wake", READERS));
       pools.add(SqliteConnections.reading(file, "fermata-sqlite-upkeep", 1));
       pools.add(SqliteConnections.reading(file, "fermata-sqlite-read", READERS));
+      pools.add(SqliteConnections.reading(file, "fermata-sqlite-search", READERS));
       inode.renew();
     } catch (RuntimeException refused) {
       pools.forEach(SqlPool::close);
@@ -66,6 +68,7 @@ record SqliteBackend(
         pools.get(1),
         pools.get(2),
         pools.get(3),
+        pools.get(4),
         claim,
         inode);
   }
@@ -101,7 +104,8 @@ record SqliteBackend(
         writer.load("write", appends, changes),
         waking.load("wake", wakes),
         upkeep.load("upkeep"),
-        reader.load("read"));
+        reader.load("read"),
+        searches.load("search"));
   }
 
   @Override
@@ -135,6 +139,7 @@ record SqliteBackend(
   public void close() {
     try {
       // The last connection to close checkpoints the write-ahead log, so it must be the writer.
+      searches.close();
       reader.close();
       upkeep.close();
       waking.close();

@@ -22,7 +22,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** How both ends of every connection notice that the other is gone. */
+/** What every connection has: both ends notice that the other is gone, and plans stay cheap. */
 @Tag("slow")
 final class PostgresConnectionsTest {
 
@@ -35,10 +35,22 @@ final class PostgresConnectionsTest {
 
   @Test
   void theServerEndsEveryConnectionOfALostHostWithinHalfAMinute() throws SQLException {
+    assertThat(ofEveryConnection(SERVER_SIDE).values())
+        .containsOnly(List.of("25000", "10", "5", "3"));
+  }
+
+  /** A statement that the settings make seem expensive would be compiled, at 50 ms each time. */
+  @Test
+  void theServerCompilesNoStatement() throws SQLException {
+    assertThat(ofEveryConnection(List.of("jit")).values()).containsOnly(List.of("off"));
+  }
+
+  private static Map<String, List<String>> ofEveryConnection(List<String> names)
+      throws SQLException {
     PostgresAddress address = PostgresAddress.parse(PostgresProbe.fresh().address(), Map.of());
     Map<String, List<String>> settings = new LinkedHashMap<>();
     try (Connection claim = PostgresSource.forClaim(address).getConnection()) {
-      settings.put("claim", settings(claim));
+      settings.put("claim", settings(claim, names));
     }
     PostgresClaim claim = PostgresClaim.take(address);
     PostgresBackend backend = PostgresBackend.connect(address, claim, PostgresShards.all());
@@ -49,20 +61,23 @@ final class PostgresConnectionsTest {
               "waking", backend.journalReader(),
               "writer", backend.writer(),
               "upkeep", backend.upkeep(),
-              "reader", backend.reader());
+              "reader", backend.reader(),
+              "searches", backend.searches());
       pools.forEach(
           (name, pool) ->
-              settings.put(name, Host.await(pool.query(PostgresConnectionsTest::settings))));
+              settings.put(
+                  name, Host.await(pool.query(connection -> settings(connection, names)))));
     } finally {
       backend.close();
     }
-    assertThat(settings).hasSize(6);
-    assertThat(settings.values()).containsOnly(List.of("25000", "10", "5", "3"));
+    assertThat(settings).hasSize(7);
+    return settings;
   }
 
-  private static List<String> settings(Connection connection) throws SQLException {
+  private static List<String> settings(Connection connection, List<String> names)
+      throws SQLException {
     List<String> settings = new ArrayList<>();
-    for (String name : SERVER_SIDE) {
+    for (String name : names) {
       settings.add(PostgresClaim.text(connection, "SHOW " + name));
     }
     return settings;
