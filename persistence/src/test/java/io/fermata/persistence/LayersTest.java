@@ -1,6 +1,11 @@
 package io.fermata.persistence;
 
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.core.importer.ClassFileImporter;
 import io.fermata.layers.Layers;
+import java.time.Instant;
+import java.time.temporal.TemporalAmount;
 import org.junit.jupiter.api.Test;
 
 /** The packages of this module and the order they stand in. */
@@ -30,6 +35,22 @@ class LayersTest {
   @Test
   void noPackageIsLarge() {
     LAYERS.areSmall();
+  }
+
+  /** A clock that is set back would lengthen it. */
+  @Test
+  void noWaitIsMeasuredByTheWallClock() {
+    noClasses()
+        .should()
+        .callMethod(Instant.class, "plus", TemporalAmount.class)
+        .orShould()
+        .callMethod(Instant.class, "isAfter", Instant.class)
+        .orShould()
+        .callMethod(Instant.class, "isBefore", Instant.class)
+        .check(
+            new ClassFileImporter()
+                .withImportOption(Layers.MAIN)
+                .importPackages("io.fermata.persistence"));
   }
 
   @Test

@@ -46,7 +46,7 @@ public abstract class SqlContract extends HistoryContract {
       assertThat(open.pools()).extracting(StorePool::name).doesNotHaveDuplicates();
       assertThat(open.pools())
           .extracting(StorePool::name)
-          .contains("write", "wake", "upkeep", "read");
+          .contains("write", "wake", "upkeep", "read", "search");
       for (StorePool pool : open.pools()) {
         assertThat(pool.used() + pool.idle()).as(pool.name()).isPositive();
         assertThat(pool.waiting()).as(pool.name()).isZero();

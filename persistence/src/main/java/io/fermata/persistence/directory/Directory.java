@@ -39,6 +39,9 @@ public interface Directory {
 
   /**
    * The number of matching entries, counted up to {@code most}; the page of the query is ignored.
+   * All entries that the index yields are counted; if others of the criteria are checked on them,
+   * as many as for a page, so that of more entries the number is the least that match. The statuses
+   * of a principal are looked up in an index, too.
    */
   CompletionStage<Integer> count(DirectoryQuery query, int most);
 

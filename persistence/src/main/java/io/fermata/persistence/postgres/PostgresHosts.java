@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class PostgresHosts {
 
-  private static final String HEARTBEAT =
+  static final String HEARTBEAT =
       """
       INSERT INTO cluster_host (id, address, description, registered_at, heartbeat_at)
       VALUES (?, ?, ?, clock_timestamp(), clock_timestamp())
@@ -26,19 +26,19 @@ final class PostgresHosts {
         heartbeat_at = clock_timestamp()
       """;
 
-  private static final String FORGET =
+  static final String FORGET =
       "DELETE FROM cluster_host WHERE heartbeat_at < clock_timestamp() - INTERVAL '1 day'";
 
-  private static final String LATELY =
+  static final String LATELY =
       """
       SELECT id, address, description FROM cluster_host
       WHERE heartbeat_at > clock_timestamp() - INTERVAL '10 seconds'
       ORDER BY registered_at, id
       """;
 
-  private static final String LEAVE = "DELETE FROM cluster_host WHERE id = ?";
+  static final String LEAVE = "DELETE FROM cluster_host WHERE id = ?";
 
-  private static final String LEASE =
+  static final String LEASE =
       """
       INSERT INTO cluster_lease AS held (name, owner, expires_at)
       VALUES (?, ?, clock_timestamp() + ? * INTERVAL '1 millisecond')
@@ -46,18 +46,17 @@ final class PostgresHosts {
       WHERE held.owner = excluded.owner OR held.expires_at <= clock_timestamp()
       """;
 
-  private static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
+  static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
 
-  private static final String AGREEMENT =
-      "SELECT value FROM fermata_meta WHERE key = 'cluster_agreement'";
+  static final String AGREEMENT = "SELECT value FROM fermata_meta WHERE key = 'cluster_agreement'";
 
-  private static final String FIRST_AGREEMENT =
+  static final String FIRST_AGREEMENT =
       """
       INSERT INTO fermata_meta (key, value) VALUES ('cluster_agreement', ?)
       ON CONFLICT (key) DO NOTHING
       """;
 
-  private static final String AGREE =
+  static final String AGREE =
       "UPDATE fermata_meta SET value = ? WHERE key = 'cluster_agreement' AND value = ?";
 
   private PostgresHosts() {}

@@ -229,6 +229,12 @@ final class PostgresSchema {
                   """
               CREATE INDEX directory_since_status
               ON directory (kind, status, since)
+              """,
+                  // In the whole order of a list: PostgreSQL 13 expects few rows of a principal,
+                  // would sort them, and a principal may have thousands.
+                  """
+              CREATE INDEX directory_since_principal
+              ON directory (kind, principal, status, since, persistence_id)
               """),
               // A foreign key costs a check per inserted or deleted record. The trigger deletes the
               // tags of all records of a statement at once, by their index.

@@ -18,10 +18,10 @@ final class PostgresVerification {
 
   private static final int AT_ONCE = 1_000;
 
-  private static final String SHARDS =
+  static final String SHARDS =
       "SELECT count(*) FROM shard WHERE shard BETWEEN 0 AND " + (Shard.COUNT - 1);
 
-  private static final String SLICES =
+  static final String SLICES =
       """
       SELECT entry.ordering, entry.persistence_id, entry.sequence_number, entry.slice,
         ARRAY(SELECT tag.slice FROM event_tag AS tag WHERE tag.event_id = entry.ordering)

@@ -26,9 +26,10 @@ public record SqlListing(Statement matches, Statement end) {
 
   /** The index that is scanned. */
   private enum Walk {
-    /** The entries of a principal, which are few. */
     PRINCIPAL,
-    /** The entries of a session, which are fewer. */
+    /** The entries of a principal that have one of the statuses. */
+    STATUS_OF_PRINCIPAL,
+    /** The entries of a session, which are few. */
     SESSION,
     TAG,
     STATUS,
@@ -39,7 +40,7 @@ public record SqlListing(Statement matches, Statement end) {
       if (query.session() != null) {
         return SESSION;
       } else if (query.principal() != null) {
-        return PRINCIPAL;
+        return query.order() == DirectoryQuery.Order.STATUS ? STATUS_OF_PRINCIPAL : PRINCIPAL;
       } else if (query.order() == DirectoryQuery.Order.STATUS) {
         return STATUS;
       } else if (!query.tags().isEmpty()) {
@@ -49,19 +50,40 @@ public record SqlListing(Statement matches, Statement end) {
       }
       return query.name() == null ? KIND : NAME;
     }
+
+    /** A count needs no order. */
+    static Walk toCount(DirectoryQuery query) {
+      Walk walk = of(query);
+      return walk == PRINCIPAL && !query.statuses().isEmpty() ? STATUS_OF_PRINCIPAL : walk;
+    }
+
+    boolean isByStatus() {
+      return this == STATUS || this == STATUS_OF_PRINCIPAL;
+    }
+
+    boolean isByPrincipal() {
+      return this == PRINCIPAL || this == STATUS_OF_PRINCIPAL;
+    }
   }
 
   /** The scans of a query: one for each status if that index is scanned. */
   public static List<SqlListing> of(Dialect dialect, DirectoryQuery query) {
     List<String> statuses = query.statuses().stream().sorted().toList();
-    return Walk.of(query) == Walk.STATUS
-        ? statuses.stream().map(one -> new Builder(dialect, query).scan(List.of(one))).toList()
-        : List.of(new Builder(dialect, query).scan(statuses));
+    Walk walk = Walk.of(query);
+    return walk.isByStatus()
+        ? statuses.stream()
+            .map(one -> new Builder(dialect, query, walk).scan(List.of(one)))
+            .toList()
+        : List.of(new Builder(dialect, query, walk).scan(statuses));
   }
 
-  /** Counts the matching entries, up to a number, without reading them. */
-  static Statement count(Dialect dialect, DirectoryQuery query, int most) {
-    return new Builder(dialect, query).count(query.statuses().stream().sorted().toList(), most);
+  /**
+   * Counts the matching entries, up to a number, without reading them: within an index, or, if
+   * there are criteria that it does not know, among as many entries as a page examines.
+   */
+  public static Statement count(Dialect dialect, DirectoryQuery query, int most) {
+    return new Builder(dialect, query, Walk.toCount(query))
+        .count(query.statuses().stream().sorted().toList(), most);
   }
 
   private static final class Builder {
@@ -72,10 +94,10 @@ public record SqlListing(Statement matches, Statement end) {
     private final Conditions scanned = new Conditions();
     private final Conditions checked = new Conditions();
 
-    Builder(Dialect dialect, DirectoryQuery query) {
+    Builder(Dialect dialect, DirectoryQuery query, Walk walk) {
       this.dialect = dialect;
       this.query = query;
-      this.walk = Walk.of(query);
+      this.walk = walk;
       this.walked = walk == Walk.TAG ? "tagged" : "entry";
     }
 
@@ -115,19 +137,24 @@ public record SqlListing(Statement matches, Statement end) {
       List<Object> parameters = new ArrayList<>(scanned.parameters);
       parameters.addAll(checked.parameters);
       parameters.add(most);
+      String matches =
+          checked.all.isEmpty()
+              ? "directory%s AS %s WHERE %s"
+                  .formatted(walk == Walk.TAG ? "_tag" : "", walked, scanned.all())
+              : "(SELECT entry.* FROM %s WHERE %s LIMIT %d) AS examined %s"
+                  .formatted(source(), scanned.all(), EXAMINED, checked.where());
       return new Statement(
-          "SELECT count(*) FROM (SELECT 1 FROM (SELECT entry.* FROM %s WHERE %s) AS examined %s LIMIT ?) AS counted"
-              .formatted(source(), scanned.all(), checked.where()),
+          "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT ?) AS counted".formatted(matches),
           List.copyOf(parameters));
     }
 
     private void criteria(List<String> statuses) {
       scanned.add(walked + ".kind = ?", query.kind());
-      equal(Walk.PRINCIPAL, "principal", query.principal());
-      equal(Walk.SESSION, "session", query.session());
-      equal(Walk.NAME, "name", query.name());
+      equal(walk.isByPrincipal(), "principal", query.principal());
+      equal(walk == Walk.SESSION, "session", query.session());
+      equal(walk == Walk.NAME, "name", query.name());
       if (!statuses.isEmpty()) {
-        boolean walks = walk == Walk.STATUS;
+        boolean walks = walk.isByStatus();
         (walks ? scanned : checked).in(table(walks) + "status", statuses);
       }
       within("created_at", query.created());
@@ -155,9 +182,8 @@ public record SqlListing(Statement matches, Statement end) {
       }
     }
 
-    private void equal(Walk along, String column, @Nullable String value) {
+    private void equal(boolean walks, String column, @Nullable String value) {
       if (value != null) {
-        boolean walks = walk == along;
         (walks ? scanned : checked).add(table(walks) + column + " = ?", value);
       }
     }
@@ -167,7 +193,8 @@ public record SqlListing(Statement matches, Statement end) {
     }
 
     private void within(String time, Span span) {
-      boolean ordered = time.equals(time());
+      boolean indexed = walk != Walk.STATUS_OF_PRINCIPAL || time.equals("since");
+      boolean ordered = indexed && time.equals(time());
       Conditions conditions = ordered ? scanned : checked;
       String column = (ordered ? walked : "examined") + "." + time;
       if (span.from() != null) {

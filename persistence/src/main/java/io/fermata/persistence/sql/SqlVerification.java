@@ -28,13 +28,13 @@ public final class SqlVerification {
   private static final int JOURNALS_AT_ONCE = 200;
   private static final int ENTRIES_AT_ONCE = 64;
 
-  private static final String SNAPSHOTS =
+  public static final String SNAPSHOTS =
       """
       SELECT DISTINCT persistence_id FROM snapshot
       WHERE persistence_id > ? ORDER BY persistence_id LIMIT ?
       """;
 
-  private static final String LISTED =
+  public static final String LISTED =
       """
       SELECT persistence_id FROM directory
       WHERE persistence_id > ? ORDER BY persistence_id LIMIT ?

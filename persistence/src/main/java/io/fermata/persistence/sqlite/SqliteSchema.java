@@ -147,6 +147,10 @@ public final class SqliteSchema {
               CREATE INDEX directory_since_status
               ON directory (kind, status, since)
               """,
+                  """
+              CREATE INDEX directory_since_principal
+              ON directory (kind, principal, status, since)
+              """,
                   "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
 
   private final SqliteFile file;

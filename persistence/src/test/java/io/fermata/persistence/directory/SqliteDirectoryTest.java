@@ -68,6 +68,17 @@ final class SqliteDirectoryTest extends DirectoryContract {
         .anyMatch(step -> step.contains("INDEX directory_session (kind=? AND session=?)"));
   }
 
+  @Test
+  void theQuotaOfAPrincipalIsCountedWithinAnIndex() {
+    DirectoryQuery quota = THREADS.belongingTo("ann").statuses(Set.of("waits", "works"));
+    String index = "INDEX directory_since_principal (kind=? AND principal=? AND status=?)";
+    assertThat(SqliteProbe.plan(file(), SqlListing.count(Dialect.SQLITE, quota, 9).sql()))
+        .anyMatch(step -> step.contains("COVERING " + index));
+    assertThat(plans(quota.orderedBy(Order.STATUS)))
+        .filteredOn(step -> step.contains(index))
+        .hasSize(2);
+  }
+
   private void walks(DirectoryQuery query, String index) {
     walks(query, index.formatted("active"), "active_at");
     walks(query.orderedBy(Order.CREATION), index.formatted("created"), "created_at");
@@ -127,6 +138,8 @@ final class SqliteDirectoryTest extends DirectoryContract {
     DirectoryPage third = Host.await(entries.list(needles.after(second.next())));
     assertThat(third.entries()).extracting(DirectoryEntry::persistenceId).containsExactly("e1");
     assertThat(third.next()).isNull();
+    assertThat(Host.await(entries.count(needles, 9))).isEqualTo(1);
+    assertThat(Host.await(entries.count(THREADS, all))).isEqualTo(all);
   }
 
   @Test

@@ -11,7 +11,10 @@ final class ManySessions {
 
   private ManySessions() {}
 
-  /** One listed run for each number, each with a journal of two entries of which one is tagged. */
+  /**
+   * One listed run for each number, each with a journal of two entries of which one is tagged. A
+   * quarter belongs to one principal, and most of these have ended.
+   */
   static void fill(PostgresProbe database, int sessions) {
     String numbers = "FROM generate_series(1, " + sessions + ") AS i";
     // Neighbours in time are not neighbours in the table.
@@ -20,8 +23,9 @@ final class ManySessions {
         """
         INSERT INTO directory (persistence_id, kind, principal, name, session, seq, created_at,
           active_at, status, since, labels, searchable)
-        SELECT 'run|' || i, 'run', 'p' || i %% 1000, 'flow' || i %% 10, 's' || i / 2, 2, %1$s,
-          %1$s, CASE i %% 100 WHEN 1 THEN 'failed' WHEN 2 THEN 'complete' ELSE 'waiting' END, %1$s,
+        SELECT 'run|' || i, 'run', CASE i %% 4 WHEN 0 THEN 'local' ELSE 'p' || i %% 1000 END, 'flow' || i %% 10, 's' || i / 2, 2, %1$s,
+          %1$s, CASE WHEN i %% 100 = 1 THEN 'failed' WHEN i %% 100 = 2 THEN 'complete'
+            WHEN i %% 4 = 0 AND i > 400 THEN 'expired' ELSE 'waiting' END, %1$s,
           '{"attributes":{"a":"x"},"tags":["t' || i %% 50 || '"]}', 'text ' || i %2$s
         """
             .formatted(time, numbers),
@@ -59,6 +63,16 @@ final class ManySessions {
         SELECT 'run|' || i, 1, 1, 1, 'm', '\\x00'::bytea, 1, 1 %s
         """
             .formatted(numbers),
+        // Hosts of a day, and one that was last heard of before.
+        """
+        INSERT INTO cluster_host (id, address, description, registered_at, heartbeat_at)
+        SELECT 'h' || i, 'a', '{}', now() - INTERVAL '1 hour', now() - i * INTERVAL '1 minute'
+        FROM generate_series(1, 1441) AS i
+        """,
+        """
+        INSERT INTO cluster_lease (name, owner, expires_at)
+        SELECT 'lease' || i, 'h1', now() FROM generate_series(1, 10000) AS i
+        """,
         "VACUUM ANALYZE");
   }
 }

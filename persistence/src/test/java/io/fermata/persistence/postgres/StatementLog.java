@@ -33,11 +33,14 @@ final class StatementLog {
   private static final Pattern PARAMETER = Pattern.compile("\\$\\d+ = (NULL|'(?:[^']|'')*')");
 
   private static final Pattern TABLE =
-      Pattern.compile("\\b(event_journal|event_tag|snapshot|directory|directory_tag)\\b");
+      Pattern.compile(
+          "\\b(event_journal|event_tag|snapshot|directory|directory_tag|cluster_host|cluster_lease)\\b");
 
   private StatementLog() {}
 
-  /** Every statement about journals and the directory, with its last parameters as literals. */
+  /**
+   * Every statement about journals, the directory and hosts, with its last parameters as literals.
+   */
   static Map<String, List<String>> of(PostgresServer server) {
     Map<String, List<String>> statements = new LinkedHashMap<>();
     String executed = "";
@@ -58,7 +61,7 @@ final class StatementLog {
   }
 
   private static boolean isAboutTables(String sql) {
-    return sql.matches("(?s)(SELECT|UPDATE|DELETE|WITH)\\b.*")
+    return sql.matches("(?s)(SELECT|UPDATE|DELETE|WITH|INSERT INTO cluster_\\w+)\\b.*")
         && !sql.contains("pg_")
         && TABLE.matcher(sql).find();
   }

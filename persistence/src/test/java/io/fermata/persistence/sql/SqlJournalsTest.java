@@ -161,6 +161,11 @@ final class SqlJournalsTest {
     }
 
     @Override
+    public Transactions searches() {
+      return pool;
+    }
+
+    @Override
     public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
       return List.of(pool.load("all", appends, wakes, changes));
     }

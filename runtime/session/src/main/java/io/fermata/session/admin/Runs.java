@@ -45,7 +45,10 @@ public interface Runs {
    */
   CompletionStage<Page> list(RunQuery query);
 
-  /** The number of runs of a query, counted up to {@code most}. Fails as {@link #list} does. */
+  /**
+   * The number of runs of a query, counted up to {@code most}. A search for what is rare examines
+   * as many runs as for one page, and counts those that it finds. Fails as {@link #list} does.
+   */
   CompletionStage<Integer> count(RunQuery query, int most);
 
   /** The list entry of a run; empty if there is none. Fails as {@link #list} does. */
