@@ -156,9 +156,9 @@ final class PostgresClaim {
   }
 
   private void awaitTablesLock() throws SQLException {
-    Instant end = Instant.now().plus(CROWD);
+    long end = System.nanoTime() + CROWD.toNanos();
     while (!locks.take(connection, PostgresLocks.TABLES)) {
-      if (Instant.now().isAfter(end)) {
+      if (System.nanoTime() - end > 0) {
         throw new StoreException(
             address.shown()
                 + " is being prepared by another host for too long; start this host again when"
@@ -180,10 +180,10 @@ final class PostgresClaim {
   }
 
   private void requireHostLock() throws SQLException {
-    Instant end = Instant.now().plus(RELEASE);
+    long end = System.nanoTime() + RELEASE.toNanos();
     // The lock of a host that was just killed is released within a moment.
     while (!tryHostLock(connection)) {
-      if (Instant.now().isAfter(end)) {
+      if (System.nanoTime() - end > 0) {
         throw PostgresOwner.inUse(address, holder(), shared);
       }
       pause();
@@ -203,14 +203,14 @@ final class PostgresClaim {
 
   /** Terminates the remaining connections of other hosts. */
   private void fence(@Nullable String before) throws SQLException {
-    Instant end = Instant.now().plus(FENCE);
+    long end = System.nanoTime() + FENCE.toNanos();
     boolean logged = false;
     while (!locks.take(connection, PostgresLocks.CONNECTION)) {
       if (!logged) {
         LOG.warn("{} is taken over from {}", address.shown(), PostgresOwner.described(before));
         logged = true;
       }
-      if (Instant.now().isAfter(end)) {
+      if (System.nanoTime() - end > 0) {
         throw new StoreException(
             address.shown()
                 + " is still used by "
@@ -317,7 +317,7 @@ final class PostgresClaim {
   /** Waits while the store is unavailable, so that a pool fills as soon as the server is back. */
   synchronized void awaitBack() throws SQLException {
     long end = System.nanoTime() + AWAY_MILLIS * 1_000_000;
-    while (away != null && System.nanoTime() < end) {
+    while (away != null && System.nanoTime() - end < 0) {
       try {
         wait(AWAY_MILLIS);
       } catch (InterruptedException closing) {
