@@ -8,31 +8,36 @@ import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.NewEntry;
-import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Verified;
-import java.io.IOException;
-import java.io.RandomAccessFile;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
-/** What a verification of a SQLite file finds, and what it leaves in peace. */
-final class VerificationTest {
+/** What a verification of a store finds, and what it leaves in peace. */
+abstract class VerificationContract {
 
-  @TempDir private Path directory = Path.of("");
-  private Path file = Path.of("");
+  /** No byte, in SQL. */
+  private final String nothing;
+
   private Store store = Store.memory();
+
+  VerificationContract(String nothing) {
+    this.nothing = nothing;
+  }
+
+  /** A new store. */
+  abstract Store newStore();
+
+  /** Changes its tables past the store. */
+  abstract void execute(String... sql);
 
   @BeforeEach
   void write() {
-    file = directory.resolve("fermata.db");
-    store = Store.sqlite(file);
+    store = newStore();
     try (Host host = Host.on(store)) {
       for (String id : List.of("run|a", "run|b", "run|c")) {
         Host.Desk desk = host.openWithSnapshots(id);
@@ -43,7 +48,7 @@ final class VerificationTest {
     }
   }
 
-  private List<String> damages() {
+  final List<String> damages() {
     List<String> found = new ArrayList<>();
     Verified verified = store.verify(found::add);
     assertThat(verified.damages()).isEqualTo(found.size());
@@ -52,11 +57,23 @@ final class VerificationTest {
   }
 
   private void is(String damage, String... sql) {
-    SqliteProbe.execute(file, sql);
+    execute(sql);
     assertThat(damages())
         .singleElement()
         .asString()
         .isEqualTo("The journal run|b is damaged: " + damage + "; restore the store from a backup");
+  }
+
+  /** One session is damaged, and the others are not. */
+  private void stops(String damage, String... sql) {
+    is(damage, sql);
+    try (Host host = Host.on(store)) {
+      assertThatThrownBy(() -> host.read("run|b", 1, 10))
+          .hasMessageContaining("The journal run|b is damaged: " + damage);
+      for (String intact : List.of("run|a", "run|c")) {
+        assertThat(host.open(intact).write(new Line("line 6")).lines()).hasSize(6);
+      }
+    }
   }
 
   @Test
@@ -70,21 +87,21 @@ final class VerificationTest {
 
   @Test
   void aMissingEntryIsNamed() {
-    is(
+    stops(
         "entry 2 is missing",
         "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number = 2");
   }
 
   @Test
   void theFirstEntryIsMissed() {
-    is(
+    stops(
         "entry 1 is missing",
         "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number = 1");
   }
 
   @Test
   void theEntryOfAnotherJournalIsNamed() {
-    is(
+    stops(
         "entry 3 was altered, or is not an entry of this journal",
         """
         UPDATE event_journal SET (writer, write_timestamp, event_payload, checksum) = (
@@ -97,7 +114,7 @@ final class VerificationTest {
 
   @Test
   void swappedEntriesAreNamed() {
-    is(
+    stops(
         "entry 2 was altered, or is not an entry of this journal",
         "UPDATE event_journal SET sequence_number = 30"
             + " WHERE persistence_id = 'run|b' AND sequence_number = 3",
@@ -111,7 +128,8 @@ final class VerificationTest {
   void anAlteredSnapshotIsNamedAndTheEntriesSuffice() {
     is(
         "the snapshot of entry 4 was altered",
-        "UPDATE snapshot SET snapshot_payload = x'00'"
+        "UPDATE snapshot SET snapshot_payload = "
+            + nothing
             + " WHERE persistence_id = 'run|b' AND sequence_number = 4");
     try (Host host = Host.on(store)) {
       assertThat(host.openWithSnapshots("run|b").lines()).hasSize(5).startsWith("line 1");
@@ -158,22 +176,5 @@ final class VerificationTest {
           .containsExactly("later", "more");
     }
     assertThat(damages()).isEmpty();
-  }
-
-  @Test
-  void aZeroedPageIsFoundByAVerificationAndAtTheStart() throws IOException {
-    SqliteProbe.execute(file, "PRAGMA journal_mode = DELETE");
-    try (RandomAccessFile pages = new RandomAccessFile(file.toFile(), "rw")) {
-      long page =
-          SqliteProbe.numbers(
-                  file, "SELECT rootpage FROM sqlite_master WHERE name = ?", "event_journal")
-              .get(0);
-      pages.seek((page - 1) * 4096);
-      pages.write(new byte[4096]);
-    }
-    assertThat(damages()).isNotEmpty().anyMatch(damage -> damage.startsWith("The file is damaged"));
-    assertThatThrownBy(store::open)
-        .isInstanceOf(StoreException.class)
-        .hasMessageContainingAll("is damaged", "backup");
   }
 }
