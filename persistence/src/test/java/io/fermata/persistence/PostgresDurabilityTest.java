@@ -3,11 +3,15 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.postgres.PostgresClaimTest;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
+import java.util.List;
 import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -18,6 +22,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** A server that would lose acknowledged writes is no store, unless its address accepts that. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -111,13 +116,42 @@ final class PostgresDurabilityTest {
     "remote_apply, remote_apply",
   })
   void acknowledgedWritesAreSyncedWhateverTheDefaultOfTheServer(String set, String used) {
-    assertThat(synchronousCommit(set, database.address())).isEqualTo(used);
+    List<String> warned =
+        warnings(() -> assertThat(synchronousCommit(set, database.address())).isEqualTo(used));
+    if (set.equals(used)) {
+      assertThat(warned).isEmpty();
+    } else {
+      assertThat(warned)
+          .singleElement()
+          .asString()
+          .startsWith(database.address() + " is configured with synchronous_commit=" + set)
+          .contains("this host use on", "unsafe=synchronous_commit in the address");
+    }
+  }
+
+  private static List<String> warnings(Runnable during) {
+    Logger logger = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.addAppender(logged);
+    try {
+      during.run();
+    } finally {
+      logger.detachAppender(logged);
+    }
+    return logged.list.stream()
+        .map(ILoggingEvent::getFormattedMessage)
+        .filter(line -> line.contains("synchronous_commit"))
+        .toList();
   }
 
   @Test
   void aWeakerCommitIsUsedOnlyWhereTheAddressAcceptsIt() {
-    assertThat(synchronousCommit("local", database.address() + "?unsafe=synchronous_commit"))
-        .isEqualTo("local");
+    String accepting = database.address() + "?unsafe=synchronous_commit";
+    assertThat(warnings(() -> assertThat(synchronousCommit("local", accepting)).isEqualTo("local")))
+        .singleElement()
+        .asString()
+        .contains(" runs with synchronous_commit=local, as its address accepts");
   }
 
   /** The setting with which an entry is appended. */

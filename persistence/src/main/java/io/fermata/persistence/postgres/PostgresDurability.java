@@ -50,6 +50,12 @@ final class PostgresDurability {
         THEN set_config('synchronous_commit', 'on', false) ELSE '' END
       """;
 
+  /** What a connection has by the server, the database or the role. */
+  private static final String CONFIGURED =
+      "SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'";
+
+  private static final Set<String> WEAKER = Set.of("off", "local", "remote_write");
+
   private static final String UNLOGGED =
       """
       SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
@@ -88,7 +94,7 @@ final class PostgresDurability {
     return String.join(",", all);
   }
 
-  /** Logs what the address accepts of what the server does. */
+  /** Logs what the address accepts of what the server does, and what is set otherwise. */
   static void warn(PostgresAddress address, Connection connection) throws SQLException {
     for (String setting : off(connection)) {
       LOG.warn(
@@ -96,6 +102,15 @@ final class PostgresDurability {
           address.shown(),
           setting,
           LOSSES.get(setting));
+    }
+    String commits = PostgresClaim.text(connection, CONFIGURED);
+    if (WEAKER.contains(commits)) {
+      LOG.warn(
+          address.unsafe().contains(SYNCHRONOUS_COMMIT)
+              ? "{} runs with synchronous_commit={}, as its address accepts; a crash of a machine may lose acknowledged writes"
+              : "{} is configured with synchronous_commit={}, by which a crash of a machine may lose acknowledged writes; the connections of this host use on; accept the loss with unsafe=synchronous_commit in the address",
+          address.shown(),
+          commits);
     }
   }
 
