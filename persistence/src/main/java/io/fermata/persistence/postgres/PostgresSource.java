@@ -31,13 +31,14 @@ final class PostgresSource extends PGSimpleDataSource {
   /**
    * Every statement of a store finds its rows by an index made for it. Tables that fill and empty
    * within seconds have stale statistics, by which the planner would scan them whole, dead rows
-   * included. What reads few pages is slower with parallel workers, of which a server has few.
+   * included. What reads few pages is slower with parallel workers, of which a server has few, and
+   * with compiled code: a scan that is forbidden seems so expensive that it would be compiled.
    */
   private static final String READS_BY_INDEX =
       """
       SET enable_seqscan = off; SET enable_bitmapscan = off;
       SET enable_hashjoin = off; SET enable_mergejoin = off;
-      SET max_parallel_workers_per_gather = 0;
+      SET max_parallel_workers_per_gather = 0; SET jit = off;
       """;
 
   /** A host that is stopped within a transaction holds up those that take its shards. */
