@@ -176,10 +176,13 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (stranded != null) {
       return called(what, stranded);
     }
-    if (program.accept(state, input) instanceof Program.Refused<Event> refused) {
+    Program.Acceptance<Event> acceptance = threw(program.accept(state, input));
+    if (acceptance instanceof Program.Refused<Event> refused) {
       return called(what, refused.failure());
     }
-    boolean repeats = feed(input).isEmpty();
+    List<Event> events = ((Program.Accepted<Event>) acceptance).events();
+    happen(events);
+    boolean repeats = events.isEmpty();
     hanging = input instanceof Input.Cancel ? null : hanging;
     Outcome settled = settle();
     if (!(input instanceof Input.Signal || settled instanceof Outcome.Failure)
@@ -250,7 +253,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
     Outcome.Failure stranded = versions.changed(state).open(program.open(state));
     if (versions.takingOver(state).isPresent()) {
-      Program.Acceptance<Event> taken = program.migrate(state, now.toEpochMilli());
+      Program.Acceptance<Event> taken = threw(program.migrate(state, now.toEpochMilli()));
       if (taken instanceof Program.Accepted<Event> accepted) {
         happen(accepted.events());
         return null;
@@ -357,12 +360,15 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   // --- the shell ------------------------------------------------------------------------------
 
-  private List<Event> feed(Input input) {
-    if (!(program.accept(state, input) instanceof Program.Accepted<Event> accepted)) {
-      return List.of();
+  private void feed(Input input) {
+    if (threw(program.accept(state, input)) instanceof Program.Accepted<Event> accepted) {
+      happen(accepted.events());
     }
-    happen(accepted.events());
-    return accepted.events();
+  }
+
+  private Program.Acceptance<Event> threw(Program.Acceptance<Event> acceptance) {
+    acceptance.thrown().forEach(each -> thrown = each);
+    return acceptance;
   }
 
   private void happen(List<Event> events) {

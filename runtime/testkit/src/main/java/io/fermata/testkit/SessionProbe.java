@@ -22,6 +22,7 @@ import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.StepInterceptor;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -218,7 +219,21 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     int mine = lives.incrementAndGet();
     return setup
         .apply(Fermata.host())
-        .steps((run, effect, performing) -> perform(mine, run, effect, performing))
+        .steps(
+            new StepInterceptor() {
+              @Override
+              public CompletionStage<Input.Result> perform(
+                  RunState run,
+                  StepEffect effect,
+                  Supplier<CompletionStage<Input.Result>> performing) {
+                return SessionProbe.this.perform(mine, run, effect, performing);
+              }
+
+              @Override
+              public void threw(Throwable failure) {
+                thrown = failure;
+              }
+            })
         .start();
   }
 
@@ -366,9 +381,10 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     String log = steps.log();
     String hint =
         log.contains("✗")
-            ? "\nA step whose result was not stored before the kill is attempted again, with the same"
-                + " idempotency key. Let it do its work once for each key; or declare it once(), and"
-                + " say what a person decides with whenUnknown(…)."
+            ? "\n"
+                + "A step whose result was not stored before the kill is attempted again, with"
+                + " the same idempotency key. Let it do its work once for each key; or declare it"
+                + " once(), and say what a person decides with whenUnknown(…)."
             : "";
     return "\n  steps        " + log + hint;
   }

@@ -105,19 +105,20 @@ public final class ThreadProgram
     try {
       refusal = take(loop, state, input);
     } catch (RuntimeException e) {
-      return broken(state, input, AuthorFailures.reason(e));
+      return broken(state, input, e);
     }
     if (refusal != null) {
       return new Refused<>(refusal);
     }
     loop.reportStatus(state);
-    return new Accepted<>(loop.events());
+    return new Accepted<>(loop.events(), loop.thrown());
   }
 
   /**
    * An effect whose result cannot be applied has failed, and ends the turn; else it would repeat.
    */
-  private Acceptance<ThreadEvent> broken(ThreadState state, ThreadInput input, String reason) {
+  private Acceptance<ThreadEvent> broken(ThreadState state, ThreadInput input, Throwable thrown) {
+    String reason = AuthorFailures.reason(thrown);
     boolean own =
         input instanceof ThreadInput.EffectEnded
             || input instanceof ThreadInput.EffectDue
@@ -135,7 +136,7 @@ public final class ThreadProgram
       endCalls(loop, loop.state(), result, input.at());
       loop.stop(null, StopCode.STEP_ERROR, reason, false);
     }
-    return new Accepted<>(loop.events());
+    return new Accepted<>(loop.events(), List.of(thrown));
   }
 
   private static Acceptance<ThreadEvent> absent(ThreadState state, ThreadInput input) {

@@ -128,7 +128,9 @@ public sealed interface ThreadInput {
   record Overspent(String reason) implements Result {}
 
   /** No model replied. */
-  record Unanswered(String code, String reason, List<ModelAttempt> failed) implements Result {}
+  record Unanswered(
+      String code, String reason, List<ModelAttempt> failed, @Nullable Throwable thrown)
+      implements Result {}
 
   /**
    * A call has ended.

@@ -61,12 +61,15 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   I recovered(Set<String> running, long at);
 
   /** Events that follow from an input, or the reason why it is refused. */
-  sealed interface Acceptance<E> {}
+  sealed interface Acceptance<E> {
+    /** What the author's code threw meanwhile, for logs and tests only. */
+    List<Throwable> thrown();
+  }
 
   /**
    * What happened because of an input; nothing if the input only asks again.
    *
-   * @param thrown what the author's code threw meanwhile, for the log only; events describe it
+   * @param thrown what the author's code threw meanwhile; events describe it
    */
   record Accepted<E>(List<E> events, List<Throwable> thrown) implements Acceptance<E> {
     public Accepted(List<E> events) {
@@ -75,7 +78,11 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   }
 
   /** The input changes nothing. */
-  record Refused<E>(Outcome.Failure failure) implements Acceptance<E> {}
+  record Refused<E>(Outcome.Failure failure, List<Throwable> thrown) implements Acceptance<E> {
+    public Refused(Outcome.Failure failure) {
+      this(failure, List.of());
+    }
+  }
 
   /** What a program wants of its session actor. */
   sealed interface Next<F extends Effect> {}

@@ -105,6 +105,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     /** A text without the secrets of the session. */
     String masked(@Nullable String text);
 
+    /** Logs what the author's code threw while something was accepted or refused. */
+    void threw(Program.Acceptance<?> acceptance);
+
     /** Treats the values of secret fields in a state as secret from now on. */
     void keepSecret(io.fermata.flow.event.RunState run);
   }
@@ -223,6 +226,14 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     @Override
     public String masked(@Nullable String text) {
       return text == null ? "" : encryption.masked(text);
+    }
+
+    @Override
+    public void threw(Program.Acceptance<?> acceptance) {
+      for (Throwable thrown : acceptance.thrown()) {
+        logged("step", masked(thrown.toString()), thrown);
+        host.handlers().steps().threw(thrown);
+      }
     }
 
     @Override
@@ -522,8 +533,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private Effect<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
     Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
     Program.Acceptance<E> acceptance = program.accept(ahead, input);
+    handle.threw(acceptance);
     if (acceptance instanceof Program.Accepted<E> accepted) {
-      accepted.thrown().forEach(thrown -> logged("step", handle.masked(thrown.toString()), thrown));
       return happened(state, accepted.events());
     }
     return refused(state, ((Program.Refused<E>) acceptance).failure());

@@ -23,4 +23,7 @@ public interface StepInterceptor {
    */
   CompletionStage<Input.Result> perform(
       RunState run, StepEffect effect, Supplier<CompletionStage<Input.Result>> performing);
+
+  /** The author's code threw outside of effects: a quick validator, a decision, a question text. */
+  default void threw(Throwable thrown) {}
 }

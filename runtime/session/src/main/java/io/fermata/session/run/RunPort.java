@@ -223,12 +223,14 @@ public final class RunPort
     }
     if (!runs(program, run)) {
       Program.Acceptance<Event> migrated = program.migrate(run, now);
+      session.threw(migrated);
       if (migrated instanceof Program.Refused<Event> refused) {
         return answer(replies.of(refused.failure(), RunState.NONE, 0));
       }
       events.addAll(((Program.Accepted<Event>) migrated).events());
     }
     Program.Acceptance<Event> begun = program.fork(RunState.NONE.apply(events), answers, now);
+    session.threw(begun);
     if (begun instanceof Program.Refused<Event> refused) {
       return answer(replies.of(refused.failure(), RunState.NONE, 0));
     }
@@ -324,7 +326,12 @@ public final class RunPort
     return host.catalog()
         .versions(flow)
         .takingOver(run)
-        .map(heir -> heir.migrate(run, at.now()))
+        .map(
+            heir -> {
+              Program.Acceptance<Event> migrated = heir.migrate(run, at.now());
+              session.threw(migrated);
+              return migrated;
+            })
         .orElse(null);
   }
 

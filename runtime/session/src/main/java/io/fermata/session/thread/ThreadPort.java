@@ -310,6 +310,9 @@ public final class ThreadPort
 
   @Override
   public @Nullable String failure(ThreadEffect effect, ThreadInput.Result result) {
+    if (result instanceof ThreadInput.Unanswered unanswered) {
+      return unanswered.reason();
+    }
     return result instanceof ThreadInput.Failed failed
         ? failed.detail() == null ? failed.reason() : failed.detail()
         : null;
@@ -317,6 +320,9 @@ public final class ThreadPort
 
   @Override
   public @Nullable Throwable thrown(ThreadInput.Result result) {
+    if (result instanceof ThreadInput.Unanswered unanswered) {
+      return unanswered.thrown();
+    }
     return result instanceof ThreadInput.Failed failed ? failed.thrown() : null;
   }
 
