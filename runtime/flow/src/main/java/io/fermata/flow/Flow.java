@@ -65,7 +65,8 @@ public final class Flow<S extends Record> {
   public static final String END = Place.END;
 
   /**
-   * How long a run may wait untouched for somebody before it expires, unless its flow says else.
+   * How long a run may wait untouched for somebody before it expires, unless its flow says else or
+   * a declared sleep or deadline is still to come.
    */
   public static final Duration IDLE = Duration.ofDays(30);
 

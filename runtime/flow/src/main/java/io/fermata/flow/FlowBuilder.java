@@ -79,8 +79,8 @@ public final class FlowBuilder<S extends Record> {
 
   /**
    * A run that nobody has touched for this long has expired: it ends at that time by itself, and
-   * what it did is undone. While it works, or sleeps, it does not expire. Without this it is {@link
-   * Flow#IDLE}.
+   * what it did is undone. While it works or sleeps, and before a deadline that it waits until, it
+   * does not expire. Without this it is {@link Flow#IDLE}.
    */
   public FlowBuilder<S> expireAfter(Duration idle) {
     expiry = idle;

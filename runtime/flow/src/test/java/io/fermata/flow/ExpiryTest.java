@@ -26,6 +26,7 @@ import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -116,6 +117,71 @@ class ExpiryTest {
 
     assertThat(talk.timers()).extracting(StepEffect::kind).containsExactly(StepEffect.Kind.SLEEP);
     assertThat(asked(talk.pass())).containsExactly("a");
+  }
+
+  @Test
+  void aRunLivesUntilADeadlineThatItsAuthorDeclared() {
+    Duration sixty = Duration.ofDays(60);
+    List<Driver> waiting =
+        List.of(
+            drive(
+                ask(flow().waitFor("pay", "paid"), "a").deadline("pay", sixty, "ask_a"),
+                "pay",
+                "ask_a"),
+            drive(ask(ask(flow(), "b"), "a").deadline("ask_b", sixty, "ask_a"), "ask_b", "ask_a"));
+    for (Driver talk : waiting) {
+      talk.start();
+
+      assertThat(talk.timers()).extracting(StepEffect::kind).containsOnly(StepEffect.Kind.DEADLINE);
+      assertThat(talk.program.expiresAt(talk.state)).isNull();
+      talk.now += sixty.toMillis() / 2;
+      assertThat(code(talk.proceed("number", "none"))).isEqualTo("invalid_updates");
+      assertThat(asked(talk.pass())).containsExactly("a");
+      assertThat(talk.timers()).extracting(StepEffect::kind).containsOnly(StepEffect.Kind.EXPIRE);
+    }
+  }
+
+  @Test
+  void aSleepBesideAQuestionIsADeclaredMomentToo() {
+    Driver talk =
+        new Driver(
+            ask(flow(), "a")
+                .sleep("nap", DAY.multipliedBy(3))
+                .fork(START, f -> f.branch("ask_a").branch("nap").join(END))
+                .edge("ask_a", END)
+                .edge("nap", END)
+                .compile());
+    talk.start();
+
+    assertThat(talk.timers()).extracting(StepEffect::kind).containsExactly(StepEffect.Kind.SLEEP);
+    assertThat(asked(talk.pass())).containsExactly("a");
+    assertThat(talk.timers()).extracting(StepEffect::kind).containsExactly(StepEffect.Kind.EXPIRE);
+  }
+
+  @Test
+  void anAnswerThatCannotBeCheckedDoesNotEndTheRunBeforeItsDeadline() {
+    Driver talk =
+        drive(
+            ask(flow(), "a")
+                .ask(
+                    "ask_b",
+                    q ->
+                        q.question(
+                            "b",
+                            "What is b?",
+                            b ->
+                                b.validate(
+                                    answer -> {
+                                      throw new IllegalStateException("the check is down");
+                                    })))
+                .deadline("ask_b", DAY.multipliedBy(3), "ask_a"),
+            "ask_b",
+            "ask_a");
+    talk.start();
+    long deadline = Objects.requireNonNull(talk.timers().get(0).due());
+
+    assertThat(code(talk.proceed("b", "x"))).isEqualTo("validator_failed");
+    assertThat(talk.program.expiresAt(talk.state)).isEqualTo(deadline);
   }
 
   @Test

@@ -17,6 +17,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
@@ -132,7 +133,10 @@ public final class FlowProgram<S extends Record>
       migrations.carry(state, limits, at).forEach(drive::emit);
       return drive.accepted();
     } catch (Migrations.Unfit e) {
-      return refused(state, Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)));
+      Throwable cause = e.getCause();
+      return new Refused<>(
+          Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)).open(open(state)),
+          cause == null ? List.of() : List.of(cause));
     }
   }
 
@@ -161,6 +165,7 @@ public final class FlowProgram<S extends Record>
               }
             });
     List<Event> events = new ArrayList<>();
+    List<Throwable> thrown = new ArrayList<>();
     RunState now = state;
     for (Input input : List.of(new Input.Reset(corrected, at), new Input.Continue(early, at))) {
       ObjectNode values = input instanceof Input.Reset ? corrected : early;
@@ -169,10 +174,13 @@ public final class FlowProgram<S extends Record>
         return next;
       }
       events.addAll(accepted.events());
+      thrown.addAll(accepted.thrown());
       now = now.apply(accepted.events());
     }
-    events.addAll(onward(now, at).events());
-    return new Accepted<>(events);
+    Accepted<Event> onward = onward(now, at);
+    events.addAll(onward.events());
+    thrown.addAll(onward.thrown());
+    return new Accepted<>(events, thrown);
   }
 
   /** What a run does by itself that was read up to an event within a step. */
@@ -567,17 +575,27 @@ public final class FlowProgram<S extends Record>
             Policy.DEFAULT);
   }
 
-  /** When the run expires unless somebody touches it; null if it does not. */
+  /**
+   * When the run expires unless somebody touches it; null if it does not, as long as it works or a
+   * moment that its author declared is still to come.
+   */
   public @Nullable Long expiresAt(RunState state) {
     Duration expiry = flow.expiry();
     boolean standsStill =
         state.running()
             && state.ending() == null
             && !PendingEffects.works(state)
-            && pauses.until(state) == null;
-    return expiry != null && standsStill
-        ? Long.valueOf(state.changedAt() + expiry.toMillis())
-        : null;
+            && !PendingEffects.continuesByItself(state);
+    if (expiry == null || !standsStill) {
+      return null;
+    }
+    long expires = state.changedAt() + expiry.toMillis();
+    // The deadline of a place that stopped does not fire, but its author granted the time.
+    for (PlaceState at : state.places().values()) {
+      Long deadline = at.deadline();
+      expires = deadline == null ? expires : Math.max(expires, deadline);
+    }
+    return expires;
   }
 
   private String lateTarget(RunState state, Place place) {
@@ -714,7 +732,8 @@ public final class FlowProgram<S extends Record>
     Duration expiry = flow.expiry();
     // Asked for every call: most runs were touched lately, whatever they wait for.
     boolean idle = expiry != null && at >= state.changedAt() + expiry.toMillis();
-    return idle && expiresAt(state) != null;
+    Long expires = idle ? expiresAt(state) : null;
+    return expires != null && at >= expires;
   }
 
   private static Outcome ended(RunState state) {
@@ -723,7 +742,8 @@ public final class FlowProgram<S extends Record>
       case FAILED ->
           state.reason() == null
               ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
-              : Outcome.Failure.of(ErrorCode.RUN_FAILED, state.reason());
+              : Outcome.Failure.of(
+                  ErrorCode.RUN_FAILED, ErrorCode.RUN_FAILED.explained(state.reason()));
       case CANCELLED -> Outcome.Failure.of(ErrorCode.RUN_CANCELLED);
       case EXPIRED -> Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
       default -> Outcome.Failure.of(ErrorCode.UNKNOWN_RUN);

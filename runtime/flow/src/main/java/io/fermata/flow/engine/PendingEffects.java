@@ -121,6 +121,16 @@ final class PendingEffects {
     return false;
   }
 
+  /** Whether a sleep or a deadline is to come, after which the run goes on though nobody calls. */
+  static boolean continuesByItself(RunState state) {
+    for (PlaceState at : state.places().values()) {
+      if (at.phase() instanceof Phase.Sleeping || (at.deadline() != null && waits(at.phase()))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Whether the effect failed and is to be tried again; a late success still counts. */
   static boolean waits(RunState state, StepEffect effect) {
     PlaceState at = state.places().get(effect.place());
