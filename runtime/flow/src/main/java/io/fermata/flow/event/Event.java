@@ -250,7 +250,7 @@ public sealed interface Event extends Fact {
 
   /**
    * A look at the state: by a condition, which compares, or by a function, of which only what it
-   * read is known. Containers and long texts are kept as short texts.
+   * read is known. Large containers and long texts are kept as short texts.
    *
    * @param what a field's path, or {@code visits of} a node
    * @param is the value that was there; null if there was none

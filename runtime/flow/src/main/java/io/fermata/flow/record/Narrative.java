@@ -34,6 +34,9 @@ public final class Narrative implements Recorder {
   private final Map<RunKey, RunAccount> accounts = new LinkedHashMap<>();
   private final int remembered;
 
+  /** Whether it says what ordinary exceptions said, which may name internals. */
+  private final boolean details;
+
   /** What the client gives in one call is one sentence. */
   private final Map<String, String> given = new LinkedHashMap<>();
 
@@ -51,7 +54,20 @@ public final class Narrative implements Recorder {
 
   /** Remembers so many runs. */
   public Narrative(int runs) {
-    remembered = runs;
+    this(runs, true);
+  }
+
+  private Narrative(int runs, boolean details) {
+    this.remembered = runs;
+    this.details = details;
+  }
+
+  /**
+   * Remembers so many runs, and leaves out what is for operators: of a failure it says what a
+   * client may read.
+   */
+  public static Narrative forClients(int runs) {
+    return new Narrative(runs, false);
   }
 
   /** The account of all the runs that it remembers, the earliest first. */
@@ -334,16 +350,24 @@ public final class Narrative implements Recorder {
   @Override
   public void onError(Occurrence at, Observation.Failure event) {
     if (event.recorder() == null) {
-      stress(at, name(at) + " failed: " + Phrases.text(event.message()));
+      stress(at, name(at) + " failed: " + because(event.message(), event.detail()));
     }
+  }
+
+  /** A {@link io.fermata.flow.action.StepException} says the same in both. */
+  private String because(String message, String detail) {
+    String cause = Phrases.text(message);
+    return !details || detail.isEmpty() || detail.contains(message)
+        ? cause
+        : cause + " (" + Phrases.text(detail) + ")";
   }
 
   @Override
   public void onStageRetry(Occurrence at, Event.AttemptFailed event) {
     String delay = Phrases.time(Math.max(0, event.retryAt() - at.at()));
     String failed = name(at) + " failed at attempt " + event.attempt();
-    String message = Phrases.text(event.message());
-    stress(at, failed + " and was to be tried again in " + delay + ": " + message);
+    String cause = because(event.message(), event.detail());
+    stress(at, failed + " and was to be tried again in " + delay + ": " + cause);
   }
 
   @Override

@@ -192,7 +192,7 @@ class CompensationTest {
     broken.add("three");
     Outcome end = talk.start();
     assertThat(code(end)).isEqualTo("run_failed");
-    assertThat(failure(end).message()).isEqualTo("three fails.");
+    assertThat(failure(end).message()).isEqualTo("three fails. Start a new run.");
     assertThat(ran).containsExactly("one", "two", "three", "undo two", "undo one");
     assertThat(talk.state.status()).isEqualTo(RunState.Status.FAILED);
     assertThat(talk.events(Event.Failed.class).get(0).code()).isEqualTo(ErrorCode.STEP_FAILED);

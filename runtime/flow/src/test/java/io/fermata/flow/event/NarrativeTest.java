@@ -18,6 +18,7 @@ import io.fermata.flow.observe.Observation.Kind;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -109,6 +110,41 @@ class NarrativeTest {
             pay was undone.
             The run failed after 5 s: The bank is closed.
             """);
+  }
+
+  @Test
+  void anOrdinaryExceptionIsReportedToThoseWhoMaySeeIt() {
+    Driver talk =
+        drive(
+            talk()
+                .act(
+                    "attempt",
+                    run -> {
+                      throw new IllegalStateException("bureau flake");
+                    },
+                    o -> o.retry(2, Duration.ofSeconds(5))),
+            "attempt");
+    talk.start();
+
+    Narrative clients = Narrative.forClients(1);
+    tell(talk, clients);
+    assertThat(told(talk).text())
+        .contains(
+            """
+            attempt failed at attempt 1 and was to be tried again in 5 s: A step of the flow failed: attempt. (java.lang.IllegalStateException: bureau flake)
+            attempt began attempt 2.
+            attempt failed: A step of the flow failed: attempt. (java.lang.IllegalStateException: bureau flake)
+            """)
+        .doesNotContain("stateUpdates");
+    assertThat(clients.text())
+        .contains(
+            """
+            attempt failed at attempt 1 and was to be tried again in 5 s: A step of the flow failed: attempt.
+            attempt began attempt 2.
+            attempt failed: A step of the flow failed: attempt.
+            """)
+        .doesNotContain("bureau")
+        .doesNotContain("stateUpdates");
   }
 
   @Test

@@ -74,7 +74,7 @@ public final class FlowTool {
       return result;
     }
 
-    /** The narrative of the run, created on demand. */
+    /** The narrative of the run as a model may read it, created on demand. */
     public String narrative() {
       return narrative.get();
     }

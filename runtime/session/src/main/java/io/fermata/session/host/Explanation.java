@@ -34,7 +34,7 @@ final class Explanation implements Recorder {
     }
   }
 
-  private final Narrative narrative = new Narrative(1);
+  private final Narrative narrative = Narrative.forClients(1);
   private final Trace trace;
   private final List<String> asked = new ArrayList<>();
   private final List<String> decided = new ArrayList<>();

@@ -51,7 +51,7 @@ final class RunNarrative {
 
   private static String narrative(
       Flow<?> flow, List<Entry<Event>> steps, List<Event> last, long at) {
-    Narrative narrative = new Narrative();
+    Narrative narrative = Narrative.forClients(1);
     Recorder redacted = Redaction.ofSecrets(List.of(flow)).over(narrative);
     RunObserver recording =
         RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(redacted)));
