@@ -65,16 +65,13 @@ public final class PauseReport {
     Phase.Halted halted = halted(state);
     if (halted != null) {
       return new Outcome.Failure(
-          halted.code().wireName(), repaired(halted), halted.field(), List.of(), open);
+          halted.code().wireName(),
+          halted.code().explained(halted.message()),
+          halted.field(),
+          List.of(),
+          open);
     }
     return open == null ? waiting(state) : open;
-  }
-
-  /** What stopped the run, and what a client can do about it. */
-  private static String repaired(Phase.Halted halted) {
-    String cause = halted.message().strip();
-    String end = cause.isEmpty() || ".!?".indexOf(cause.charAt(cause.length() - 1)) < 0 ? "." : "";
-    return cause + end + " " + halted.code().repair() + ".";
   }
 
   /** The stop that somebody has to decide about, or else the one that others follow from. */
@@ -154,8 +151,8 @@ public final class PauseReport {
         first,
         "The run waits "
             + String.join(" and ", awaited)
-            + ", and then continues by itself. Tell the user and end the turn. Call again with action"
-            + " continue and without stateUpdates"
+            + ", and then continues by itself. Tell the user and end the turn. Call again with"
+            + " action continue and without stateUpdates"
             + when
             + (signal ? or + " the user says that it has happened" : "")
             + ".");

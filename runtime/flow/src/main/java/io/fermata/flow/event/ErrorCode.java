@@ -123,6 +123,13 @@ public enum ErrorCode {
 
   /** Cause and repair as one text for a client. */
   public String explained() {
-    return cause + ". " + repair + ".";
+    return explained(cause);
+  }
+
+  /** A cause in words of its own, and the repair, as one text for a client. */
+  public String explained(String why) {
+    String text = why.strip();
+    String end = text.isEmpty() || ".!?".indexOf(text.charAt(text.length() - 1)) < 0 ? "." : "";
+    return text + end + " " + repair + ".";
   }
 }

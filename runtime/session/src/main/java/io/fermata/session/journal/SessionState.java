@@ -137,6 +137,6 @@ public record SessionState<S>(
     String reason = outcome.reason();
     return reason == null
         ? Outcome.Failure.of(ErrorCode.RUN_FAILED)
-        : Outcome.Failure.of(ErrorCode.RUN_FAILED, reason);
+        : Outcome.Failure.of(ErrorCode.RUN_FAILED, ErrorCode.RUN_FAILED.explained(reason));
   }
 }
