@@ -74,6 +74,8 @@ class AuthorMistakesTest {
         .contains("write#1 writes note", "cannot be written as JSON");
     assertThat(failing(run -> run.set("note", Map.of("a", new Object()))).detail())
         .contains("write#1 writes note", "cannot be written as JSON");
+    assertThat(failing(run -> run.emit("priced", lambda)).detail())
+        .contains("write#1 emits priced", "cannot be written as JSON");
   }
 
   @Test

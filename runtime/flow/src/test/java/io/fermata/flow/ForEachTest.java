@@ -42,6 +42,7 @@ class ForEachTest {
 
   private final List<String> ran = new ArrayList<>();
   private final Set<String> broken = new HashSet<>();
+  private boolean ordinary;
 
   /** Asks for a person's age and gives back a line about it. */
   private Flow<Person> person() {
@@ -62,7 +63,9 @@ class ForEachTest {
   private void note(Run<Person> run) {
     String name = run.state().name();
     ran.add(name);
-    if (broken.contains(name)) {
+    if (broken.contains(name) && ordinary) {
+      throw new IllegalStateException("the list of " + name + " is locked");
+    } else if (broken.contains(name)) {
       throw new StepException(name + " fails.");
     }
   }
@@ -290,6 +293,17 @@ class ForEachTest {
         .isEqualTo(Json.MAPPER.createArrayNode().add("Ada is 1").addNull().add("Cy is 3"));
     assertThat(result(end).path("failures"))
         .isEqualTo(Json.tree(List.of(new Failure("1", "step_failed", "Bob fails."))));
+  }
+
+  @Test
+  void aCollectedFailureOfAnOrdinaryExceptionNamesItsStepAndNoInternals() {
+    Driver team = each(o -> o.collect("failures"));
+    broken.add("Bob");
+    ordinary = true;
+    assertThat(result(answerAll(team)).path("failures"))
+        .isEqualTo(
+            Json.tree(
+                List.of(new Failure("1", "step_failed", "A step of the flow failed: each/note."))));
   }
 
   @Test

@@ -36,6 +36,7 @@ import org.junit.jupiter.api.Test;
 public class JoinTest {
   private final List<String> ran = new ArrayList<>();
   private final Set<String> broken = new HashSet<>();
+  private boolean ordinary;
 
   private void work(Run<Flows.Talk> run, String name) {
     ran.add(name);
@@ -333,6 +334,16 @@ public class JoinTest {
                         "branch", "one", "code", "step_failed", "message", "one fails."))));
   }
 
+  @Test
+  void aCollectedFailureOfAnOrdinaryExceptionNamesItsStepAndNoInternals() {
+    Driver talk = collecting(f -> {});
+    broken.add("one");
+    ordinary = true;
+    talk.start();
+    assertThat(talk.state.data().path("failures").path(0).path("message").asText())
+        .isEqualTo("A step of the flow failed: one.");
+  }
+
   record Collected(List<String> log, @Computed List<Failure> failures) {}
 
   public record Failure(String branch, String code, String message) {}
@@ -345,7 +356,9 @@ public class JoinTest {
               name,
               run -> {
                 ran.add(name);
-                if (broken.contains(name)) {
+                if (broken.contains(name) && ordinary) {
+                  throw new IllegalStateException("table one is locked");
+                } else if (broken.contains(name)) {
                   throw new StepException(name + " fails.");
                 }
                 run.append("log", name);

@@ -156,17 +156,17 @@ public final class Run<S extends Record> {
 
   /** Replaces the value at a path. Null deletes it. */
   public Run<S> set(String path, @Nullable Object value) {
-    return value == null ? delete(path) : write(Write.Verb.SET, path, tree(path, value));
+    return value == null ? delete(path) : write(Write.Verb.SET, path, tree("writes", path, value));
   }
 
   /** Merges an object into the one at a path, recursively. */
   public Run<S> merge(String path, Object value) {
-    return write(Write.Verb.MERGE, path, tree(path, value));
+    return write(Write.Verb.MERGE, path, tree("writes", path, value));
   }
 
   /** Appends an element to the list at a path. */
   public Run<S> append(String path, Object element) {
-    return write(Write.Verb.APPEND, path, tree(path, element));
+    return write(Write.Verb.APPEND, path, tree("writes", path, element));
   }
 
   public Run<S> delete(String path) {
@@ -179,7 +179,8 @@ public final class Run<S extends Record> {
    */
   public Run<S> emit(String name, @Nullable Object payload) {
     requireOpen("tells");
-    Event.Emitted event = new Event.Emitted(name, payload == null ? null : Json.tree(payload));
+    Event.Emitted event =
+        new Event.Emitted(name, payload == null ? null : tree("emits", name, payload));
     if (event.toCaller()) {
       throw new IllegalArgumentException(name + " is a name that Fermata keeps; take another");
     }
@@ -251,12 +252,12 @@ public final class Run<S extends Record> {
     return this;
   }
 
-  private JsonNode tree(String path, Object value) {
+  private JsonNode tree(String does, String name, Object value) {
     try {
       return Json.tree(value);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
-          "Step " + effect.place() + " writes " + path + ": " + e.getMessage(), e);
+          "Step " + effect.place() + " " + does + " " + name + ": " + e.getMessage(), e);
     }
   }
 

@@ -535,15 +535,24 @@ final class Drive {
       return new Event.Rejected(spot.place(), path, rejected.message());
     }
     Verdict.Accepted accepted = (Verdict.Accepted) verdict;
-    JsonNode value = accepted.normalised() == null ? null : Json.tree(accepted.normalised());
-    Map<String, JsonNode> sets = new LinkedHashMap<>();
-    for (Map.Entry<String, Object> set : accepted.sets().entrySet()) {
-      spot.schema().requireWritable(set.getKey());
-      sets.put(spot.path(set.getKey()), Json.tree(set.getValue()));
+    String field = path;
+    try {
+      JsonNode value = accepted.normalised() == null ? null : Json.tree(accepted.normalised());
+      Map<String, JsonNode> sets = new LinkedHashMap<>();
+      for (Map.Entry<String, Object> set : accepted.sets().entrySet()) {
+        field = spot.path(set.getKey());
+        spot.schema().requireWritable(set.getKey());
+        sets.put(field, Json.tree(set.getValue()));
+      }
+      Event.Accepted event = new Event.Accepted(spot.place(), path, value, sets);
+      requireKept(event, spot, "The verdict on " + path);
+      return event;
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "The verdict on %s at %s, which gives %s a value: %s"
+              .formatted(path, spot.place(), field, e.getMessage()),
+          e);
     }
-    Event.Accepted event = new Event.Accepted(spot.place(), path, value, sets);
-    requireKept(event, spot, "The verdict on " + path);
-    return event;
   }
 
   /** Refuses an event after which the state would be unreadable, or too large. */

@@ -38,7 +38,8 @@ public final class Evidence {
       return null;
     }
     if (value.isContainerNode()) {
-      return Json.tree(shortened(Json.text(value)));
+      String text = Json.text(value);
+      return text.length() > LONGEST ? Json.tree(shortened(text)) : value;
     }
     return value.isTextual() && value.textValue().length() > LONGEST
         ? Json.tree(shortened(value.textValue()))

@@ -149,6 +149,8 @@ class ValidatorTest {
         List.of(
             Verdict.accept(List.of("a list")),
             Verdict.accept().set("nonsense", 1),
+            Verdict.accept(new Object()),
+            Verdict.accept().set("number", new Object()),
             Verdict.accept().set("number", "many"))) {
       for (Driver talk :
           List.of(
@@ -156,6 +158,14 @@ class ValidatorTest {
               ask(o -> o.validateAsync((String a) -> CompletableFuture.completedStage(unfit))))) {
         assertThat(code(talk.start("a", "x"))).isEqualTo("validator_failed");
         assertThat(talk.state.data()).isEqualTo(Driver.object("a", "x"));
+        String field =
+            unfit instanceof Verdict.Accepted accepted && !accepted.sets().isEmpty()
+                ? accepted.sets().keySet().iterator().next()
+                : "a";
+        Event.Stopped stopped = talk.events(Event.Stopped.class).get(0);
+        assertThat(stopped.detail())
+            .contains(
+                "The verdict on a at " + stopped.place(), "which gives " + field + " a value");
       }
     }
   }

@@ -15,11 +15,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
 import java.time.Duration;
+import java.util.Map;
+import java.util.function.IntFunction;
 import org.junit.jupiter.api.Test;
 
 /** The bounds of a run. */
@@ -80,6 +83,63 @@ class LimitsTest {
       last = talk.pass();
     }
     assertThat(last).isInstanceOf(Outcome.Complete.class);
+  }
+
+  private void turns(Driver talk, IntFunction<Outcome> round) {
+    Outcome last = talk.start();
+    for (int i = 0; i < 70 && !(last instanceof Outcome.Complete); i++) {
+      last = round.apply(i);
+    }
+    assertThat(last).isInstanceOf(Outcome.Complete.class);
+  }
+
+  /** Visits the node sixty times. */
+  private static Flow<Many> turning(FlowBuilder<Many> flow, String node) {
+    return flow.decide(node, d -> d.when(visits(node).gte(60)).to(END).otherwise(node))
+        .edge(START, node)
+        .compile();
+  }
+
+  private static FlowBuilder<Many> many() {
+    return Flow.of("many", Many.class).description("Waits again and again.");
+  }
+
+  @Test
+  void aLoopThatWaitsForASignalInEachRoundContinuesForEver() {
+    Driver talk = new Driver(turning(many().waitFor("wait", "go"), "wait"), SMALL);
+    turns(talk, i -> talk.signal("go", null));
+  }
+
+  @Test
+  void aLoopThatWaitsForADeadlineInEachRoundContinuesForEver() {
+    Flow<Many> late =
+        turning(
+            many()
+                .waitFor("wait", "go")
+                .deadline("wait", Duration.ofHours(1), "late")
+                .computes("late", s -> Map.of())
+                .edge("late", "wait"),
+            "wait");
+    Driver talk = new Driver(late, SMALL);
+    talk.start();
+    for (int i = 0; i < 2 * SMALL.visitsPerRun(); i++) {
+      assertThat(code(talk.pass())).isEqualTo("waiting");
+    }
+  }
+
+  @Test
+  void aLoopThatShowsAWidgetWithoutAFieldInEachRoundContinuesForEver() {
+    Driver talk = new Driver(turning(many().widget("show", w -> w.tool("list")), "show"), SMALL);
+    turns(talk, i -> talk.proceed());
+  }
+
+  @Test
+  void aLoopThatPassesAnOptionalQuestionInEachRoundContinuesForEver() {
+    Driver talk =
+        new Driver(
+            turning(many().ask("ask", n -> n.question("name", "Which?", q -> q.optional())), "ask"),
+            SMALL);
+    turns(talk, i -> talk.proceed());
   }
 
   record Many(String name) {}

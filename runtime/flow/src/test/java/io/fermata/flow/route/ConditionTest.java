@@ -322,15 +322,15 @@ class ConditionTest {
     assertThat(seen(gt("seats", field("limit")), "seats", 7, "limit", 9))
         .containsExactly(look("seats", 7, "gt limit", 9, false));
     assertThat(seen(in("segment", Segment.COMPANY, "personal"), "segment", "company"))
-        .containsExactly(look("segment", "company", "in", "[\"company\",\"personal\"]", true));
+        .containsExactly(look("segment", "company", "in", List.of("company", "personal"), true));
     assertThat(seen(notIn("seats", 1), "seats", 2))
-        .containsExactly(look("seats", 2, "not in", "[1]", true));
+        .containsExactly(look("seats", 2, "not in", List.of(1), true));
     assertThat(seen(matches("name", "a+"), "name", "b"))
         .containsExactly(look("name", "b", "matches", "a+", false));
     assertThat(seen(visits("ask_pin").gte(3)))
         .containsExactly(look("visits of ask_pin", 2, "gte", 3, false));
     assertThat(seen(exists("part"), "part", Map.of("name", "wheel")))
-        .containsExactly(look("part", "{\"name\":\"wheel\"}", "exists", null, true));
+        .containsExactly(look("part", Map.of("name", "wheel"), "exists", null, true));
     assertThat(seen(not(eq("agreed", true)), "agreed", true))
         .containsExactly(look("agreed", true, "eq", true, true));
   }

@@ -241,10 +241,10 @@ class DecisionTest {
             read("a", "x"),
             read("number", 7),
             read("flag", true),
-            read("address", "{\"street\":\"Elm\",\"city\":\"Rome\"}"),
+            read("address", Driver.object("street", "Elm", "city", "Rome")),
             read("address.city", "Rome"),
             read("notes.any", "n"),
-            read("list", "[\"l\"]"),
+            read("list", List.of("l")),
             read("visits of ask_a", 1),
             absent("b"));
   }
