@@ -3,6 +3,7 @@ package io.fermata.flow.logging;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.ILoggerFactory;
 import org.slf4j.IMarkerFactory;
@@ -25,6 +26,10 @@ import org.slf4j.spi.SLF4JServiceProvider;
 public final class PlatformLogging implements SLF4JServiceProvider {
   private static final String CHOICE = LoggerFactory.PROVIDER_PROPERTY_KEY;
   private static final String VERBOSITY = "slf4j.internal.verbosity";
+
+  /** Controls, also those beyond ASCII, line separators, and what changes the direction of text. */
+  private static final Pattern CHANGES_DISPLAY =
+      Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]");
 
   private final Map<String, Logger> loggers = new ConcurrentHashMap<>();
   private final IMarkerFactory markers = new BasicMarkerFactory();
@@ -119,7 +124,7 @@ public final class PlatformLogging implements SLF4JServiceProvider {
 
     /** What a client sent must not look like another line. */
     private static String inOneLine(String text) {
-      return text.replaceAll("\\p{Cntrl}", " ");
+      return CHANGES_DISPLAY.matcher(text).replaceAll(" ");
     }
 
     @Override

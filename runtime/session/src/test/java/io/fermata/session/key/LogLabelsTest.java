@@ -7,18 +7,32 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.read.ListAppender;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.UserMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.schema.Describe;
 import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
+import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolReply;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -116,6 +130,56 @@ class LogLabelsTest {
       assertThat(traces())
           .anySatisfy(trace -> assertThat(trace).contains("LogLabelsTest.parse(LogLabelsTest"));
     }
+  }
+
+  private static final ToolExecutionRequest CALL =
+      ToolExecutionRequest.builder().id("1").name("add").arguments("{}").build();
+
+  /** A thread whose model behaves so, and which may call a tool. */
+  private void converse(Function<List<ChatMessage>, AiMessage> model, Tool tool) throws Exception {
+    Prompt prompt = Prompt.of("p", ScriptedModels.answering(model)).tools(tool);
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).agent(Agent.aiHuman("desk", prompt)).start()) {
+      Threads threads = host.threads();
+      String id =
+          threads
+              .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of()))
+              .toCompletableFuture()
+              .get()
+              .threadId();
+      threads
+          .post("ann", id, new Threads.NewMessage(Message.user("hi"), List.of(), null))
+          .toCompletableFuture()
+          .get();
+      threads.settled("ann", id, Duration.ofSeconds(30)).toCompletableFuture().get();
+    }
+  }
+
+  private static AiMessage callOnce(List<ChatMessage> told) {
+    return told.get(told.size() - 1) instanceof UserMessage
+        ? AiMessage.from(CALL)
+        : AiMessage.from("Done.");
+  }
+
+  private void threwInParse() {
+    assertThat(traces())
+        .anySatisfy(trace -> assertThat(trace).contains("LogLabelsTest.parse(LogLabelsTest"));
+  }
+
+  @Test
+  void aModelThatFailsIsLoggedWithTheLineThatThrewAndWithoutAKey() throws Exception {
+    converse(
+        told -> AiMessage.from("" + parse("sk-12345678")), Tool.of("add", "Adds.", (f, a) -> 1));
+    threwInParse();
+    assertThat(traces()).noneMatch(trace -> trace.contains("12345678"));
+  }
+
+  @Test
+  void anApprovalFunctionThatThrowsIsLoggedWithTheLineThatThrew() throws Exception {
+    converse(
+        LogLabelsTest::callOnce,
+        Tool.of("add", "Adds.", (f, a) -> 1).approval(arguments -> "" + parse("12x")));
+    threwInParse();
   }
 
   record Order(@Describe("Name") String name) {}
