@@ -147,6 +147,19 @@ class AgentToolTest {
   }
 
   @Test
+  void theIdOfACallIsNotForAnotherMessage() {
+    String meta = "\"fermata/callId\":\"c-2\"";
+    JsonNode first = call("alice", "\"action\":\"send\",\"message\":\"hello\"", meta);
+
+    JsonNode other = call("alice", "\"action\":\"send\",\"message\":\"take a note\"", meta);
+
+    assertThat(other.path("code").asText()).isEqualTo("key_used");
+    assertThat(other.has("messages")).isFalse();
+    assertThat(call("\"action\":\"status\"," + thread(first)).path("messages"))
+        .isEqualTo(first.path("messages"));
+  }
+
+  @Test
   void anotherPrincipalFindsNothing() {
     JsonNode mine = call("\"action\":\"send\",\"message\":\"hello\"");
 

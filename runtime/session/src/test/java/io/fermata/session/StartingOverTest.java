@@ -92,6 +92,27 @@ class StartingOverTest {
   }
 
   @Test
+  void aRunThatWaitsUntilADeadlineDoesNotExpireBeforeIt() {
+    Flow<Trip> flow =
+        trip()
+            .waitFor("pay", "paid")
+            .deadline("pay", Duration.ofDays(60), "ask_item")
+            .edge(START, "pay")
+            .edge("pay", "ask_item")
+            .edge("ask_place", END)
+            .compile();
+    try (TestHost host = host(flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      ToolReply waiting = client.status();
+      assertThat(status(waiting)).isEqualTo("waiting");
+      Instant until = Instant.parse(waiting.structured().path("until").asText());
+      assertThat(until).isAfter(Instant.now().plus(Duration.ofDays(59)));
+      assertThat(waiting.structured().path("run").has("expiresAt")).isFalse();
+    }
+  }
+
+  @Test
   void severalQuestionsCarryTheAnswersOnce() {
     try (TestHost host = host(asking())) {
       TestHost.Client client = host.client();

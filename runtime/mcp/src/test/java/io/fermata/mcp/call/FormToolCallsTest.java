@@ -473,6 +473,27 @@ class FormToolCallsTest {
   }
 
   @Test
+  void theIdOfACallIsNotForAnotherRequest() {
+    JsonNode first = identified(START_ORDER);
+    assertThat(first.path("status").asText()).isEqualTo("interrupt");
+
+    JsonNode other = identified("'arguments':{'action':'start','intent':'other seats'}");
+
+    assertThat(other.path("code").asText()).isEqualTo("key_used");
+    assertThat(other.path("error").asText()).contains("nothing was done", "with a new one");
+    assertThat(other.path("questions")).isEqualTo(first.path("questions"));
+    assertThat(identified(START_ORDER)).isEqualTo(first);
+  }
+
+  private JsonNode identified(String arguments) {
+    Wired client = client("ada");
+    String message =
+        client.modernMessage("tools/call", "order", json("'name':'order'," + arguments), "{}");
+    String meta = json("'_meta':{'openai/session':'chat-2','fermata/callId':'c-1',");
+    return content(client.send(message.replace("\"_meta\":{", meta)));
+  }
+
+  @Test
   void noFormAsksForASecretNorWhereNobodyWantsForms() {
     String starting = "'arguments':{'action':'start','intent':'x'}";
 

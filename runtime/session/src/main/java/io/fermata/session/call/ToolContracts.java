@@ -18,8 +18,8 @@ public final class ToolContracts {
       left out. widget: call the tool named in `tool` with `data`. complete: tell the user the \
       `result`. waiting, still_working, busy: tell the user and end your turn; do not poll. error: \
       do what `error` says. Further actions: reset (corrects earlier answers), status, cancel \
-      (ends the run). Send `sessionId` back in every call if a result has one. Never invent an \
-      answer.""";
+      (ends the run; that is complete, too, with `cancelled`). Send `sessionId` back in every call \
+      if a result has one. Never invent an answer.""";
 
   private static final String INSTRUCTIONS =
       """

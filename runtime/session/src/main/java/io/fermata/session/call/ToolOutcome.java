@@ -51,4 +51,13 @@ public sealed interface ToolOutcome {
    * @param code {@code outcome_unknown} or {@code compensation_failed}
    */
   record Undecided(String code, String message) implements ToolOutcome {}
+
+  /**
+   * The call was refused and changed nothing; a run that the use began is as it was.
+   *
+   * @param code {@code key_used}, {@code already_answered}, {@code damaged} …
+   * @param message what is wrong
+   * @param repair what the caller can do
+   */
+  record Refused(String code, String message, String repair) implements ToolOutcome {}
 }

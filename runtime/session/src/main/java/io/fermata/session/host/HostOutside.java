@@ -95,7 +95,17 @@ public final class HostOutside implements Outside {
   @Override
   public CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers) {
-    return outcome(shared.flows().answer(use(flow, callKey), answerId, answers));
+    ToolUse use = use(flow, callKey);
+    return outcome(
+        shared
+            .flows()
+            .answer(use, answerId, answers)
+            // Its question is no longer open, for example as its deadline has passed.
+            .thenCompose(
+                outcome ->
+                    outcome instanceof ToolOutcome.Refused
+                        ? shared.flows().again(use)
+                        : CompletableFuture.completedStage(outcome)));
   }
 
   @Override
@@ -134,6 +144,8 @@ public final class HostOutside implements Outside {
             return new FlowOutcome.Unfinished(unfinished.message());
           } else if (outcome instanceof ToolOutcome.Waiting waiting) {
             return waiting(waiting);
+          } else if (outcome instanceof ToolOutcome.Refused refused) {
+            return new FlowOutcome.Result(refused.message(), true, List.of());
           }
           ToolOutcome.Undecided undecided = (ToolOutcome.Undecided) outcome;
           return new FlowOutcome.Result(

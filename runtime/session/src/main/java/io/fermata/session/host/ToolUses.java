@@ -22,6 +22,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /** Translates calls of flow tools to calls of their flows, and their replies to outcomes. */
@@ -34,11 +36,24 @@ public final class ToolUses {
           HostError.BUSY.wireName(),
           HostError.OVERLOADED.wireName(),
           HostError.STORE_UNAVAILABLE.wireName(),
+          HostError.MOVED.wireName(),
           HostError.SHUTTING_DOWN.wireName());
 
   /** The run stopped at a step that needs a decision from outside. */
   private static final Set<String> UNDECIDED =
       Set.of(ErrorCode.OUTCOME_UNKNOWN.wireName(), ErrorCode.COMPENSATION_FAILED.wireName());
+
+  /** The run cannot continue by itself, and nobody can help it, so it is ended. */
+  private static final Set<String> STOPPED =
+      Stream.concat(
+              Stream.of(
+                  ErrorCode.RUN_LIMIT,
+                  ErrorCode.BRANCH_CANCELLED,
+                  ErrorCode.VERSION_CHANGED,
+                  ErrorCode.MIGRATION_FAILED),
+              Stream.of(ErrorCode.values()).filter(ErrorCode::ofStep))
+          .map(ErrorCode::wireName)
+          .collect(Collectors.toUnmodifiableSet());
 
   /** There is no run to end. */
   private static final Set<String> ENDED =
@@ -46,6 +61,7 @@ public final class ToolUses {
           ErrorCode.UNKNOWN_RUN.wireName(),
           ErrorCode.RUN_COMPLETED.wireName(),
           ErrorCode.RUN_CANCELLED.wireName(),
+          ErrorCode.RUN_EXPIRED.wireName(),
           ErrorCode.RUN_FAILED.wireName());
 
   private final BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls;
@@ -73,16 +89,29 @@ public final class ToolUses {
     }
     ObjectNode call = Json.object().put("action", "start").put("intent", "called as a tool");
     call.set("stateUpdates", arguments);
-    return ended(use, send(use, call, named("start"), progress), progress);
+    return ended(use, send(use, call, named("start"), progress), progress)
+        .thenApply(outcome -> keyUsed(outcome, "callId", use.callId(), "use"));
   }
 
   public CompletionStage<ToolOutcome> answer(ToolUse use, String answerId, ObjectNode answers) {
     ObjectNode call = Json.object().put("action", "continue");
     call.set("stateUpdates", answers);
     return ended(
-        use,
-        send(use, call, named("answer " + SessionKey.digest(answerId)), progress -> {}),
-        progress -> {});
+            use,
+            send(use, call, named("answer " + SessionKey.digest(answerId)), progress -> {}),
+            progress -> {})
+        .thenApply(outcome -> keyUsed(outcome, "answerId", answerId, "answer"));
+  }
+
+  /** In the words of the caller, who knows nothing of the names that the calls have. */
+  private static ToolOutcome keyUsed(ToolOutcome outcome, String id, String value, String what) {
+    return outcome instanceof ToolOutcome.Refused refused
+            && refused.code().equals(HostError.KEY_USED.wireName())
+        ? new ToolOutcome.Refused(
+            refused.code(),
+            "The %s %s is that of another %s; nothing was done".formatted(id, value, what),
+            "Send this %s with a new %s".formatted(what, id))
+        : outcome;
   }
 
   public CompletionStage<ToolOutcome> again(ToolUse use) {
@@ -118,7 +147,7 @@ public final class ToolUses {
 
   /**
    * Continues a run that stopped at its visit limit, and ends one that failed, so that it does not
-   * linger.
+   * linger. A call that was refused leaves its run alone.
    */
   private CompletionStage<ToolOutcome> ended(
       ToolUse use, CompletionStage<ToolReply> reply, Consumer<ToolProgress> progress) {
@@ -129,23 +158,10 @@ public final class ToolUses {
             return goOn(use, progress);
           }
           ToolOutcome outcome = outcome(answered);
-          boolean over = !answered.error() || ENDED.contains(code);
-          return over || !(outcome instanceof ToolOutcome.Result)
-              ? CompletableFuture.completedStage(outcome)
-              : withdraw(use)
-                  .thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome);
+          return STOPPED.contains(code) && outcome instanceof ToolOutcome.Result
+              ? withdraw(use).thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome)
+              : CompletableFuture.completedStage(outcome);
         });
-  }
-
-  /** What went wrong, without what a client of the flow could do: a model cannot. */
-  private static String cause(String code, String message) {
-    for (ErrorCode known : ErrorCode.values()) {
-      String repair = known.repair() + ".";
-      if (known.wireName().equals(code) && message.endsWith(repair)) {
-        return message.substring(0, message.length() - repair.length()).strip();
-      }
-    }
-    return message;
   }
 
   private static ToolOutcome outcome(ToolReply reply) {
@@ -164,17 +180,49 @@ public final class ToolUses {
                   StreamSupport.stream(body.path("result").path("changes").spliterator(), false)
                       .toList());
       default -> {
-        String message = cause(code, body.path("error").asText());
+        Explained why = Explained.of(code, body.path("error").asText());
         if (UNDECIDED.contains(code)) {
-          yield new ToolOutcome.Undecided(code, message);
-        }
-        if (body.has("question") || body.has("questions") || body.has("tool")) {
+          yield new ToolOutcome.Undecided(code, why.cause());
+        } else if (code.equals(HostError.KEY_USED.wireName())) {
+          yield new ToolOutcome.Refused(code, why.cause(), why.repair());
+        } else if (body.has("question") || body.has("questions") || body.has("tool")) {
           yield new ToolOutcome.Paused(body);
+        } else if (UNFINISHED.contains(code)) {
+          yield new ToolOutcome.Unfinished(code, why.cause());
         }
-        yield UNFINISHED.contains(code)
-            ? new ToolOutcome.Unfinished(code, message)
-            : new ToolOutcome.Result(message, true);
+        yield STOPPED.contains(code) || ENDED.contains(code)
+            ? new ToolOutcome.Result(why.cause(), true)
+            : new ToolOutcome.Refused(code, why.cause(), why.repair());
       }
     };
+  }
+
+  /**
+   * The text of a failure.
+   *
+   * @param cause what went wrong; all that a model needs
+   * @param repair what a client of the flow or an operator could do; may be empty
+   */
+  private record Explained(String cause, String repair) {
+    static Explained of(String code, String text) {
+      String repair = repair(code) + ".";
+      return text.endsWith(repair)
+          ? new Explained(text.substring(0, text.length() - repair.length()).strip(), repair)
+          : new Explained(text, "");
+    }
+
+    private static String repair(String code) {
+      for (ErrorCode known : ErrorCode.values()) {
+        if (known.wireName().equals(code)) {
+          return known.repair();
+        }
+      }
+      for (HostError known : HostError.values()) {
+        if (known.wireName().equals(code)) {
+          return known.repair();
+        }
+      }
+      return "";
+    }
   }
 }

@@ -18,8 +18,11 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Settings;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -134,6 +137,28 @@ class FlowToolTest {
           .startsWith("high[\"high\"]")
           .contains("high score")
           .contains("720");
+    }
+  }
+
+  @Test
+  void theAccountOfTheRunSaysNothingOfWhatAnOrdinaryExceptionSaid() {
+    FlowBuilder<Case> flaky =
+        Flow.of("flaky", Case.class)
+            .description("Rates a case.")
+            .act(
+                "rate",
+                run -> {
+                  if (run.attempt() == 1) {
+                    throw new IllegalStateException("bureau flake");
+                  }
+                },
+                o -> o.retry(2, Duration.ofMillis(1)))
+            .edge(START, "rate")
+            .edge("rate", END);
+    try (Fermata host = host(tool(flaky).resultMapper(run -> run.narrative()))) {
+      assertThat(result(host.use(use("1"), score(1))).text())
+          .contains("rate failed at attempt 1", "A step of the flow failed: rate.")
+          .doesNotContain("bureau", "stateUpdates");
     }
   }
 
@@ -292,6 +317,103 @@ class FlowToolTest {
       got(host.use(use("1"), score(1)));
       ToolOutcome withdrawn = got(host.withdraw(use("1")));
       assertThat(got(host.again(use("1")))).isEqualTo(withdrawn);
+    }
+  }
+
+  /** Asks, works until it may go on, waits for a signal and then for a moment. */
+  private FlowTool longLived(CountDownLatch works, CountDownLatch may) {
+    return tool(
+        Flow.of("triage", Case.class)
+            .description("Takes its time.")
+            .act("hold", run -> done.add("held"))
+            .ask("ask_approver", q -> q.question("approver", "Who approves?"))
+            .act(
+                "work",
+                run -> {
+                  works.countDown();
+                  may.await(60, TimeUnit.SECONDS);
+                })
+            .waitFor("await_file", "file")
+            .sleep("rest", Duration.ofDays(3))
+            .compensate("hold", run -> done.add("released"))
+            .edge(START, "hold")
+            .edge("hold", "ask_approver")
+            .edge("ask_approver", "work")
+            .edge("work", "await_file")
+            .edge("await_file", "rest")
+            .edge("rest", END));
+  }
+
+  private static void refused(CompletionStage<ToolOutcome> outcome, String code, String next) {
+    ToolOutcome got = got(outcome);
+    assertThat(got).isInstanceOf(ToolOutcome.Refused.class);
+    ToolOutcome.Refused refused = (ToolOutcome.Refused) got;
+    assertThat(refused.code()).isEqualTo(code);
+    assertThat(refused.message()).contains("nothing was");
+    assertThat(refused.repair()).contains(next);
+  }
+
+  private void usedIdsAreRefused(Fermata host, boolean answered) {
+    refused(host.use(use("1"), score(2)), "key_used", "new callId");
+    if (answered) {
+      ObjectNode other = Json.object().put("approver", "Bob");
+      refused(host.answer(use("1"), "a1", other), "key_used", "new answerId");
+    }
+    assertThat(done).containsExactly("held");
+  }
+
+  @Test
+  void anIdOfAnotherUseOrAnswerIsRefusedAndTheFirstRunContinuesInWhateverStateItIs()
+      throws Exception {
+    CountDownLatch works = new CountDownLatch(1);
+    CountDownLatch may = new CountDownLatch(1);
+    FlowTool tool = longLived(works, may);
+    ObjectNode ann = Json.object().put("approver", "Ann");
+    Fermata host = host(tool);
+    ToolOutcome paused = got(host.use(use("1"), score(1)));
+    assertThat(paused).isInstanceOf(ToolOutcome.Paused.class);
+    usedIdsAreRefused(host, false);
+    assertThat(got(host.again(use("1")))).isEqualTo(paused);
+
+    CompletionStage<ToolOutcome> answered = host.answer(use("1"), "a1", ann);
+    assertThat(works.await(60, TimeUnit.SECONDS)).isTrue();
+    usedIdsAreRefused(host, true);
+    may.countDown();
+    ToolOutcome signal = got(answered);
+    assertThat(signal).isEqualTo(new ToolOutcome.Waiting("signal file", null));
+    usedIdsAreRefused(host, true);
+    // What a run that waits for something else refuses does not end it, either.
+    ObjectNode bob = Json.object().put("approver", "Bob");
+    refused(host.answer(use("1"), "a2", bob), "already_answered", "");
+    assertThat(got(host.resolve(use("1"), Input.Resolution.SKIP)))
+        .isInstanceOf(ToolOutcome.Refused.class);
+    host.crash();
+
+    try (Fermata next = host(tool)) {
+      assertThat(got(next.again(use("1")))).isEqualTo(signal);
+      usedIdsAreRefused(next, true);
+      RunInfo run = next.runs().list(RunQuery.ALL).toCompletableFuture().join().runs().get(0);
+      next.signal("rate", run.runId(), "file", null, null).toCompletableFuture().join();
+      assertThat(((ToolOutcome.Waiting) got(next.again(use("1")))).waitsFor()).isEqualTo("time");
+      usedIdsAreRefused(next, true);
+      ObjectNode other = Json.object().put("approver", "Bob");
+      refused(next.answer(use("1"), "a3", other), "already_answered", "");
+      assertThat(((ToolOutcome.Waiting) got(next.again(use("1")))).waitsFor()).isEqualTo("time");
+    }
+  }
+
+  @Test
+  void anIdOfAnotherUseOrAnswerIsRefusedAlsoWhenTheRunHasEnded() {
+    ObjectNode ann = Json.object().put("approver", "Ann");
+    Fermata host = host(tool(asking()));
+    got(host.use(use("1"), score(1)));
+    ToolOutcome end = got(host.answer(use("1"), "a1", ann));
+    usedIdsAreRefused(host, true);
+    host.crash();
+    try (Fermata next = host(tool(asking()))) {
+      usedIdsAreRefused(next, true);
+      assertThat(got(next.use(use("1"), score(1)))).isEqualTo(end);
+      assertThat(got(next.answer(use("1"), "a1", ann))).isEqualTo(end);
     }
   }
 
