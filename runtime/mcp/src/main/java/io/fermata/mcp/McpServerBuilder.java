@@ -312,7 +312,9 @@ public final class McpServerBuilder {
 
   /**
    * How long a request may take to arrive, from the opening of its connection or the end of its
-   * headers to its last byte; 30 seconds by default.
+   * headers to its last byte; 30 seconds by default. The headers of a later request must arrive
+   * within the {@linkplain #idleTimeout idle timeout} after the last response, even if they
+   * trickle.
    */
   public McpServerBuilder requestTimeout(Duration limit) {
     this.connections = connections.requestTimeout(limit);

@@ -8,7 +8,9 @@ import org.jspecify.annotations.Nullable;
  * Limits of HTTP connections and bodies.
  *
  * @param maxPerAddress connections of one address
- * @param requestTimeout how long the headers of the first request may take, and each body
+ * @param requestTimeout how long the headers of the first request and each body may take
+ * @param idleTimeout how long a connection may be silent; headers that are not complete are
+ *     silence, so those of a later request must arrive within it after the last response
  */
 public record HttpLimits(
     int maxConnections, int maxPerAddress, Duration requestTimeout, Duration idleTimeout) {

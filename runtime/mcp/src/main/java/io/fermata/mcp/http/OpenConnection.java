@@ -1,8 +1,10 @@
 package io.fermata.mcp.http;
 
+import io.netty.util.NetUtil;
 import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
+import java.util.HexFormat;
 import org.jspecify.annotations.Nullable;
 
 /** One connection of a client and its latest request. */
@@ -28,17 +30,10 @@ final class OpenConnection {
 
   /** An IPv4 address, or the 64 bits of an IPv6 address that identify a network. */
   static String network(String address) {
-    if (address.indexOf(':') < 0) {
-      return address;
-    }
-    String full = address.indexOf('%') < 0 ? address : address.substring(0, address.indexOf('%'));
-    int gap = full.indexOf("::");
-    String[] groups = (gap < 0 ? full : full.substring(0, gap)).split(":", -1);
-    StringBuilder network = new StringBuilder();
-    for (int i = 0; i < 4; i++) {
-      network.append(i < groups.length ? groups[i] : "0").append(':');
-    }
-    return network.append(":/64").toString();
+    byte[] bytes = NetUtil.createByteArrayFromIpAddressString(address);
+    return bytes == null || bytes.length < 16
+        ? address
+        : HexFormat.of().formatHex(bytes, 0, 8) + "/64";
   }
 
   HttpConnection connection() {

@@ -3,9 +3,13 @@ package io.fermata.mcp.http;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
+import io.fermata.session.observe.Telemetry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -16,13 +20,16 @@ import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 
 /** Clients that open connections and keep them, on real sockets. */
 @Timeout(60)
@@ -32,6 +39,7 @@ class ConnectionsTest {
   private static final String WORKING = call("working");
 
   private final FakeHost host = new FakeHost();
+  private final Map<Telemetry.Refusal, Integer> refusals = new ConcurrentHashMap<>();
   private final List<Socket> sockets = new ArrayList<>();
   private @Nullable McpServer server;
 
@@ -40,7 +48,9 @@ class ConnectionsTest {
     for (Socket socket : sockets) {
       socket.close();
     }
-    server().close();
+    if (server != null) {
+      server.close();
+    }
   }
 
   private McpServer server() {
@@ -48,15 +58,32 @@ class ConnectionsTest {
   }
 
   private void serve(UnaryOperator<McpServerBuilder> settings) {
-    server = settings.apply(McpServer.serving(host).port(0).apiKey("ann", "secret")).start();
+    Telemetry telemetry =
+        new Telemetry() {
+          @Override
+          public void refused(Refusal refusal) {
+            refusals.merge(refusal, 1, Integer::sum);
+          }
+        };
+    McpServerBuilder builder =
+        McpServer.serving(host).port(0).apiKey("ann", "secret").telemetry(telemetry);
+    server = settings.apply(builder).start();
+  }
+
+  /** Event loops accept side by side: waits until connections that were opened have their place. */
+  private void awaitReplaced(int count) throws InterruptedException {
+    while (refusals.getOrDefault(Telemetry.Refusal.REPLACED, 0) < count) {
+      Thread.sleep(10);
+    }
   }
 
   @Test
-  void idleConnectionsWithoutAKeyShutNobodyOut() throws IOException {
+  void idleConnectionsWithoutAKeyShutNobodyOut() throws Exception {
     serve(builder -> builder.maxConnections(8));
     for (int i = 0; i < 40; i++) {
       connect("127.0.0.1");
     }
+    awaitReplaced(32);
 
     assertThat(exchange(connect("127.0.0.1"), health())).startsWith("HTTP/1.1 200");
     assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
@@ -64,13 +91,14 @@ class ConnectionsTest {
   }
 
   @Test
-  void requestsThatAreRefusedForTheirKeyHoldNoPlace() throws IOException {
+  void requestsThatAreRefusedForTheirKeyHoldNoPlace() throws Exception {
     serve(builder -> builder.maxConnections(4));
     String stranger = post(NOOP).replace("secret", "guess").replace("0\r\n\r\n", "");
     for (int i = 0; i < 20; i++) {
       // Their bodies never end.
       write(connect("127.0.0.1"), stranger);
     }
+    awaitReplaced(16);
 
     assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
   }
@@ -165,6 +193,76 @@ class ConnectionsTest {
     assertThat(closed(slow)).isTrue();
     trickle.interrupt();
     trickle.join();
+  }
+
+  @Test
+  void headersOfALaterRequestThatTrickleAreClosedAtTheirDeadline() throws Exception {
+    serve(builder -> builder.idleTimeout(Duration.ofSeconds(1)));
+    Socket slow = connect("127.0.0.1");
+    assertThat(exchange(slow, health())).startsWith("HTTP/1.1 200");
+    write(slow, "GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
+    Thread trickle = trickle(slow, "x");
+
+    assertThat(closed(slow)).isTrue();
+    trickle.interrupt();
+    trickle.join();
+  }
+
+  @Test
+  void aConnectionThatWasUsedMayBeIdleForLongerThanARequestMayTakeToArrive() throws Exception {
+    serve(builder -> builder.requestTimeout(Duration.ofMillis(200)));
+    Socket kept = connect("127.0.0.1");
+    assertThat(exchange(kept, health())).startsWith("HTTP/1.1 200");
+    // Each of these outlives a deadline that began after the response.
+    assertThat(closed(connect("127.0.0.1"))).isTrue();
+    assertThat(closed(connect("127.0.0.1"))).isTrue();
+
+    assertThat(exchange(kept, health())).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void connectionsThatAreClosedOrRefusedAreCountedAndLoggedAtABoundedRate() throws Exception {
+    Logger logger = (Logger) LoggerFactory.getLogger(Connections.class);
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    logger.addAppender(lines);
+    try {
+      serve(builder -> builder.maxConnections(2).requestTimeout(Duration.ofSeconds(1)));
+      assertThat(closed(connect("127.0.0.1"))).isTrue();
+      for (int i = 0; i < 32; i++) {
+        connect("127.0.0.1");
+      }
+      awaitReplaced(30);
+      List<FakeHost.Work> works = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        write(connect("127.0.0.1"), post(WORKING));
+        works.add(host.work());
+      }
+      for (int i = 0; i < 20; i++) {
+        assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 503");
+      }
+      works.forEach(FakeHost.Work::ends);
+    } finally {
+      logger.detachAppender(lines);
+    }
+    assertThat(refusals.get(Telemetry.Refusal.REPLACED)).isGreaterThanOrEqualTo(30);
+    assertThat(refusals.get(Telemetry.Refusal.NO_ROOM)).isEqualTo(20);
+    assertThat(refusals.get(Telemetry.Refusal.LATE)).isPositive();
+    assertThat(lines.list).isNotEmpty();
+    assertThat(lines.list.size())
+        .isLessThan(refusals.values().stream().mapToInt(count -> count).sum());
+  }
+
+  @Test
+  void theAddressesOfAnIpv6NetworkCountAsOne() {
+    String one = OpenConnection.network("2001:db8:1:2:3:4:5:6");
+    assertThat(OpenConnection.network("2001:db8:1:2:ffff::1")).isEqualTo(one);
+    assertThat(OpenConnection.network("2001:db8:1:2::")).isEqualTo(one);
+    assertThat(OpenConnection.network("2001:db8:1:3:3:4:5:6")).isNotEqualTo(one);
+    assertThat(OpenConnection.network("fe80::1%eth0"))
+        .isEqualTo(OpenConnection.network("fe80:0:0:0:9:9:9:9"));
+    assertThat(OpenConnection.network("::1")).isEqualTo(OpenConnection.network("0:0:0:0:0:0:0:1"));
+    assertThat(OpenConnection.network("10.0.0.1")).isNotEqualTo(OpenConnection.network("10.0.0.2"));
   }
 
   @Test
