@@ -187,7 +187,7 @@ final class EffectRunner {
       return new ThreadInput.Blocked(message, recorder.before(), recorder.after());
     } catch (ModelException e) {
       return new ThreadInput.Unanswered(
-          e.code().wireName(), AuthorFailures.reason(e), e.attempts());
+          e.code().wireName(), AuthorFailures.reason(e), e.attempts(), e);
     }
   }
 

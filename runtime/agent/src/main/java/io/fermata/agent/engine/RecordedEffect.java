@@ -173,7 +173,8 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
               ? new Result(failure(failed.code(), failed.reason()))
               : new Made(
                   RecordedOutside.Given.NOTHING,
-                  new ThreadInput.Unanswered(failed.code(), failed.reason(), failed.failed())));
+                  new ThreadInput.Unanswered(
+                      failed.code(), failed.reason(), failed.failed(), null)));
     }
     List<Ending> endings = new ArrayList<>();
     String overspent = overspent();

@@ -53,6 +53,7 @@ final class TurnLoop {
   private final Agents agents;
   private final long now;
   private final List<ThreadEvent> events = new ArrayList<>();
+  private final List<Throwable> thrown = new ArrayList<>();
   private ThreadState state;
 
   TurnLoop(Agents agents, ThreadState state, long now) {
@@ -67,6 +68,11 @@ final class TurnLoop {
 
   List<ThreadEvent> events() {
     return List.copyOf(events);
+  }
+
+  /** What the author's code threw meanwhile, for the log. */
+  List<Throwable> thrown() {
+    return List.copyOf(thrown);
   }
 
   void emit(ThreadEvent event) {
@@ -505,6 +511,7 @@ final class TurnLoop {
     try {
       question = approval.apply(arguments);
     } catch (Throwable e) { // an Error in author code must not end the thread
+      thrown.add(e);
       returned(
           frame,
           call,

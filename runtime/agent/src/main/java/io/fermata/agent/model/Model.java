@@ -224,27 +224,33 @@ public final class Model {
    * @throws ModelException if neither this model nor a fallback replied
    */
   public ModelReply call(ChatRequest request, ModelListener listener) throws InterruptedException {
-    List<ModelAttempt> failed = new ArrayList<>();
+    Attempts failed = new Attempts();
     ModelReply reply = ask(request, listener, failed);
     if (reply == null) {
-      throw new ModelException(name, failed);
+      throw new ModelException(name, failed.all, failed.last);
     }
     return reply;
   }
 
-  private @Nullable ModelReply ask(
-      ChatRequest request, ModelListener listener, List<ModelAttempt> failed)
+  /** The attempts of one call that failed. */
+  private static final class Attempts {
+    private final List<ModelAttempt> all = new ArrayList<>();
+    private @Nullable Unanswered last;
+  }
+
+  private @Nullable ModelReply ask(ChatRequest request, ModelListener listener, Attempts failed)
       throws InterruptedException {
     ChatRequest mine =
         request.toBuilder().parameters(terms.parameters.overrideWith(request.parameters())).build();
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {
-        return reply(attempt(mine, listener), failed);
+        return reply(attempt(mine, listener), failed.all);
       } catch (Unanswered unanswered) {
         Failure failure = unanswered.failure();
         ModelAttempt lost = new ModelAttempt(name, number, failure.code(), failure.message());
-        failed.add(lost);
+        failed.all.add(lost);
+        failed.last = unanswered;
         listener.attempt(lost);
         again = failure.again() && failure.retryAfter().compareTo(terms.longestWait) <= 0;
         if (again && number < terms.attempts) {
@@ -352,7 +358,7 @@ public final class Model {
         || Failure.causes(thrown).stream().anyMatch(InterruptedException.class::isInstance)) {
       throw new InterruptedException("The thread that called the model was interrupted");
     }
-    return new Unanswered(Failure.of(thrown));
+    return Unanswered.of(thrown);
   }
 
   private static void notify(ModelListener listener, AiMessage message) {

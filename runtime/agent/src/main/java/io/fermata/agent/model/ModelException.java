@@ -2,6 +2,7 @@ package io.fermata.agent.model;
 
 import java.util.List;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** The model and all its fallbacks failed; the message lists every attempt. */
 public final class ModelException extends RuntimeException {
@@ -9,11 +10,12 @@ public final class ModelException extends RuntimeException {
 
   private final transient List<ModelAttempt> attempts;
 
-  ModelException(String model, List<ModelAttempt> attempts) {
+  ModelException(String model, List<ModelAttempt> attempts, @Nullable Throwable last) {
     super(
         attempts.stream()
             .map(ModelAttempt::toString)
-            .collect(Collectors.joining("; ", "Model " + model + "  did not reply:  ", "")));
+            .collect(Collectors.joining("; ", "Model " + model + "  did not reply:  ", "")),
+        last);
     this.attempts = List.copyOf(attempts);
   }
 

@@ -88,7 +88,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
       } else if (signal instanceof Signal.Done done) {
         return done.response();
       } else if (signal instanceof Signal.Broken broken) {
-        throw new Unanswered(Failure.of(broken.thrown()));
+        throw Unanswered.of(broken.thrown());
       } else if (!(signal instanceof Signal.Alive)) {
         begun = true;
         notify(listener, signal);
