@@ -197,11 +197,24 @@ class StoreCommandsTest {
           """
           delete from event_journal where sequence_number = 2 and persistence_id in (
             select distinct persistence_id from event_journal
-            where persistence_id like 'quote|%' order by persistence_id limit 3)
+            where persistence_id like 'quote|%' order by persistence_id limit 2)
+          """);
+      // The entry of another session takes the place of a run's own.
+      statement.executeUpdate(
+          """
+          with known as materialized (
+            select persistence_id, event_payload, writer,
+              row_number() over (order by persistence_id) as run
+            from event_journal where sequence_number = 2 and persistence_id like 'quote|%')
+          update event_journal set (event_payload, writer) = (
+            select event_payload, writer from known where run = 2)
+          where sequence_number = 2
+            and persistence_id = (select persistence_id from known where run = 1)
           """);
     }
     assertThat(ended(Main.DAMAGED, "verify", "--store", store))
         .containsPattern("quote\\|\\S+ is damaged: entry 2 is missing; restore")
+        .containsPattern("quote\\|\\S+ is damaged: entry 2 (?!is missing)")
         .contains("3 damages");
     try (ServerProcess server = server("fermata.db", 0)) {
       List<String> outcomes = new ArrayList<>();

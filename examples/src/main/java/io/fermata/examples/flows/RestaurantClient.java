@@ -77,14 +77,12 @@ public final class RestaurantClient {
 
   private static <T> T read(HttpResponse<String> response, Class<T> type) {
     if (response.statusCode() >= 300) {
-      throw new StepException(
-          "The restaurant cannot answer right now. Continue without stateUpdates to try again.");
+      throw new StepException("The restaurant cannot answer right now.");
     }
     try {
       return MAPPER.readValue(response.body(), type);
     } catch (JsonProcessingException e) {
-      throw new StepException(
-          "The restaurant sent a reply that cannot be read. Report this to the flow's author.", e);
+      throw new StepException("The restaurant sent a reply that cannot be read.", e);
     }
   }
 }

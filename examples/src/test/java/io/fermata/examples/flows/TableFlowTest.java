@@ -173,7 +173,7 @@ class TableFlowTest {
     probe
         .answer("table", "window")
         .fails(ErrorCode.STEP_FAILED)
-        .saying("The restaurant cannot answer right now.")
+        .saying("The restaurant cannot answer right now. " + ErrorCode.STEP_FAILED.repair() + ".")
         .again()
         .visited("reserve")
         .completes();

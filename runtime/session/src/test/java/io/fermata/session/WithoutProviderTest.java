@@ -26,7 +26,8 @@ class WithoutProviderTest {
             .act(
                 "break",
                 run -> {
-                  throw new IllegalStateException("no bureau\nforged line");
+                  throw new IllegalStateException(
+                      "no bureau\nforged line\u009b1m\u2028forged\u202e end");
                 })
             .edge(Flow.START, "break")
             .edge("break", Flow.END)
@@ -70,7 +71,10 @@ class WithoutProviderTest {
     assertThat(printed)
         .containsOnlyOnce(
             "There is no SLF4J provider on the class path, so only warnings and errors")
-        .contains("WARNING", "no bureau forged line", "at io.fermata.session.WithoutProviderTest")
+        .contains(
+            "WARNING",
+            "no bureau forged line 1m forged  end",
+            "at io.fermata.session.WithoutProviderTest")
         .doesNotContain("SLF4J(");
   }
 }

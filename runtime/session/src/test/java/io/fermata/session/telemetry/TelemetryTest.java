@@ -374,7 +374,7 @@ class TelemetryTest {
       call(host, "", start());
 
       awaitThat(() -> connections("write", "idle") == 1 && connections("write", "used") == 0);
-      for (String pool : List.of("write", "wake", "upkeep", "read")) {
+      for (String pool : List.of("write", "wake", "upkeep", "read", "search")) {
         assertThat(connections(pool, "idle") + connections(pool, "used")).as(pool).isPositive();
         awaitThat(
             () -> registry.get("fermata.store.waiting").tag("pool", pool).gauge().value() == 0);

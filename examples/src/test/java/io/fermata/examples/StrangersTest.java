@@ -1,0 +1,145 @@
+package io.fermata.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What others on the machine or the network do to a server does not stop it. */
+@Timeout(120)
+@Tag("slow")
+class StrangersTest {
+  /** More than the connections that one address may have by default. */
+  private static final int CROWD = 2_200;
+
+  private static final int TRICKLING = 100;
+
+  @TempDir Path directory;
+
+  private ServerProcess server(String... options) throws Exception {
+    List<String> all =
+        new ArrayList<>(List.of("serve", "--port", "0", "--store", "sqlite:test.db"));
+    all.addAll(List.of(options));
+    return ServerProcess.start(directory, all.toArray(String[]::new));
+  }
+
+  private static ObjectNode start() {
+    return Json.object().put("action", "start").put("intent", "wants a price");
+  }
+
+  private static ObjectNode cancel(JsonNode run) {
+    return Json.object()
+        .put("action", "cancel")
+        .put("sessionId", run.path("sessionId").textValue());
+  }
+
+  private static int health(ServerProcess server) throws Exception {
+    HttpRequest live = HttpRequest.newBuilder(server.at("/health/ready")).build();
+    return HttpClient.newHttpClient().send(live, BodyHandlers.discarding()).statusCode();
+  }
+
+  @Test
+  void thousandsOfIdleAndTricklingConnectionsShutNobodyOut() throws Exception {
+    List<Socket> crowd = new ArrayList<>();
+    try (ServerProcess server = server()) {
+      for (int i = 0; i < CROWD; i++) {
+        crowd.add(connect(server));
+      }
+      for (int i = 0; i < TRICKLING; i++) {
+        Socket slow = connect(server);
+        crowd.add(slow);
+        write(slow, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
+      }
+
+      for (int round = 0; round < 3; round++) {
+        for (Socket slow : crowd.subList(CROWD, crowd.size())) {
+          write(slow, "x");
+        }
+        assertThat(health(server)).isEqualTo(200);
+        assertThat(server.call("quote", start()).path("status").asText()).isEqualTo("interrupt");
+      }
+    } finally {
+      for (Socket socket : crowd) {
+        socket.close();
+      }
+    }
+  }
+
+  private static Socket connect(ServerProcess server) throws IOException {
+    Socket socket = new Socket();
+    socket.connect(
+        new InetSocketAddress(server.endpoint().getHost(), server.endpoint().getPort()), 30_000);
+    return socket;
+  }
+
+  private static void write(Socket socket, String text) {
+    try {
+      socket.getOutputStream().write(text.getBytes(StandardCharsets.US_ASCII));
+    } catch (IOException e) {
+      // It was closed for another one.
+    }
+  }
+
+  @Test
+  void aSecondServerThroughAHardLinkIsRefusedAndTheFirstContinues() throws Exception {
+    try (ServerProcess server = server()) {
+      JsonNode run = server.call("quote", start());
+      Path elsewhere = Files.createDirectory(directory.resolve("elsewhere"));
+      Files.createLink(elsewhere.resolve("link.db"), directory.resolve("test.db"));
+
+      Process second =
+          ServerProcess.run(elsewhere, "serve", "--port", "0", "--store", "sqlite:link.db");
+
+      assertThat(second.waitFor()).isEqualTo(Main.UNUSABLE);
+      assertThat(Files.readString(elsewhere.resolve("errors.txt")))
+          .contains("link.db is open in another process", "under another name");
+      assertThat(health(server)).isEqualTo(200);
+      assertThat(server.call("quote", cancel(run)).path("status").asText()).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aPrincipalHasAsManyUnfinishedRunsAsTheServerAllows() throws Exception {
+    try (ServerProcess server = server("--unfinished-runs", "1")) {
+      JsonNode first = server.call("quote", start());
+      assertThat(first.path("status").asText()).isEqualTo("interrupt");
+
+      JsonNode second = server.call("trip", start());
+      assertThat(second.path("code").asText()).isEqualTo("too_many_runs");
+      assertThat(second.path("error").asText())
+          .isEqualTo(
+              "The caller has as many unfinished runs as it may: 1. Finish or cancel one of them"
+                  + " first.");
+
+      server.call("quote", cancel(first));
+      assertThat(server.call("trip", start()).path("status").asText()).isEqualTo("interrupt");
+    }
+  }
+
+  @Test
+  void aServerMustAllowAtLeastOneUnfinishedRun() throws Exception {
+    for (String wrong : List.of("0", "-1")) {
+      Process server =
+          ServerProcess.run(directory, "serve", "--store", "memory", "--unfinished-runs", wrong);
+      assertThat(server.waitFor()).isEqualTo(2);
+      assertThat(Files.readString(directory.resolve("errors.txt")))
+          .contains("--unfinished-runs must be at least 1");
+    }
+  }
+}
