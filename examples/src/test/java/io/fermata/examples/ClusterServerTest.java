@@ -15,6 +15,8 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Iterator;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -121,6 +123,73 @@ class ClusterServerTest {
           .as(again.toString())
           .isEqualTo("stale_call");
       assertThat(again.at("/structuredContent/question").asText()).isEqualTo("How many are you?");
+    }
+  }
+
+  private static HttpRequest.Builder older(McpServer server, String session) {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(server.endpoint())
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .header("MCP-Protocol-Version", "2025-11-25");
+    return session.isEmpty() ? request : request.header("Mcp-Session-Id", session);
+  }
+
+  private static JsonNode question(Iterator<String> lines) {
+    while (lines.hasNext()) {
+      String line = lines.next();
+      if (line.startsWith("data: {") && line.contains("elicitation/create")) {
+        return Json.parse(line.substring("data: ".length()));
+      }
+    }
+    throw new AssertionError("The stream ended without a question");
+  }
+
+  @Test
+  void aClientOfAnOlderRevisionMayReachAnyServer() throws Exception {
+    HttpClient client = HttpClient.newHttpClient();
+    try (Fermata here = Dinner.clusterHost(database);
+        Fermata there = Dinner.clusterHost(database);
+        McpServer one = McpServer.serving(here).port(0).start();
+        McpServer other = McpServer.serving(there).port(0).start()) {
+      String initialize =
+          """
+          {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+           "capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}""";
+      String session =
+          client
+              .send(
+                  older(one, "").POST(BodyPublishers.ofString(initialize)).build(),
+                  BodyHandlers.ofString())
+              .headers()
+              .firstValue("Mcp-Session-Id")
+              .orElseThrow();
+      String call =
+          """
+          {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"dinner",
+           "arguments":{"action":"start","intent":"a table"}}}""";
+
+      try (Stream<String> lines =
+          client
+              .send(
+                  older(other, session).POST(BodyPublishers.ofString(call)).build(),
+                  BodyHandlers.ofLines())
+              .body()) {
+        Iterator<String> events = lines.iterator();
+        ObjectNode reply = Json.object().put("jsonrpc", "2.0");
+        reply.set("id", question(events).path("id"));
+        ObjectNode form = reply.putObject("result").put("action", "accept").putObject("content");
+        form.put("name", "Ada").put("email", "ada@acme.com");
+        int accepted =
+            client
+                .send(
+                    older(one, session).POST(BodyPublishers.ofString(reply.toString())).build(),
+                    BodyHandlers.ofString())
+                .statusCode();
+
+        assertThat(accepted).isEqualTo(202);
+        assertThat(question(events).at("/params/message").asText()).isEqualTo("How many are you?");
+      }
     }
   }
 

@@ -468,6 +468,7 @@ public final class McpServerBuilder {
         .join();
     Telemetry.ServerGauges gauges = gauges(open, streams, core.changeStreams);
     telemetry.opened(gauges);
+    Runnable alone = core.legacy.subscribeToPeers();
     return new McpServer(
         vertx,
         new GracefulShutdown(core.gate, host, () -> endAll(streams, core.subscriptions)),
@@ -475,7 +476,10 @@ public final class McpServerBuilder {
         core.methods.changes(),
         isLoopback() ? "localhost" : bracketed(address),
         verticles.element().port(),
-        () -> telemetry.closed(gauges));
+        () -> {
+          alone.run();
+          telemetry.closed(gauges);
+        });
   }
 
   private static Telemetry.ServerGauges gauges(

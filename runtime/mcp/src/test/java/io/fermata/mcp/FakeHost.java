@@ -7,6 +7,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
@@ -60,6 +61,8 @@ public final class FakeHost implements ToolHost {
 
   /** Whether it does not report its health. */
   public volatile boolean silent;
+
+  HostBus bus = HostBus.ALONE;
 
   private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
   private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();
@@ -182,6 +185,11 @@ public final class FakeHost implements ToolHost {
   @Override
   public void handBack() {
     begun.forEach(Work::handedBack);
+  }
+
+  @Override
+  public HostBus bus() {
+    return bus;
   }
 
   @Override

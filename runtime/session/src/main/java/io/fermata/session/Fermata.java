@@ -30,6 +30,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
@@ -551,6 +552,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
   @Override
   public Handles handles() {
     return host.handles;
+  }
+
+  @Override
+  public HostBus bus() {
+    return host.cluster == null ? HostBus.ALONE : host.cluster.bus();
   }
 
   /** The actor system, for monitoring, or to control time in a test. */

@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
@@ -65,6 +66,11 @@ public interface ToolHost {
   /** The telemetry of calls. */
   default Telemetry telemetry() {
     return Telemetry.NONE;
+  }
+
+  /** What passes messages to the servers of the other hosts of its cluster. */
+  default HostBus bus() {
+    return HostBus.ALONE;
   }
 
   /** Mints and recognises session handles. */

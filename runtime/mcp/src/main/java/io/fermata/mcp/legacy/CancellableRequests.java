@@ -50,10 +50,12 @@ final class CancellableRequests {
     return call.answer();
   }
 
-  void cancel(String session, String principal, JsonNode id) {
+  /** Whether the request was open here. */
+  boolean cancel(String session, String principal, JsonNode id) {
     Call call = open.remove(new Key(session, principal, id));
     if (call != null) {
       call.cancel();
     }
+    return call != null;
   }
 }

@@ -8,9 +8,8 @@ import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
-import java.security.SecureRandom;
+import io.fermata.session.key.Handles;
 import java.time.Duration;
-import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -41,7 +40,7 @@ public final class ClientRequests {
   }
 
   private final Map<String, Open> open = new ConcurrentHashMap<>();
-  private final SecureRandom random = new SecureRandom();
+  private final Handles handles;
   private final Duration timeout;
 
   private final PrincipalCounts asked;
@@ -49,7 +48,8 @@ public final class ClientRequests {
   /**
    * @param each how many questions of one principal may be open
    */
-  public ClientRequests(Duration timeout, int each) {
+  public ClientRequests(Handles handles, Duration timeout, int each) {
+    this.handles = handles;
     this.timeout = timeout;
     this.asked = new PrincipalCounts(each);
   }
@@ -93,9 +93,7 @@ public final class ClientRequests {
 
   private CompletableFuture<JsonNode> ask(
       String key, McpAsk ask, String principal, OutboundQueue queue) {
-    byte[] bytes = new byte[16];
-    random.nextBytes(bytes);
-    String id = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+    String id = handles.mint();
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
     open.put(id, new Open(key, ask, principal, reply));
     queue.send(JsonRpcCodec.request(id, ask.method(), ask.params()));
@@ -106,6 +104,12 @@ public final class ClientRequests {
           asked.leave(principal, 1);
         });
     return reply;
+  }
+
+  /** Whether the response is to a request that is not open here, but may be on another host. */
+  boolean isElsewhere(JsonNode response) {
+    String id = response.path("id").asText();
+    return !open.containsKey(id) && handles.minted(id);
   }
 
   /** Takes a response of a client. A response to no open request is ignored. */

@@ -2,8 +2,11 @@ package io.fermata.mcp.legacy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.rpc.RpcException;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -11,7 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * since.
  */
 public final class ClientState {
-  /** The capabilities of its handshake; missing if they are no longer known. */
+  /** The capabilities of its handshake; missing if they are not known. */
   public final JsonNode capabilities;
 
   /** The resources it subscribed to. */
@@ -19,6 +22,18 @@ public final class ClientState {
 
   /** The least severe log messages that it wants. */
   volatile McpLevel level = McpLevel.INFO;
+
+  /**
+   * Subscribes the client to a resource.
+   *
+   * @throws RpcException if it watches as many as it may
+   */
+  void watch(String uri) {
+    Set<String> more = new TreeSet<>(watched);
+    more.add(uri);
+    Subscriptions.requireRoom(more);
+    watched.add(uri);
+  }
 
   private ClientState(JsonNode capabilities) {
     this.capabilities = capabilities;
@@ -28,6 +43,7 @@ public final class ClientState {
     return new ClientState(capabilities);
   }
 
+  /** One without a handshake. */
   static ClientState unknown() {
     return new ClientState(MissingNode.getInstance());
   }

@@ -43,7 +43,7 @@ public final class LegacyHttp implements LegacyTransport {
       if (session == null) {
         throw notPosted(request);
       } else if (request.method().equals(HttpMethod.DELETE)) {
-        protocol.sessions().end(session, caller.principal());
+        protocol.end(session, caller.principal());
         request.response().setStatusCode(204).end();
       } else if (request.method().equals(HttpMethod.GET)) {
         get(request, caller, session, streams);

@@ -25,10 +25,9 @@ import io.fermata.session.ToolHost;
 import java.io.IOException;
 import java.util.EnumSet;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -43,18 +42,20 @@ public final class LegacyProtocol implements LegacyEra {
   private final RequestGate gate;
   private final CallQuotas quotas;
   private final Function<Revision, ObjectNode> welcome;
-  private final CancellableRequests cancellable = new CancellableRequests();
+  private final CancellableRequests cancellable;
+  private final PeerServers peers;
   private final Map<String, RpcMethod> methods =
       Map.of(
           "ping", RpcMethod.immediate(request -> ResultWriter.EMPTY),
-          "resources/subscribe", RpcMethod.immediate(LegacyProtocol::subscribe),
-          "resources/unsubscribe", RpcMethod.immediate(LegacyProtocol::unsubscribe),
-          "logging/setLevel", RpcMethod.immediate(LegacyProtocol::level));
+          "resources/subscribe", RpcMethod.immediate(this::subscribe),
+          "resources/unsubscribe", RpcMethod.immediate(this::unsubscribe),
+          "logging/setLevel", RpcMethod.immediate(this::level));
 
   /**
    * @param welcome the result of {@code initialize} for the agreed revision
    */
   private LegacyProtocol(
+      ToolHost host,
       McpSessions sessions,
       ClientRequests clientRequests,
       Subscriptions subscriptions,
@@ -67,6 +68,8 @@ public final class LegacyProtocol implements LegacyEra {
     this.gate = gate;
     this.quotas = quotas;
     this.welcome = welcome;
+    this.cancellable = new CancellableRequests();
+    this.peers = new PeerServers(host.bus(), sessions, clientRequests, cancellable);
   }
 
   public static LegacyProtocol of(
@@ -76,16 +79,27 @@ public final class LegacyProtocol implements LegacyEra {
       CallQuotas quotas,
       Function<Revision, ObjectNode> welcome) {
     return new LegacyProtocol(
+        host,
         new McpSessions(host, System::nanoTime, quotas.limits().sessions()),
-        new ClientRequests(ClientRequests.TIMEOUT, quotas.limits().openQuestions()),
+        new ClientRequests(host.handles(), ClientRequests.TIMEOUT, quotas.limits().openQuestions()),
         subscriptions,
         gate,
         quotas,
         welcome);
   }
 
+  /** Receives what the servers of other hosts pass, until the subscription ends. */
+  public Runnable subscribeToPeers() {
+    return peers.subscribe();
+  }
+
   McpSessions sessions() {
     return sessions;
+  }
+
+  void end(String session, String principal) {
+    sessions.end(session, principal);
+    peers.ended(session, principal);
   }
 
   // --- the handshake ---------------------------------------------------------------------------
@@ -162,14 +176,22 @@ public final class LegacyProtocol implements LegacyEra {
 
   @Override
   public void response(JsonNode response, MessageSource arrival) {
-    clientRequests.complete(response, arrival.principal());
+    if (clientRequests.isElsewhere(response)) {
+      peers.replied(response, arrival.principal());
+    } else {
+      clientRequests.complete(response, arrival.principal());
+    }
   }
 
   @Override
   public void notification(RpcMessage message, MessageSource.Post post) {
     client(post);
-    if (post.session() != null && message.method().equals("notifications/cancelled")) {
-      cancellable.cancel(post.session(), post.principal(), message.params().path("requestId"));
+    String session = post.session();
+    if (session != null && message.method().equals("notifications/cancelled")) {
+      JsonNode id = message.params().path("requestId");
+      if (!cancellable.cancel(session, post.principal(), id)) {
+        peers.cancelled(session, post.principal(), id);
+      }
     }
   }
 
@@ -199,27 +221,34 @@ public final class LegacyProtocol implements LegacyEra {
     return ((LegacyClient) request.client()).state();
   }
 
-  private static RpcResult subscribe(McpRequest request) {
-    Set<String> watched = peer(request).watched;
+  private RpcResult subscribe(McpRequest request) {
     String uri = Subscriptions.watchable(request.text("uri"));
-    Set<String> more = new TreeSet<>(watched);
-    more.add(uri);
-    Subscriptions.requireRoom(more);
-    watched.add(uri);
+    peer(request).watch(uri);
+    onPeers(request, session -> peers.watched(session, request.principal(), uri));
     return ResultWriter.EMPTY;
   }
 
-  private static RpcResult unsubscribe(McpRequest request) {
-    peer(request).watched.remove(request.text("uri"));
+  private RpcResult unsubscribe(McpRequest request) {
+    String uri = request.text("uri");
+    peer(request).watched.remove(uri);
+    onPeers(request, session -> peers.unwatched(session, request.principal(), uri));
     return ResultWriter.EMPTY;
   }
 
-  private static RpcResult level(McpRequest request) {
+  private RpcResult level(McpRequest request) {
     McpLevel level = McpLevel.of(request.text("level"));
     if (level == null) {
       throw RpcException.invalidParams("The parameter level must be one of debug to emergency.");
     }
     peer(request).level = level;
+    onPeers(request, session -> peers.level(session, request.principal(), level));
     return ResultWriter.EMPTY;
+  }
+
+  private static void onPeers(McpRequest request, Consumer<String> change) {
+    String session = request.session();
+    if (session != null) {
+      change.accept(session);
+    }
   }
 }

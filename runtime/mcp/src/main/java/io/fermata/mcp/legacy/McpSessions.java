@@ -1,21 +1,28 @@
 package io.fermata.mcp.legacy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.fermata.mcp.access.FairShares;
+import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.ToolHost;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Transport sessions of the revisions before 2026-07-28. A session is identified by its handle
- * alone, so it survives a restart; the state of its client is kept for a bounded number of sessions
- * and a bounded time.
+ * Transport sessions of the revisions before 2026-07-28. The id of a session is a handle, and what
+ * its client declared: any host recognises it, also after a restart. What the client chose since is
+ * kept for a bounded number of sessions and a bounded time.
  */
 public final class McpSessions {
   static final Duration IDLE = Duration.ofHours(1);
 
   private static final int REMEMBERED = 10_000;
+
+  /** Clients send the id in a header. */
+  private static final int MAX_CAPABILITIES = 512;
 
   private final ToolHost host;
   private final LongSupplier nanos;
@@ -39,36 +46,36 @@ public final class McpSessions {
   }
 
   public String open(String principal, JsonNode capabilities) {
-    String session = host.handles().mint();
-    keep(principal, key(principal, session), ClientState.declaring(capabilities));
-    return session;
+    Id id = Id.of(host.handles().mint(), capabilities);
+    keep(principal, id.key(principal), ClientState.declaring(capabilities));
+    return id.text();
   }
 
   /**
-   * The state of a session's client; after a restart, an unknown one.
+   * The state of a session's client.
    *
    * @throws RpcException if the session is unknown to this server or has ended
    */
   public ClientState require(String session, String principal) {
-    return known(principal, minted(session, principal));
+    return known(principal, issued(session));
   }
 
-  private synchronized ClientState known(String principal, String key) {
+  private synchronized ClientState known(String principal, Id id) {
+    String key = id.key(principal);
     requireNotEnded(key);
     Entry known = active.remove(key);
-    ClientState peer = known == null ? ClientState.unknown() : known.peer();
+    ClientState peer = known == null ? ClientState.declaring(id.capabilities()) : known.peer();
     keep(principal, key, peer);
     return peer;
   }
 
-  /**
-   * The key of a session that this server minted. The check is slow, so it runs outside the lock.
-   */
-  private String minted(String session, String principal) {
-    if (!host.handles().minted(session)) {
+  /** A session that this server opened. The check is slow, so it runs outside the lock. */
+  private Id issued(String session) {
+    Id id = Id.read(session);
+    if (id == null || !host.handles().minted(id.handle())) {
       throw RpcException.sessionGone();
     }
-    return key(principal, session);
+    return id;
   }
 
   private void requireNotEnded(String key) {
@@ -83,18 +90,57 @@ public final class McpSessions {
     active.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos());
   }
 
-  /** The principal is part of the key: a handle of another principal finds nothing. */
-  private static String key(String principal, String session) {
-    return session + principal;
-  }
-
+  /**
+   * Ends a session.
+   *
+   * @throws RpcException if the session is unknown to this server or has ended
+   */
   void end(String session, String principal) {
-    ended(principal, minted(session, principal));
+    ended(principal, issued(session).key(principal));
   }
 
   private synchronized void ended(String principal, String key) {
     requireNotEnded(key);
     ended.put(principal, key, true);
     active.remove(key);
+  }
+
+  /**
+   * The id of a session. The declaration is not signed: who alters it declares something else, as
+   * any client may.
+   *
+   * @param capabilities missing if they are too large for an id
+   */
+  private record Id(String handle, JsonNode capabilities, String text) {
+    private static final Base64.Encoder ENCODER = Base64.getUrlEncoder().withoutPadding();
+
+    static Id of(String handle, JsonNode capabilities) {
+      byte[] declared = JsonRpcCodec.bytes(capabilities);
+      boolean fits = capabilities.isObject() && declared.length <= MAX_CAPABILITIES;
+      String suffix = fits ? "." + ENCODER.encodeToString(declared) : "";
+      return new Id(handle, capabilities, handle + suffix);
+    }
+
+    /** Null if it is no id. */
+    static @Nullable Id read(String text) {
+      int dot = text.indexOf('.');
+      if (dot < 0) {
+        return new Id(text, MissingNode.getInstance(), text);
+      } else if (text.length() - dot > 2 * MAX_CAPABILITIES) {
+        return null;
+      }
+      try {
+        JsonNode declared =
+            JsonRpcCodec.read(Base64.getUrlDecoder().decode(text.substring(dot + 1)));
+        return declared.isObject() ? new Id(text.substring(0, dot), declared, text) : null;
+      } catch (IllegalArgumentException | RpcException e) {
+        return null;
+      }
+    }
+
+    /** The principal is part of the key: a handle of another principal finds nothing. */
+    String key(String principal) {
+      return handle + principal;
+    }
   }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.key.TestHandles;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
@@ -20,7 +21,7 @@ class ClientRequestsTest {
 
   private RpcException refusal(Duration timeout, Runnable meanwhile) {
     CompletableFuture<Throwable> failed = new CompletableFuture<>();
-    new ClientRequests(timeout, 10)
+    new ClientRequests(TestHandles.ofStore("here"), timeout, 10)
         .ask(Map.of("roots", McpAsk.roots()), "ada", way)
         .whenComplete((replies, failure) -> failed.complete(failure));
     meanwhile.run();

@@ -3,9 +3,12 @@ package io.fermata.mcp.legacy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.rpc.RpcException;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -15,19 +18,76 @@ class McpSessionsTest {
   private final McpSessions sessions = new McpSessions(new FakeHost(), now::get, 10_000);
 
   private String open() {
-    return sessions.open("ada", Json.object().put("known", true));
+    String session = sessions.open("ada", Json.object());
+    sessions.require(session, "ada").watch("test://known");
+    return session;
   }
 
   private boolean known(String session, String principal) {
-    return sessions.require(session, principal).capabilities.has("known");
+    return sessions.require(session, principal).watched.contains("test://known");
+  }
+
+  /** What a server on another host, or one that restarted, knows of a client. */
+  private JsonNode declared(String session) {
+    return new McpSessions(new FakeHost(), now::get, 10_000).require(session, "ada").capabilities;
   }
 
   @Test
-  void whatAClientDeclaredIsKnownToItsPrincipalAlone() {
+  void whatAClientChoseIsKnownToItsPrincipalAlone() {
     String session = open();
 
     assertThat(known(session, "ada")).isTrue();
     assertThat(known(session, "bob")).isFalse();
+  }
+
+  @Test
+  void theIdOfASessionHasWhatItsClientDeclared() {
+    ObjectNode forms = Json.object();
+    forms.putObject("elicitation").putObject("form");
+
+    String session = sessions.open("ada", forms);
+
+    assertThat(declared(session)).isEqualTo(forms);
+    assertThat(session).matches("[A-Za-z0-9._~-]{1,120}");
+    assertThat(
+            declared(sessions.open("ada", Json.object().put("a", "x".repeat(600)))).isMissingNode())
+        .as("a header has room for little")
+        .isTrue();
+  }
+
+  @Test
+  void anIdThatNobodyIssuedIsUnknown() {
+    String session = sessions.open("ada", Json.object());
+    String handle = session.substring(0, session.indexOf('.'));
+
+    for (String made :
+        List.of(
+            "x" + session.substring(1) + "x",
+            "made-up",
+            "made-up.e30",
+            ".",
+            "",
+            handle + ".",
+            handle + ".e30=e30",
+            handle + ".*",
+            handle + ".W10",
+            handle + ".eyJ",
+            handle + "." + "e30".repeat(1_000))) {
+      assertThatThrownBy(() -> sessions.require(made, "ada"))
+          .as(made)
+          .isInstanceOf(RpcException.class);
+    }
+  }
+
+  @Test
+  void aSessionHasEndedUnderEachIdThatItsClientMakesOfIt() {
+    String session = sessions.open("ada", Json.object());
+    sessions.end(session, "ada");
+
+    String handle = session.substring(0, session.indexOf('.'));
+    for (String altered : List.of(handle, handle + ".eyJhIjoxfQ")) {
+      assertThatThrownBy(() -> sessions.require(altered, "ada")).isInstanceOf(RpcException.class);
+    }
   }
 
   @Test
@@ -67,5 +127,15 @@ class McpSessionsTest {
 
     assertThat(known(first, "ada")).isFalse();
     assertThat(known(used, "ada")).isTrue();
+  }
+
+  @Test
+  void nobodyPushesOutWhatIsKnownOfTheSessionsOfOthers() {
+    String adas = open();
+    for (int i = 0; i < 20_000; i++) {
+      sessions.open("bob", Json.object());
+    }
+
+    assertThat(known(adas, "ada")).isTrue();
   }
 }

@@ -3,7 +3,6 @@ package io.fermata.mcp.settings;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
@@ -12,7 +11,6 @@ import io.fermata.mcp.call.RequestStates;
 import io.fermata.mcp.call.RoundInputs;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.legacy.ClientRequests;
-import io.fermata.mcp.legacy.McpSessions;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.key.TestHandles;
@@ -129,17 +127,6 @@ class PrincipalLimitsTest {
   }
 
   @Test
-  void nobodyPushesOutWhatIsKnownOfTheSessionsOfOthers() {
-    McpSessions sessions = new McpSessions(host, new AtomicLong()::get, 10_000);
-    String anns = sessions.open("ann", Json.object().put("known", true));
-    for (int i = 0; i < 20_000; i++) {
-      sessions.open("bob", Json.object());
-    }
-
-    assertThat(sessions.require(anns, "ann").capabilities.has("known")).isTrue();
-  }
-
-  @Test
   void nobodyHasTheStatesOfOthersExpire() {
     RequestStates states =
         new RequestStates(TestHandles.ofStore("here"), System::currentTimeMillis, 3);
@@ -165,7 +152,8 @@ class PrincipalLimitsTest {
 
   @Test
   void onlySoManyQuestionsWaitForOnePrincipal() {
-    ClientRequests inquiries = new ClientRequests(ClientRequests.TIMEOUT, 2);
+    ClientRequests inquiries =
+        new ClientRequests(TestHandles.ofStore("here"), ClientRequests.TIMEOUT, 2);
     OutboundQueue first = new OutboundQueue(woken -> {});
     var asks = Map.of("a", McpAsk.roots(), "b", McpAsk.roots());
     var waiting = inquiries.ask(asks, "ann", first);

@@ -44,6 +44,7 @@ public final class ClusterSerializer extends SerializerWithStringManifest {
           ToHost.Persisted.class,
           ToHost.Ended.class,
           ToHost.Streamed.class,
+          ToHost.Published.class,
           ToHost.Bar.class,
           ToHost.Confirmed.class,
           ToHost.Unbar.class);

@@ -1,5 +1,6 @@
 package io.fermata.session.cluster;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.Gateway;
@@ -249,6 +250,13 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
               }
               return deletion.deleted();
             });
+  }
+
+  // --- messages of servers
+  // ------------------------------------------------------------------------
+
+  void publish(JsonNode message) {
+    peers.values().forEach(host -> host.tell(new ToHost.Published(message)));
   }
 
   // --- erasures --------------------------------------------------------------------------------

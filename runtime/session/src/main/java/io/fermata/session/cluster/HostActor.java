@@ -36,22 +36,29 @@ final class HostActor extends AbstractBehavior<ToHost> {
   private final Gateway gateway;
   private final SessionSubscriptions subscriptions;
   private final RemoteBars bars;
+  private final ClusterBus bus;
 
   private HostActor(
       ActorContext<ToHost> context,
       Forwarder forwarder,
       Gateway gateway,
       SessionSubscriptions subscriptions,
-      RemoteBars bars) {
+      RemoteBars bars,
+      ClusterBus bus) {
     super(context);
     this.forwarder = forwarder;
     this.gateway = gateway;
     this.subscriptions = subscriptions;
     this.bars = bars;
+    this.bus = bus;
   }
 
   static Behavior<ToHost> create(
-      Forwarder forwarder, Gateway gateway, SessionSubscriptions subscriptions, RemoteBars bars) {
+      Forwarder forwarder,
+      Gateway gateway,
+      SessionSubscriptions subscriptions,
+      RemoteBars bars,
+      ClusterBus bus) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
@@ -74,7 +81,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                           context.messageAdapter(
                               Receptionist.Listing.class,
                               listing -> new ToHost.Peers(listing.getServiceInstances(HOSTS)))));
-                  return new HostActor(context, forwarder, gateway, subscriptions, bars);
+                  return new HostActor(context, forwarder, gateway, subscriptions, bars, bus);
                 }));
   }
 
@@ -93,6 +100,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                         subscriptions.streamed(
                             m.entityId(), new Outside.Delta(m.messageId(), m.kind(), m.text()))))
         .onMessage(ToHost.Ended.class, m -> done(() -> subscriptions.ended(m.entityId(), null)))
+        .onMessage(ToHost.Published.class, m -> done(() -> bus.receive(m.message())))
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
         .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
         .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))

@@ -11,6 +11,7 @@ import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.call.ClusterHealth;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.observe.Telemetry;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
@@ -60,6 +61,8 @@ public final class HostCluster {
   private final ClusterSettings settings;
   private final Telemetry telemetry;
   private final Config tls;
+
+  private final ClusterBus bus = new ClusterBus(message -> joined().forwarder().publish(message));
 
   private volatile @Nullable Joined joined;
   private volatile boolean leaving;
@@ -219,7 +222,8 @@ public final class HostCluster {
                 forwarder,
                 gateway,
                 subscriptions,
-                new RemoteBars(hostSystem, upkeep, membership.address())),
+                new RemoteBars(hostSystem, upkeep, membership.address()),
+                bus),
             "fermata-host",
             Props.empty()));
     View view = new View(cluster, membership, shards, forwarder, store);
@@ -267,6 +271,11 @@ public final class HostCluster {
   /** Stops sessions on all hosts, and lets them be reached again. */
   public Consumer<SessionRegion.Message> everywhere() {
     return message -> joined().forwarder().accept(message);
+  }
+
+  /** Passes messages between the servers of the hosts. */
+  public HostBus bus() {
+    return bus;
   }
 
   /** Deletes journals, each by the host that holds its shard. */

@@ -54,6 +54,9 @@ sealed interface ToHost {
    */
   record Unbar(long id, long bar, boolean resume, ActorRef<ToHost> replyTo) implements Sent {}
 
+  /** What a server of another host publishes to those of all hosts. */
+  record Published(JsonNode message) implements Sent {}
+
   /** A host has done what another asked it for. */
   record Confirmed(long id, String host) implements Sent {}
 

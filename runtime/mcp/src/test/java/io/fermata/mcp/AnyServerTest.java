@@ -1,0 +1,194 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpCall;
+import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.feature.McpResource;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Servers of a cluster, behind a load balancer that sends each request of a client of an older
+ * revision to any of them.
+ */
+@Timeout(60)
+class AnyServerTest {
+  record Name(String name) {}
+
+  private static final String FORMS = "{\"elicitation\":{}}";
+
+  private final FakeBus bus = new FakeBus();
+  private final CountDownLatch interrupted = new CountDownLatch(1);
+  private McpServer one;
+  private McpServer other;
+
+  @BeforeEach
+  void start() {
+    one = server();
+    other = server();
+  }
+
+  @AfterEach
+  void stop() {
+    one.close();
+    other.close();
+  }
+
+  private McpServer server() {
+    FakeHost host = new FakeHost();
+    host.bus = bus.join();
+    return McpServer.serving(host)
+        .tool(McpTool.of("greet", "Greets").call(AnyServerTest::greet))
+        .tool(McpTool.of("endless", "Never ends").call(this::endless))
+        .tool(McpTool.of("log", "Logs").call(AnyServerTest::log))
+        .resource(McpResource.text("test://a", "A", "text/plain", () -> "a"))
+        .apiKey("ada", "key-of-ada")
+        .apiKey("bob", "key-of-bob")
+        .port(0)
+        .start();
+  }
+
+  private static McpResult greet(McpCall call) {
+    return McpResult.text(
+        "Hello, "
+            + call.ask("name", McpAsk.form("Your name?", Name.class))
+                .content()
+                .path("name")
+                .asText());
+  }
+
+  private McpResult endless(McpCall call) throws InterruptedException {
+    call.progress(1, 2);
+    try {
+      new CountDownLatch(1).await();
+    } finally {
+      interrupted.countDown();
+    }
+    return McpResult.text("");
+  }
+
+  private static McpResult log(McpCall call) {
+    call.log(McpLevel.DEBUG, "detail");
+    return McpResult.text("logged");
+  }
+
+  private Wired at(McpServer server, String principal) {
+    return new Wired(server).with("Authorization", "Bearer key-of-" + principal);
+  }
+
+  private Wired ada() {
+    return at(one, "ada").session("2025-11-25", FORMS);
+  }
+
+  /** The same client, whose next requests reach the other server. */
+  private Wired elsewhere(Wired client) {
+    return at(other, "ada")
+        .with("MCP-Protocol-Version", "2025-11-25")
+        .with("Mcp-Session-Id", client.header("Mcp-Session-Id"));
+  }
+
+  private static Events calling(Wired client, String tool) throws Exception {
+    return client
+        .listen(
+            """
+            {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"%s","arguments":{},"_meta":{"progressToken":"t"}}}"""
+                .formatted(tool))
+        .get();
+  }
+
+  private static int reply(Wired client, JsonNode question, String name) {
+    return client
+        .send(
+            """
+            {"jsonrpc":"2.0","id":"%s","result":{"action":"accept","content":{"name":"%s"}}}"""
+                .formatted(question.path("id").asText(), name))
+        .status();
+  }
+
+  @Test
+  void aQuestionIsAnsweredAtAnyServerByItsPrincipalAlone() throws Exception {
+    Wired client = ada();
+    Events events = calling(client, "greet");
+    JsonNode question = events.next();
+    assertThat(question.path("method").asText()).isEqualTo("elicitation/create");
+
+    assertThat(reply(at(other, "bob"), question, "Bob")).isEqualTo(202);
+    assertThat(reply(elsewhere(client), question, "Ada")).isEqualTo(202);
+
+    assertThat(events.next().at("/result/content/0/text").asText()).isEqualTo("Hello, Ada");
+  }
+
+  @Test
+  void whatAClientDeclaredIsKnownAtAnyServer() throws Exception {
+    Events events = calling(elsewhere(ada()), "greet");
+
+    assertThat(events.next().path("method").asText()).isEqualTo("elicitation/create");
+  }
+
+  @Test
+  void aRequestIsCancelledAtAnyServer() throws Exception {
+    Wired client = ada();
+    Events events = calling(client, "endless");
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+
+    elsewhere(client)
+        .send(
+            """
+            {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}""");
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+    assertThat(interrupted.await(60, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void aSessionThatEndedIsUnknownAtAnyServer() {
+    Wired client = ada();
+    assertThat(elsewhere(client).request("ping", "").status()).isEqualTo(200);
+
+    assertThat(elsewhere(client).method("DELETE").send("").status()).isEqualTo(204);
+
+    assertThat(client.request("ping", "").status()).isEqualTo(404);
+    assertThat(elsewhere(client).request("ping", "").status()).isEqualTo(404);
+  }
+
+  @Test
+  void aStreamNotifiesOfWhatItsClientChoseAtAnyServer() throws Exception {
+    Wired client = ada();
+    elsewhere(client).request("resources/subscribe", "\"uri\":\"test://a\"");
+    elsewhere(client).request("resources/subscribe", "\"uri\":\"test://gone\"");
+    elsewhere(client).request("resources/unsubscribe", "\"uri\":\"test://gone\"");
+    elsewhere(client).request("logging/setLevel", "\"level\":\"debug\"");
+
+    Events logged = calling(client, "log");
+    assertThat(logged.next().path("method").asText()).isEqualTo("notifications/message");
+    Events events = client.method("GET").listen("").get();
+    one.changes().updated("test://gone");
+    one.changes().updated("test://a");
+    assertThat(events.next().at("/params/uri").asText()).isEqualTo("test://a");
+  }
+
+  @Test
+  void noServerHearsOfRepliesThatNobodyAskedFor() {
+    reply(ada(), Json.object().put("id", "made up"), "Ada");
+    reply(ada(), Json.object().put("id", 1), "Ada");
+
+    assertThat(bus.published).isEmpty();
+  }
+
+  @Test
+  void aServerThatHasClosedReceivesNothing() {
+    assertThat(bus.receivers()).isEqualTo(2);
+    other.close();
+    assertThat(bus.receivers()).isEqualTo(1);
+  }
+}
