@@ -33,10 +33,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A flow as a tool of an agent: what the agent is told, whatever the flow does. */
 @Tag("slow")
+@Timeout(300)
 class FlowToolTest {
   record Case(Integer score, String approver, @Computed String urgency) {}
 
@@ -353,6 +355,16 @@ class FlowToolTest {
     assertThat(refused.repair()).contains(next);
   }
 
+  /** The only run, once the list has followed its journal. */
+  private static RunInfo listed(Fermata host) throws InterruptedException {
+    List<RunInfo> runs = List.of();
+    while (runs.isEmpty()) {
+      Thread.sleep(10);
+      runs = host.runs().list(RunQuery.ALL).toCompletableFuture().join().runs();
+    }
+    return runs.get(0);
+  }
+
   private void usedIdsAreRefused(Fermata host, boolean answered) {
     refused(host.use(use("1"), score(2)), "key_used", "new callId");
     if (answered) {
@@ -392,7 +404,7 @@ class FlowToolTest {
     try (Fermata next = host(tool)) {
       assertThat(got(next.again(use("1")))).isEqualTo(signal);
       usedIdsAreRefused(next, true);
-      RunInfo run = next.runs().list(RunQuery.ALL).toCompletableFuture().join().runs().get(0);
+      RunInfo run = listed(next);
       next.signal("rate", run.runId(), "file", null, null).toCompletableFuture().join();
       assertThat(((ToolOutcome.Waiting) got(next.again(use("1")))).waitsFor()).isEqualTo("time");
       usedIdsAreRefused(next, true);
