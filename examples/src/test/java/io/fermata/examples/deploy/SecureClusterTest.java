@@ -141,7 +141,7 @@ class SecureClusterTest {
       says(answer(a, chat, "companySize", "11-50"), "tool", "show_plans");
       says(answer(b, chat, "selectedPlan", "gold"), "status", "complete");
     }
-    assertThat(connections()).as("ten for each host").isLessThanOrEqualTo(2 * 10);
+    assertThat(connections()).as("twelve for each host").isLessThanOrEqualTo(2 * 12);
     assertThat(b.endsWhenAsked()).isTrue();
     assertThat(a.endsWhenAsked()).isTrue();
   }
