@@ -136,16 +136,23 @@ final class Membership {
   void join() {
     long end = System.nanoTime() + FORMING.toNanos();
     List<Peer> others = List.of();
+    String asked = null;
     while (joined == null) {
       if (System.nanoTime() - end > 0) {
         throw new IllegalStateException(unreachable(others));
       }
       others = membersOf(beat());
+      String found = others.isEmpty() ? null : others.get(0).cluster();
+      if (asked != null && !asked.equals(found) && begun()) {
+        throw new IllegalStateException(
+            "The hosts of the cluster that this one was joining have ended; start it again");
+      }
       if (!others.isEmpty()) {
+        asked = found;
         others.forEach(Membership::requireSameTime);
         agreement.join(now(store.agreement()).orElseThrow());
         if (comesUp(others)) {
-          joined = others.get(0).cluster();
+          joined = found;
         }
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.
@@ -162,6 +169,11 @@ final class Membership {
     togetherNanos = renewedNanos;
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
+  }
+
+  /** Whether a cluster knows this host already: an actor system can join one in its life. */
+  private boolean begun() {
+    return !cluster.selfMember().status().equals(MemberStatus.removed());
   }
 
   private static String unreachable(List<Peer> others) {

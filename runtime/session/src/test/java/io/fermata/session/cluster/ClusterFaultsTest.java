@@ -1,6 +1,7 @@
 package io.fermata.session.cluster;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.util.Comparator.comparingInt;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -17,12 +18,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -58,7 +61,11 @@ class ClusterFaultsTest {
     final Process process;
     private final PrintWriter in;
     private final Map<Long, CompletableFuture<JsonNode>> waiting = new ConcurrentHashMap<>();
-    private final CompletableFuture<Void> ready = new CompletableFuture<>();
+
+    /** Its port among the hosts, as soon as it has joined them. */
+    private final CompletableFuture<Integer> ready = new CompletableFuture<>();
+
+    private final BlockingQueue<Integer> seen = new LinkedBlockingQueue<>();
     final CompletableFuture<String> lost = new CompletableFuture<>();
 
     Member() throws IOException {
@@ -83,9 +90,12 @@ class ClusterFaultsTest {
     private void read() {
       try (BufferedReader out = process.inputReader(UTF_8)) {
         for (String line = out.readLine(); line != null; line = out.readLine()) {
-          if (line.equals(ClusterProcess.READY)) {
-            ready.complete(null);
+          if (line.startsWith(ClusterProcess.READY)) {
+            ready.complete(Integer.parseInt(line.substring(line.lastIndexOf(':') + 1)));
+          } else if (line.startsWith(ClusterProcess.MEMBERS)) {
+            seen.add(Integer.parseInt(line.substring(line.lastIndexOf(' ') + 1)));
           } else if (line.startsWith(ClusterProcess.LOST)) {
+            System.err.println(process.pid() + " " + line);
             lost.complete(line);
           } else if (line.startsWith("{")) {
             JsonNode reply = Json.parse(line);
@@ -122,6 +132,24 @@ class ClusterFaultsTest {
       } catch (TimeoutException e) {
         return Json.object().put("code", "silent");
       }
+    }
+
+    int port() {
+      return ready.join();
+    }
+
+    /** Waits until it sees as many hosts, whatever their state. */
+    void awaitMembers(int expected) throws InterruptedException {
+      Integer now = null;
+      while (now == null || now != expected) {
+        in.println(ClusterProcess.MEMBERS);
+        now = seen.poll(60, TimeUnit.SECONDS);
+      }
+    }
+
+    void kill() throws InterruptedException {
+      members.remove(this);
+      process.destroyForcibly().waitFor();
     }
 
     void signal(String name) throws Exception {
@@ -217,13 +245,29 @@ class ClusterFaultsTest {
     talkDuring(
         () -> {
           for (int i = 0; i < 2 * rounds(); i++) {
-            Member victim = members.get(random.nextInt(members.size()));
-            members.remove(victim);
-            victim.process.destroyForcibly().waitFor();
+            members.get(random.nextInt(members.size())).kill();
             start();
             Thread.sleep(1_000);
           }
         });
+  }
+
+  @Test
+  void theLastHostContinuesWhenTheOneThatHadRemovedAnotherIsKilledRightAfterwards()
+      throws Exception {
+    for (int i = 0; i < 3; i++) {
+      start();
+    }
+    talkDuring(
+        () -> {
+          List<Member> byPort = members.stream().sorted(comparingInt(Member::port)).toList();
+          Member deciding = byPort.get(0);
+          byPort.get(2).kill();
+          byPort.get(1).awaitMembers(2);
+          deciding.kill();
+          assertThat(members).hasSize(1);
+        });
+    assertThat(members.get(0).lost).isNotDone();
   }
 
   @Test

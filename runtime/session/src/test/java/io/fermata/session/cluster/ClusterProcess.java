@@ -28,7 +28,8 @@ import java.util.List;
  * number.
  */
 public final class ClusterProcess {
-  static final String READY = "ready";
+  static final String READY = "ready ";
+  static final String MEMBERS = "members";
   static final String LOST = "lost ";
   static final int LOST_CODE = 7;
 
@@ -75,9 +76,13 @@ public final class ClusterProcess {
               out.println(LOST + reason);
               Runtime.getRuntime().halt(LOST_CODE);
             });
-    out.println(READY);
+    out.println(READY + host.cluster().orElseThrow().address());
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, UTF_8));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
+      if (line.equals(MEMBERS)) {
+        out.println(MEMBERS + " " + host.cluster().orElseThrow().members().size());
+        continue;
+      }
       JsonNode call = Json.parse(line);
       long number = call.path("number").asLong();
       ObjectNode meta = Json.object().put("sessionId", call.path("session").asText());
