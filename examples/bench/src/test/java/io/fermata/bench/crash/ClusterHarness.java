@@ -242,6 +242,11 @@ final class ClusterHarness {
           victim.signal("STOP");
           long stopped = System.nanoTime();
           awaitAnswers(stopped);
+          // One that has joined a moment ago may have no session of a client.
+          await(
+              () -> hosts.stream().allMatch(each -> each == host || each.sees(HOSTS - 1)),
+              "The others have not removed %s",
+              host);
           sleep(Math.max(0, stoppedMillis - (System.nanoTime() - stopped) / 1_000_000));
         });
     measure(

@@ -1,13 +1,16 @@
 package io.fermata.bench.crash;
 
+import io.fermata.flow.json.Json;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.URL;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Queue;
@@ -168,14 +171,32 @@ final class ClusterHost {
   /** As {@link #avoid}, if it does not even say that it lives. */
   void avoidIfSilent() {
     try {
-      URL live = URI.create("http://127.0.0.1:%d/health/live".formatted(port)).toURL();
-      HttpURLConnection connection = (HttpURLConnection) live.openConnection();
-      connection.setConnectTimeout(SILENT_MILLIS);
-      connection.setReadTimeout(SILENT_MILLIS);
+      HttpURLConnection connection = ask("/health/live");
       connection.getResponseCode();
       connection.disconnect();
     } catch (IOException e) {
       avoid();
+    }
+  }
+
+  private HttpURLConnection ask(String path) throws IOException {
+    URL url = URI.create("http://127.0.0.1:" + port + path).toURL();
+    HttpURLConnection connection = (HttpURLConnection) url.openConnection();
+    connection.setConnectTimeout(SILENT_MILLIS);
+    connection.setReadTimeout(SILENT_MILLIS);
+    return connection;
+  }
+
+  /** Whether this host sees no more members than these, whatever their state. */
+  boolean sees(int members) {
+    try (InputStream health = ask("/health").getInputStream()) {
+      int seen =
+          Json.parse(new String(health.readAllBytes(), StandardCharsets.UTF_8))
+              .at("/cluster/members")
+              .size();
+      return seen > 0 && seen <= members;
+    } catch (IOException e) {
+      return false;
     }
   }
 
