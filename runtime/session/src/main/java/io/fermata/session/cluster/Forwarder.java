@@ -174,9 +174,13 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     calls.computeIfPresent(id, (same, sent) -> sent.at(null));
   }
 
-  /** Whether the call was waiting for its reply. */
+  /** Whether the call was waiting for its reply, which confirms it, too. */
   boolean ended(long id) {
-    return calls.remove(id) != null;
+    Forwarded sent = calls.remove(id);
+    if (sent != null && sent.host() == null) {
+      telemetry.forwarded(System.nanoTime() - sent.sentNanos());
+    }
+    return sent != null;
   }
 
   /** The calls that had arrived at a host are sent again. */

@@ -33,6 +33,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
   private static final Duration LOOK = Duration.ofSeconds(1);
 
   private final Forwarder forwarder;
+  private final ShardHost shards;
   private final Gateway gateway;
   private final SessionSubscriptions subscriptions;
   private final RemoteBars bars;
@@ -41,12 +42,14 @@ final class HostActor extends AbstractBehavior<ToHost> {
   private HostActor(
       ActorContext<ToHost> context,
       Forwarder forwarder,
+      ShardHost shards,
       Gateway gateway,
       SessionSubscriptions subscriptions,
       RemoteBars bars,
       ClusterBus bus) {
     super(context);
     this.forwarder = forwarder;
+    this.shards = shards;
     this.gateway = gateway;
     this.subscriptions = subscriptions;
     this.bars = bars;
@@ -55,6 +58,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
 
   static Behavior<ToHost> create(
       Forwarder forwarder,
+      ShardHost shards,
       Gateway gateway,
       SessionSubscriptions subscriptions,
       RemoteBars bars,
@@ -81,7 +85,8 @@ final class HostActor extends AbstractBehavior<ToHost> {
                           context.messageAdapter(
                               Receptionist.Listing.class,
                               listing -> new ToHost.Peers(listing.getServiceInstances(HOSTS)))));
-                  return new HostActor(context, forwarder, gateway, subscriptions, bars, bus);
+                  return new HostActor(
+                      context, forwarder, shards, gateway, subscriptions, bars, bus);
                 }));
   }
 
@@ -113,7 +118,14 @@ final class HostActor extends AbstractBehavior<ToHost> {
                       forwarder.repeat();
                       bars.liftForgotten();
                     }))
-        .onMessage(ToHost.Resend.class, resend -> done(forwarder::lookAfterCalls))
+        .onMessage(
+            ToHost.Resend.class,
+            resend ->
+                done(
+                    () -> {
+                      shards.confirmArrivals();
+                      forwarder.lookAfterCalls();
+                    }))
         .onMessage(ToHost.Gone.class, gone -> done(() -> forwarder.lost(gone.host().toString())))
         .build();
   }

@@ -220,6 +220,7 @@ public final class HostCluster {
         hostSystem.systemActorOf(
             HostActor.create(
                 forwarder,
+                host,
                 gateway,
                 subscriptions,
                 new RemoteBars(hostSystem, upkeep, membership.address()),

@@ -17,8 +17,10 @@ import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +43,7 @@ final class ShardHost {
   private final Duration patience;
   private final Telemetry telemetry;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
+  private final Set<Arrival> unconfirmed = ConcurrentHashMap.newKeySet();
 
   ShardHost(
       SharedStore store,
@@ -111,10 +114,30 @@ final class ShardHost {
 
   // --- calls -----------------------------------------------------------------------------------
 
+  /** A call of another host that has neither its reply nor a confirmation yet. */
+  private record Arrival(ActorRef<ToHost> host, long id) {}
+
   /** The host that received a call. */
-  private record Caller(ActorRef<ToHost> host) implements SessionCommand.ReplyTo {
+  private final class Caller implements SessionCommand.ReplyTo {
+    private final ActorRef<ToHost> host;
+
+    Caller(ActorRef<ToHost> host) {
+      this.host = host;
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Caller caller && host.equals(caller.host);
+    }
+
+    @Override
+    public int hashCode() {
+      return host.hashCode();
+    }
+
     @Override
     public void reply(long id, SessionReply reply) {
+      unconfirmed.remove(new Arrival(host, id));
       host.tell(new ToHost.Replied(id, RemoteCall.written(reply)));
     }
 
@@ -125,11 +148,20 @@ final class ShardHost {
   }
 
   void deliver(ToShard.Deliver deliver) {
-    deliver.replyTo().tell(new ToHost.Accepted(deliver.id(), membership.address()));
+    unconfirmed.add(new Arrival(deliver.replyTo(), deliver.id()));
     gateway.receive(
         deliver.entityId(),
         RemoteCall.read(deliver.call(), deliver.id(), new Caller(deliver.replyTo())),
         Duration.ofMillis(deliver.timeoutMillis()));
+  }
+
+  /** Most calls are replied to before this, which confirms them as well. */
+  void confirmArrivals() {
+    unconfirmed.removeIf(
+        arrival -> {
+          arrival.host().tell(new ToHost.Accepted(arrival.id(), membership.address()));
+          return true;
+        });
   }
 
   void stopWaiting(ToShard.StopWaiting stop) {

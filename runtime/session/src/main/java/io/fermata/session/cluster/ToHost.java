@@ -14,7 +14,7 @@ sealed interface ToHost {
   /** A message that another host may send. */
   sealed interface Sent extends ToHost, ClusterMessage {}
 
-  /** A call has reached the host of its session. */
+  /** A call has reached the host of its session, and has no reply yet. */
   record Accepted(long id, String host) implements Sent {}
 
   /**

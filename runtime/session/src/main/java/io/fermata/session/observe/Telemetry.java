@@ -127,7 +127,7 @@ public interface Telemetry {
   /** The host has handed a shard over, whose sessions have stopped. */
   default void shardHandedOver(long nanos) {}
 
-  /** Another host has confirmed a call that was sent to it. */
+  /** Another host has replied to a call that was sent to it, or confirmed it if it takes longer. */
   default void forwarded(long nanos) {}
 
   /** A server over HTTP has started; its gauges are readable until it closes. */

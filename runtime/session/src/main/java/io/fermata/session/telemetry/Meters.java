@@ -95,7 +95,7 @@ public final class Meters implements Telemetry {
         "Time to hand a shard over, until its sessions have stopped"),
     FORWARDED(
         "fermata.cluster.calls",
-        "Calls of sessions on other hosts, until those confirmed that they arrived");
+        "Calls of sessions on other hosts, until those replied, or confirmed that they arrived");
 
     private final String name;
     private final String description;
