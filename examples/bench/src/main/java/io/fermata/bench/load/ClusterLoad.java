@@ -3,26 +3,25 @@ package io.fermata.bench.load;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
-import io.fermata.persistence.postgres.PostgresAddress;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.key.SessionKey;
 import java.io.PrintStream;
 import java.sql.Connection;
-import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Properties;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.function.IntUnaryOperator;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -40,6 +39,7 @@ public final class ClusterLoad implements Callable<Integer> {
   /** The principal of clients that do not authenticate. */
   private static final String PRINCIPAL = "local";
 
+  private static final int HEATING = 32;
   private static final long SETTLING_NANOS = 60_000_000_000L;
 
   @Option(
@@ -54,10 +54,20 @@ public final class ClusterLoad implements Callable<Integer> {
   @Option(names = "--flows", split = ",", defaultValue = Workload.PURE)
   private List<String> flows = List.of();
 
-  @Option(
-      names = "--jvm",
-      description = "An option of the JVMs of the hosts of the cluster; may be repeated.")
+  @Option(names = "--jvm", description = "An option of the JVMs of the hosts; may be repeated.")
   private List<String> jvm = List.of();
+
+  @Option(
+      names = "--only",
+      defaultValue = "",
+      description = "Of the contestants besides one host, those whose names contain this.")
+  private String only = "";
+
+  @Option(
+      names = "--heat",
+      defaultValue = "60",
+      description = "Seconds of load before all windows, for the code of each host to be compiled.")
+  private int heat;
 
   @Mixin private Windows windows = new Windows();
 
@@ -101,14 +111,25 @@ public final class ClusterLoad implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     List<HostProcess> started = new ArrayList<>();
-    try {
+    try (DatabaseUsage database = new DatabaseUsage(store)) {
       List<Contestant> contestants = contestants(started);
       out.printf(
-          "%-15s %4s %-30s %10s %10s %9s %9s %9s%n",
-          "flow", "c", "", "runs/s", "calls/s", "p50 ms", "p99 ms", "CPU µs");
+          "%-15s %4s %-30s %10s %10s %9s %9s %9s %9s %9s %9s%n",
+          "flow",
+          "c",
+          "",
+          "runs/s",
+          "calls/s",
+          "p50 ms",
+          "p99 ms",
+          "CPU µs",
+          "DB µs",
+          "DB WAL B",
+          "DB xacts");
       for (String flow : flows) {
+        heat(contestants, flow, database);
         for (int clients : concurrency) {
-          compare(contestants, flow, clients);
+          compare(contestants, flow, clients, database);
         }
       }
     } finally {
@@ -118,23 +139,30 @@ public final class ClusterLoad implements Callable<Integer> {
   }
 
   private List<Contestant> contestants(List<HostProcess> started) throws Exception {
-    HostProcess alone = HostProcess.alone(schema("alone"), List.of());
+    HostProcess alone = HostProcess.alone(schema("alone"), jvm);
     started.add(alone);
     HostProcess single = HostProcess.ofCluster(schema("single"), jvm);
     started.add(single);
+    List<HostProcess> apart = new ArrayList<>();
     List<HostProcess> pair = new ArrayList<>();
     for (int i = 0; i < 2; i++) {
+      apart.add(HostProcess.alone(schema("apart" + i), jvm));
+      started.add(apart.get(i));
       pair.add(HostProcess.ofCluster(schema("pair"), jvm));
       started.add(pair.get(i));
     }
     Map<Integer, Integer> places = places(schema("pair"), pair);
     Random random = new Random();
-    return List.of(
-        new Contestant("one host", List.of(alone), Map.of(), place -> 0),
-        new Contestant("one host of a cluster", List.of(single), Map.of(), place -> 0),
-        new Contestant("two, the session's host", pair, places, place -> place),
-        new Contestant("two, any host", pair, places, place -> random.nextInt(2)),
-        new Contestant("two, the other host", pair, places, place -> 1 - place));
+    return Stream.of(
+            new Contestant("one host", List.of(alone), Map.of(), place -> 0),
+            new Contestant("one host of a cluster", List.of(single), Map.of(), place -> 0),
+            // What two processes cost on this machine, without a cluster.
+            new Contestant("two hosts apart", apart, places, place -> place),
+            new Contestant("two, the session's host", pair, places, place -> place),
+            new Contestant("two, any host", pair, places, place -> random.nextInt(2)),
+            new Contestant("two, the other host", pair, places, place -> 1 - place))
+        .filter(each -> each.name().equals("one host") || each.name().contains(only))
+        .toList();
   }
 
   /** The schema of one contestant. */
@@ -148,7 +176,7 @@ public final class ClusterLoad implements Callable<Integer> {
     long end = System.nanoTime() + SETTLING_NANOS;
     while (System.nanoTime() - end < 0) {
       Map<Integer, Integer> places = new HashMap<>();
-      try (Connection connection = connect(address);
+      try (Connection connection = DatabaseUsage.connect(address);
           Statement statement = connection.createStatement();
           ResultSet row =
               statement.executeQuery(
@@ -168,27 +196,32 @@ public final class ClusterLoad implements Callable<Integer> {
     throw new IllegalStateException("The hosts did not share the shards");
   }
 
-  private static Connection connect(String address) throws SQLException {
-    PostgresAddress parsed = PostgresAddress.parse(address, System.getenv());
-    Properties properties = new Properties();
-    if (parsed.user() != null) {
-      properties.setProperty("user", parsed.user());
+  /** Each host once, whoever calls it. */
+  private void heat(List<Contestant> contestants, String flow, DatabaseUsage database)
+      throws Exception {
+    Map<List<HostProcess>, Contestant> hosts = new LinkedHashMap<>();
+    contestants.forEach(contestant -> hosts.put(contestant.hosts(), contestant));
+    for (Contestant contestant : hosts.values()) {
+      load(contestant, flow, HEATING, database).measure(Duration.ofSeconds(heat), Duration.ZERO);
     }
-    if (parsed.password() != null) {
-      properties.setProperty("password", parsed.password());
-    }
-    return DriverManager.getConnection(parsed.url(), properties);
   }
 
-  private void compare(List<Contestant> contestants, String flow, int clients) throws Exception {
+  private static Load load(
+      Contestant contestant, String flow, int clients, DatabaseUsage database) {
+    List<Load.Unit> units = new ArrayList<>();
+    for (int client = 0; client < clients; client++) {
+      units.add(contestant.client(flow));
+    }
+    return new Load(units, Workload.CALLS, () -> database.with(contestant.cpuNanos()));
+  }
+
+  private void compare(
+      List<Contestant> contestants, String flow, int clients, DatabaseUsage database)
+      throws Exception {
     Map<Contestant, List<Measurement>> rounds = new LinkedHashMap<>();
     for (int round = 0; round < windows.rounds(); round++) {
       for (Contestant contestant : contestants) {
-        List<Load.Unit> units = new ArrayList<>();
-        for (int client = 0; client < clients; client++) {
-          units.add(contestant.client(flow));
-        }
-        Load load = new Load(units, Workload.CALLS, contestant::cpuNanos);
+        Load load = load(contestant, flow, clients, database);
         rounds
             .computeIfAbsent(contestant, first -> new ArrayList<>())
             .add(load.measure(windows.warmUp(), windows.length()));
@@ -200,11 +233,12 @@ public final class ClusterLoad implements Callable<Integer> {
           Measurement median = Measurement.median(all);
           out.printf(
               Locale.ROOT,
-              "%-15s %4d %-30s %s  %.2f of one host's runs/s, %.2f of its CPU%n",
+              "%-15s %4d %-30s %s %s  %.2f of one host's runs/s, %.2f of its CPU%n",
               flow,
               clients,
               contestant.name(),
               median.row(Workload.CALLS),
+              median.databaseRow(),
               median.runsPerSecond() / alone.runsPerSecond(),
               median.cpuMicros() / alone.cpuMicros());
         });

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A closed loop of clients: each sends its next call when the last one was answered. */
@@ -40,21 +40,21 @@ final class Load {
 
   private final List<Unit> clients;
   private final int callsPerUnit;
-  private final LongSupplier cpuNanos;
+  private final Supplier<Usage> usage;
   private final AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
   private volatile boolean stopped;
 
   Load(List<Unit> clients, int callsPerUnit) {
-    this(clients, callsPerUnit, Load::cpu);
+    this(clients, callsPerUnit, () -> Usage.ofCpu(cpu()));
   }
 
   /**
-   * @param cpuNanos the CPU time that is measured
+   * @param usage what was used so far
    */
-  Load(List<Unit> clients, int callsPerUnit, LongSupplier cpuNanos) {
+  Load(List<Unit> clients, int callsPerUnit, Supplier<Usage> usage) {
     this.clients = clients;
     this.callsPerUnit = callsPerUnit;
-    this.cpuNanos = cpuNanos;
+    this.usage = usage;
   }
 
   /** Warms up, measures, and stops; fails if any reply was wrong. */
@@ -73,18 +73,18 @@ final class Load {
     Thread.sleep(warmUp.toMillis());
     recorders.forEach(recorder -> recorder.open = true);
     long startedAt = System.nanoTime();
-    long cpu = cpuNanos.getAsLong();
+    Usage before = usage.get();
     Thread.sleep(window.toMillis());
     recorders.forEach(recorder -> recorder.open = false);
     double seconds = (System.nanoTime() - startedAt) / 1e9;
-    double cpuSeconds = (cpuNanos.getAsLong() - cpu) / 1e9;
+    Usage used = usage.get().since(before);
     stopped = true;
     ended.await();
     Throwable thrown = wrong.get();
     if (thrown != null) {
       throw new IllegalStateException("A reply was wrong", thrown);
     }
-    return Measurement.of(all(recorders), callsPerUnit, seconds, cpuSeconds);
+    return Measurement.of(all(recorders), callsPerUnit, seconds, used);
   }
 
   private void loop(Unit client, Recorder recorder, long first, CountDownLatch ended) {

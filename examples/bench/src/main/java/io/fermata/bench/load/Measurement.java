@@ -5,20 +5,32 @@ import java.util.List;
 import java.util.Locale;
 
 /** The result of one window of load. */
-record Measurement(double runsPerSecond, double p50, double p99, double cpuMicros) {
+record Measurement(double runsPerSecond, double p50, double p99, double calls, Usage used) {
 
-  static Measurement of(long[] nanos, int callsPerRun, double seconds, double cpuSeconds) {
+  static Measurement of(long[] nanos, int callsPerRun, double seconds, Usage used) {
     Arrays.sort(nanos);
     double calls = nanos.length;
     return new Measurement(
-        calls / callsPerRun / seconds,
-        at(nanos, 0.50),
-        at(nanos, 0.99),
-        cpuSeconds * 1e6 / Math.max(1, calls));
+        calls / callsPerRun / seconds, at(nanos, 0.50), at(nanos, 0.99), Math.max(1, calls), used);
   }
 
   private static double at(long[] sorted, double quantile) {
     return sorted.length == 0 ? Double.NaN : sorted[(int) (quantile * (sorted.length - 1))] / 1e6;
+  }
+
+  /** The CPU time of a call, in microseconds. */
+  double cpuMicros() {
+    return used.cpuNanos() / 1e3 / calls;
+  }
+
+  /** What a call costs the database: CPU time in microseconds, bytes of its log, transactions. */
+  String databaseRow() {
+    return String.format(
+        Locale.ROOT,
+        "%9.0f %9.0f %9.2f",
+        used.databaseNanos() / 1e3 / calls,
+        used.walBytes() / calls,
+        used.commits() / calls);
   }
 
   /** The rounds' median by throughput. */
@@ -37,6 +49,6 @@ record Measurement(double runsPerSecond, double p50, double p99, double cpuMicro
         runsPerSecond * callsPerRun,
         p50,
         p99,
-        cpuMicros);
+        cpuMicros());
   }
 }

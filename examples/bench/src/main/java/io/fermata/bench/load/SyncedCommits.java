@@ -40,6 +40,7 @@ final class SyncedCommits {
       }
     }
     double seconds = (System.nanoTime() - startedAt) / 1e9;
-    return Measurement.of(nanos.stream().mapToLong(Long::longValue).toArray(), 1, seconds, 0);
+    return Measurement.of(
+        nanos.stream().mapToLong(Long::longValue).toArray(), 1, seconds, Usage.ofCpu(0));
   }
 }

@@ -1,0 +1,23 @@
+package io.fermata.bench.load;
+
+/**
+ * What a load has used so far.
+ *
+ * @param cpuNanos the CPU time of the hosts
+ * @param databaseNanos the CPU time of the database; 0 if it was not measured
+ * @param walBytes what the database wrote to its log
+ * @param commits the transactions of the database
+ */
+record Usage(long cpuNanos, long databaseNanos, long walBytes, long commits) {
+  static Usage ofCpu(long nanos) {
+    return new Usage(nanos, 0, 0, 0);
+  }
+
+  Usage since(Usage before) {
+    return new Usage(
+        cpuNanos - before.cpuNanos,
+        databaseNanos - before.databaseNanos,
+        walBytes - before.walBytes,
+        commits - before.commits);
+  }
+}
