@@ -1,16 +1,33 @@
 package io.fermata.mcp;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.journal.JournalSerializer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /** The bus of some hosts in one process. */
 final class FakeBus {
+  private static final ObjectMapper CBOR = JournalSerializer.mapper();
+
   private record Receiver(HostBus of, Consumer<JsonNode> messages) {}
 
   private final List<Receiver> receivers = new CopyOnWriteArrayList<>();
+
+  /** As an actor has one. */
+  private final ExecutorService thread =
+      Executors.newSingleThreadExecutor(
+          task -> {
+            Thread daemon = new Thread(task, "fake-bus");
+            daemon.setDaemon(true);
+            return daemon;
+          });
 
   /** What was published. */
   final List<JsonNode> published = new CopyOnWriteArrayList<>();
@@ -21,9 +38,10 @@ final class FakeBus {
       @Override
       public void publish(JsonNode message) {
         published.add(message);
+        byte[] sent = serialized(message);
         receivers.stream()
             .filter(receiver -> receiver.of() != this)
-            .forEach(receiver -> receiver.messages().accept(message));
+            .forEach(receiver -> thread.execute(() -> receiver.messages().accept(read(sent))));
       }
 
       @Override
@@ -33,6 +51,22 @@ final class FakeBus {
         return () -> receivers.remove(receiver);
       }
     };
+  }
+
+  private static byte[] serialized(JsonNode message) {
+    try {
+      return CBOR.writeValueAsBytes(message);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static JsonNode read(byte[] message) {
+    try {
+      return CBOR.readTree(message);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   int receivers() {

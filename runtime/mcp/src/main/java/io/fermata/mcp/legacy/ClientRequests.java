@@ -3,13 +3,16 @@ package io.fermata.mcp.legacy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.FairShares;
 import io.fermata.mcp.access.PrincipalCounts;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.key.Handles;
+import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -27,6 +30,8 @@ public final class ClientRequests {
   /** How long clients have to reply. */
   public static final Duration TIMEOUT = Duration.ofMinutes(30);
 
+  private static final int REMEMBERED = 10_000;
+
   private record Open(String key, McpAsk ask, String principal, CompletableFuture<JsonNode> reply) {
     void completeWith(JsonNode result) {
       if (ask.fits(result)) {
@@ -41,6 +46,11 @@ public final class ClientRequests {
 
   private final Map<String, Open> open = new ConcurrentHashMap<>();
   private final Handles handles;
+  private final SecureRandom random = new SecureRandom();
+
+  /** The requests of other hosts whose replies were passed on most recently. */
+  private final FairShares<String, Boolean> passed;
+
   private final Duration timeout;
 
   private final PrincipalCounts asked;
@@ -50,6 +60,7 @@ public final class ClientRequests {
    */
   public ClientRequests(Handles handles, Duration timeout, int each) {
     this.handles = handles;
+    this.passed = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
     this.timeout = timeout;
     this.asked = new PrincipalCounts(each);
   }
@@ -93,7 +104,7 @@ public final class ClientRequests {
 
   private CompletableFuture<JsonNode> ask(
       String key, McpAsk ask, String principal, OutboundQueue queue) {
-    String id = handles.mint();
+    String id = newId();
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
     open.put(id, new Open(key, ask, principal, reply));
     queue.send(JsonRpcCodec.request(id, ask.method(), ask.params()));
@@ -106,10 +117,36 @@ public final class ClientRequests {
     return reply;
   }
 
-  /** Whether the response is to a request that is not open here, but may be on another host. */
-  boolean isElsewhere(JsonNode response) {
+  private String newId() {
+    byte[] bytes = new byte[16];
+    random.nextBytes(bytes);
+    return signed(Base64.getUrlEncoder().withoutPadding().encodeToString(bytes));
+  }
+
+  private String signed(String nonce) {
+    // This name has no line break, so no session's handle is derived from it.
+    return nonce + "." + handles.derive("question " + nonce);
+  }
+
+  /**
+   * Whether the response is to a request that is not open here, but may be on another host. This is
+   * so once for each request, as nobody needs to pass a reply on twice.
+   */
+  boolean isElsewhere(JsonNode response, String principal) {
     String id = response.path("id").asText();
-    return !open.containsKey(id) && handles.minted(id);
+    int dot = id.indexOf('.');
+    return dot > 0
+        && !open.containsKey(id)
+        && signed(id.substring(0, dot)).equals(id)
+        && passed(principal, id);
+  }
+
+  private synchronized boolean passed(String principal, String id) {
+    // A foreign principal, whose reply counts nowhere, must not keep that of the right one back.
+    String key = id + principal;
+    boolean first = !passed.has(key);
+    passed.put(principal, key, true);
+    return first;
   }
 
   /** Takes a response of a client. A response to no open request is ignored. */

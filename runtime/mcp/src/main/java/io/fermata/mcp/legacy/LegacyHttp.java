@@ -90,8 +90,13 @@ public final class LegacyHttp implements LegacyTransport {
     SseResponse stream = new SseResponse(request.response(), null);
     Context context = Objects.requireNonNull(Vertx.currentContext());
     CompletableFuture<Void> ended = new CompletableFuture<>();
-    ClientState state = protocol.sessions().require(session, caller.principal());
-    protocol.listen(state, caller, stream.progress(), ended);
+    ClientState state = protocol.listening(session, caller, ended);
+    try {
+      protocol.listen(state, caller, stream.progress(), ended);
+    } catch (RpcException refusal) {
+      ended.complete(null);
+      throw refusal;
+    }
     CompletionStage<Void> end = ended;
     end.thenRun(() -> context.runOnContext(home -> stream.end()));
   }

@@ -36,6 +36,9 @@ public final class LegacyProtocol implements LegacyEra {
   /** The maximum size of a client's capabilities, in bytes of JSON. */
   private static final int MAX_CAPABILITIES = 8_192;
 
+  /** The longest id of a request that can be cancelled. */
+  private static final int LONGEST_ID = 256;
+
   private final McpSessions sessions;
   private final ClientRequests clientRequests;
   private final Subscriptions subscriptions;
@@ -130,6 +133,11 @@ public final class LegacyProtocol implements LegacyEra {
     return answer.with(RequestExchange.SESSION, sessions.open(arrival.principal(), capabilities));
   }
 
+  /** The state of the client that opens the stream of its session, kept until that ends. */
+  ClientState listening(String session, AuthenticatedCaller caller, CompletionStage<?> ended) {
+    return sessions.listening(session, caller.principal(), ended);
+  }
+
   /** A connection has one client at a time: the latest handshake counts. */
   private void connect(MessageSource.Connection line, Revision agreed, ClientState peer) {
     LegacyClient client = client(null, peer);
@@ -176,7 +184,7 @@ public final class LegacyProtocol implements LegacyEra {
 
   @Override
   public void response(JsonNode response, MessageSource arrival) {
-    if (clientRequests.isElsewhere(response)) {
+    if (clientRequests.isElsewhere(response, arrival.principal())) {
       peers.replied(response, arrival.principal());
     } else {
       clientRequests.complete(response, arrival.principal());
@@ -189,10 +197,15 @@ public final class LegacyProtocol implements LegacyEra {
     String session = post.session();
     if (session != null && message.method().equals("notifications/cancelled")) {
       JsonNode id = message.params().path("requestId");
-      if (!cancellable.cancel(session, post.principal(), id)) {
+      if (isPassable(id) && !cancellable.cancel(session, post.principal(), id)) {
         peers.cancelled(session, post.principal(), id);
       }
     }
+  }
+
+  /** Other servers need not hear of an id that no request should have. */
+  private static boolean isPassable(JsonNode id) {
+    return RpcMessage.usable(id) && id.asText().length() <= LONGEST_ID;
   }
 
   @Override
@@ -229,7 +242,7 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   private RpcResult unsubscribe(McpRequest request) {
-    String uri = request.text("uri");
+    String uri = Subscriptions.watchable(request.text("uri"));
     peer(request).watched.remove(uri);
     onPeers(request, session -> peers.unwatched(session, request.principal(), uri));
     return ResultWriter.EMPTY;

@@ -2,12 +2,19 @@ package io.fermata.mcp.legacy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.FairShares;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.ToolHost;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletionStage;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -24,13 +31,26 @@ public final class McpSessions {
   /** Clients send the id in a header. */
   private static final int MAX_CAPABILITIES = 512;
 
+  /** What decides whether a client can be asked. */
+  private static final Map<String, List<String>> ASKING =
+      Map.of("elicitation", List.of("form", "url"), "sampling", List.of(), "roots", List.of());
+
   private final ToolHost host;
   private final LongSupplier nanos;
 
   private record Entry(ClientState peer, long seen) {}
 
+  private record Listening(ClientState peer, int streams) {
+    Listening and(int more) {
+      return new Listening(peer, streams + more);
+    }
+  }
+
   /** The states of clients, least recently used first. */
   private final FairShares<String, Entry> active;
+
+  /** The states of clients that have a stream open. */
+  private final Map<String, Listening> listening = new HashMap<>();
 
   /** The sessions that clients ended most recently. */
   private final FairShares<String, Boolean> ended;
@@ -60,11 +80,37 @@ public final class McpSessions {
     return known(principal, issued(session));
   }
 
+  /**
+   * The state of a client that opens a stream, which is kept while the stream is open.
+   *
+   * @throws RpcException if the session is unknown to this server or has ended
+   */
+  ClientState listening(String session, String principal, CompletionStage<?> ended) {
+    Id id = issued(session);
+    ClientState peer = begun(principal, id);
+    ended.whenComplete((end, failure) -> ended(id.key(principal)));
+    return peer;
+  }
+
+  private synchronized ClientState begun(String principal, Id id) {
+    ClientState peer = known(principal, id);
+    listening.merge(id.key(principal), new Listening(peer, 1), (before, one) -> before.and(1));
+    return peer;
+  }
+
+  private synchronized void ended(String key) {
+    listening.computeIfPresent(key, (same, open) -> open.streams() == 1 ? null : open.and(-1));
+  }
+
   private synchronized ClientState known(String principal, Id id) {
     String key = id.key(principal);
     requireNotEnded(key);
     Entry known = active.remove(key);
-    ClientState peer = known == null ? ClientState.declaring(id.capabilities()) : known.peer();
+    Listening open = listening.get(key);
+    ClientState peer =
+        known != null
+            ? known.peer()
+            : open != null ? open.peer() : ClientState.declaring(id.capabilities());
     keep(principal, key, peer);
     return peer;
   }
@@ -106,19 +152,37 @@ public final class McpSessions {
   }
 
   /**
-   * The id of a session. The declaration is not signed: who alters it declares something else, as
-   * any client may.
+   * The id of a session. The declaration is not signed: a client that alters it declares something
+   * else, as any client may.
    *
-   * @param capabilities missing if they are too large for an id
+   * @param capabilities what it declared; missing if nobody put it into the id
    */
   private record Id(String handle, JsonNode capabilities, String text) {
     private static final Base64.Encoder ENCODER = Base64.getUrlEncoder().withoutPadding();
 
+    /** With what the client declared, or, if that is large, with what decides what it is asked. */
     static Id of(String handle, JsonNode capabilities) {
-      byte[] declared = JsonRpcCodec.bytes(capabilities);
-      boolean fits = capabilities.isObject() && declared.length <= MAX_CAPABILITIES;
-      String suffix = fits ? "." + ENCODER.encodeToString(declared) : "";
-      return new Id(handle, capabilities, handle + suffix);
+      byte[] all = JsonRpcCodec.bytes(capabilities);
+      Id id = all.length <= MAX_CAPABILITIES ? read(text(handle, all)) : null;
+      return id == null
+          ? Objects.requireNonNull(read(text(handle, JsonRpcCodec.bytes(asking(capabilities)))))
+          : id;
+    }
+
+    private static String text(String handle, byte[] declared) {
+      return handle + "." + ENCODER.encodeToString(declared);
+    }
+
+    private static ObjectNode asking(JsonNode capabilities) {
+      ObjectNode asking = Json.object();
+      ASKING.forEach(
+          (name, modes) -> {
+            if (capabilities.path(name).isObject()) {
+              ObjectNode declared = asking.putObject(name);
+              modes.stream().filter(capabilities.path(name)::has).forEach(declared::putObject);
+            }
+          });
+      return asking;
     }
 
     /** Null if it is no id. */

@@ -8,6 +8,9 @@ import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.call.HostBus;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -39,14 +42,29 @@ final class PeerServers {
     this.cancellable = cancellable;
   }
 
-  /** Receives what the others pass, until the subscription ends. */
+  /**
+   * Receives what the others pass, until the subscription ends. A handler may continue with a reply
+   * on the thread that brings it, so that is one of its own.
+   */
   Runnable subscribe() {
-    return bus.subscribe(this::receive);
+    ExecutorService thread =
+        Executors.newSingleThreadExecutor(task -> new Thread(task, "fermata-mcp-peers"));
+    Runnable end = bus.subscribe(message -> thread.execute(() -> receive(message)));
+    return () -> {
+      end.run();
+      thread.shutdown();
+    };
   }
 
   /** A client has replied to a question of another server. */
   void replied(JsonNode response, String principal) {
-    pass(REPLIED, principal, null, response);
+    ObjectNode reply = Json.object();
+    for (String member : List.of("id", "result", "error")) {
+      if (response.has(member)) {
+        reply.set(member, response.get(member));
+      }
+    }
+    pass(REPLIED, principal, null, reply);
   }
 
   /** A client has cancelled a request that another server has. */

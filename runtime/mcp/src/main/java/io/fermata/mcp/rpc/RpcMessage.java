@@ -54,7 +54,7 @@ public record RpcMessage(JsonNode id, String method, ObjectNode params, ObjectNo
         objectAt(params, "_meta"));
   }
 
-  private static boolean usable(JsonNode id) {
+  public static boolean usable(JsonNode id) {
     return id.isTextual() || id.isIntegralNumber();
   }
 

@@ -9,6 +9,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.rpc.RpcException;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -49,10 +50,35 @@ class McpSessionsTest {
 
     assertThat(declared(session)).isEqualTo(forms);
     assertThat(session).matches("[A-Za-z0-9._~-]{1,120}");
-    assertThat(
-            declared(sessions.open("ada", Json.object().put("a", "x".repeat(600)))).isMissingNode())
-        .as("a header has room for little")
-        .isTrue();
+    for (JsonNode large :
+        List.of(
+            Json.tree("x".repeat(600)),
+            Json.parse("1e150"),
+            Json.parse("[".repeat(40) + "]".repeat(40)))) {
+      ObjectNode all = forms.deepCopy();
+      all.set("experimental", Json.object().set("a", large));
+      JsonNode known = declared(sessions.open("ada", all));
+      assertThat(known.at("/elicitation/form").isObject()).as(large.toString()).isTrue();
+    }
+  }
+
+  @Test
+  void theChoicesOfAClientAreKeptWhileItsStreamIsOpen() {
+    String session = open();
+    CompletableFuture<Void> first = new CompletableFuture<>();
+    CompletableFuture<Void> second = new CompletableFuture<>();
+    sessions.listening(session, "ada", first);
+    sessions.listening(session, "ada", second);
+    first.complete(null);
+
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+    assertThat(known(session, "ada")).isTrue();
+
+    second.complete(null);
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+    assertThat(known(session, "ada")).isFalse();
   }
 
   @Test
