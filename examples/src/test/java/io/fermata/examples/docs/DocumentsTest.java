@@ -307,6 +307,7 @@ class DocumentsTest {
           "Prompt.parts",
           "Tool.policy",
           "ScheduledHandler.policy",
+          "Fermata.bus",
           "FlowTool.asJob",
           "FlowTool.mapped");
 

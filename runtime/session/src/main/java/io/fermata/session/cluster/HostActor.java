@@ -84,7 +84,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                           HOSTS,
                           context.messageAdapter(
                               Receptionist.Listing.class,
-                              listing -> new ToHost.Peers(listing.getServiceInstances(HOSTS)))));
+                              listing -> new ToHost.Peers(listing.getAllServiceInstances(HOSTS)))));
                   return new HostActor(
                       context, forwarder, shards, gateway, subscriptions, bars, bus);
                 }));

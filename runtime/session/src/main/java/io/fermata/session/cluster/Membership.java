@@ -142,17 +142,22 @@ final class Membership {
         throw new IllegalStateException(unreachable(others));
       }
       others = membersOf(beat());
-      String found = others.isEmpty() ? null : others.get(0).cluster();
-      if (asked != null && !asked.equals(found) && begun()) {
+      String wanted = asked;
+      if (wanted != null
+          && begun()
+          && others.stream().noneMatch(host -> wanted.equals(host.cluster()))) {
         throw new IllegalStateException(
             "The hosts of the cluster that this one was joining have ended; start it again");
       }
       if (!others.isEmpty()) {
-        asked = found;
+        String joining =
+            wanted != null && begun() ? wanted : Objects.requireNonNull(others.get(0).cluster());
+        asked = joining;
+        others = others.stream().filter(host -> joining.equals(host.cluster())).toList();
         others.forEach(Membership::requireSameTime);
         agreement.join(now(store.agreement()).orElseThrow());
         if (comesUp(others)) {
-          joined = found;
+          joined = joining;
         }
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.

@@ -17,7 +17,6 @@ import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -43,7 +42,7 @@ final class ShardHost {
   private final Duration patience;
   private final Telemetry telemetry;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
-  private final Set<Arrival> unconfirmed = ConcurrentHashMap.newKeySet();
+  private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
 
   ShardHost(
       SharedStore store,
@@ -148,7 +147,7 @@ final class ShardHost {
   }
 
   void deliver(ToShard.Deliver deliver) {
-    unconfirmed.add(new Arrival(deliver.replyTo(), deliver.id()));
+    unconfirmed.put(new Arrival(deliver.replyTo(), deliver.id()), deliver.id());
     gateway.receive(
         deliver.entityId(),
         RemoteCall.read(deliver.call(), deliver.id(), new Caller(deliver.replyTo())),
@@ -157,11 +156,15 @@ final class ShardHost {
 
   /** Most calls are replied to before this, which confirms them as well. */
   void confirmArrivals() {
-    unconfirmed.removeIf(
-        arrival -> {
-          arrival.host().tell(new ToHost.Accepted(arrival.id(), membership.address()));
-          return true;
-        });
+    for (Arrival arrival : unconfirmed.keySet()) {
+      // A reply waits for this, as a confirmation must not come after it.
+      unconfirmed.computeIfPresent(
+          arrival,
+          (same, id) -> {
+            arrival.host().tell(new ToHost.Accepted(id, membership.address()));
+            return null;
+          });
+    }
   }
 
   void stopWaiting(ToShard.StopWaiting stop) {

@@ -34,6 +34,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -45,6 +46,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Tag("slow")
 @Tag("faults")
+@Timeout(900)
 class ClusterFaultsTest {
   private static final int CLIENTS = 12;
 
@@ -142,8 +144,9 @@ class ClusterFaultsTest {
     void awaitMembers(int expected) throws InterruptedException {
       Integer now = null;
       while (now == null || now != expected) {
+        assertThat(process.isAlive()).isTrue();
         in.println(ClusterProcess.MEMBERS);
-        now = seen.poll(60, TimeUnit.SECONDS);
+        now = seen.poll(1, TimeUnit.SECONDS);
       }
     }
 
