@@ -4,6 +4,7 @@ import io.fermata.bench.load.ClusterLoad;
 import io.fermata.bench.load.LoadHarness;
 import io.fermata.bench.load.Sleepers;
 import io.fermata.bench.load.ThreadLoad;
+import io.fermata.bench.load.Timers;
 import io.fermata.bench.load.WhatIfLoad;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -19,6 +20,7 @@ import picocli.CommandLine.Command;
       ClusterLoad.class,
       ThreadLoad.class,
       Sleepers.class,
+      Timers.class,
       WhatIfLoad.class
     })
 public final class Main {

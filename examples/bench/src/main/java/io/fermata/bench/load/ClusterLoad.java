@@ -6,13 +6,8 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.key.SessionKey;
 import java.io.PrintStream;
-import java.sql.Connection;
-import java.sql.ResultSet;
-import java.sql.SQLException;
-import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -40,7 +35,6 @@ public final class ClusterLoad implements Callable<Integer> {
   private static final String PRINCIPAL = "local";
 
   private static final int HEATING = 32;
-  private static final long SETTLING_NANOS = 60_000_000_000L;
 
   @Option(
       names = "--store",
@@ -151,7 +145,7 @@ public final class ClusterLoad implements Callable<Integer> {
       pair.add(HostProcess.ofCluster(schema("pair"), jvm));
       started.add(pair.get(i));
     }
-    Map<Integer, Integer> places = places(schema("pair"), pair);
+    Map<Integer, Integer> places = Places.shared(schema("pair"), pair);
     Random random = new Random();
     return Stream.of(
             new Contestant("one host", List.of(alone), Map.of(), place -> 0),
@@ -167,33 +161,7 @@ public final class ClusterLoad implements Callable<Integer> {
 
   /** The schema of one contestant. */
   private String schema(String name) {
-    return store + (store.contains("?") ? "&" : "?") + "currentSchema=" + name;
-  }
-
-  /** Which host holds which shard, once each holds half of them. */
-  private static Map<Integer, Integer> places(String address, List<HostProcess> pair)
-      throws SQLException, InterruptedException {
-    long end = System.nanoTime() + SETTLING_NANOS;
-    while (System.nanoTime() - end < 0) {
-      Map<Integer, Integer> places = new HashMap<>();
-      try (Connection connection = DatabaseUsage.connect(address);
-          Statement statement = connection.createStatement();
-          ResultSet row =
-              statement.executeQuery(
-                  "SELECT shard, address FROM shard JOIN cluster_host ON holder = id")) {
-        while (row.next()) {
-          String host = row.getString(2);
-          int port = Integer.parseInt(host.substring(host.lastIndexOf(':') + 1));
-          places.put(row.getInt(1), pair.get(0).clusterPort() == port ? 0 : 1);
-        }
-      }
-      long first = places.values().stream().filter(place -> place == 0).count();
-      if (places.size() == Shard.COUNT && first == Shard.COUNT / 2) {
-        return places;
-      }
-      Thread.sleep(500);
-    }
-    throw new IllegalStateException("The hosts did not share the shards");
+    return DatabaseUsage.schema(store, name);
   }
 
   /** Each host once, whoever calls it. */

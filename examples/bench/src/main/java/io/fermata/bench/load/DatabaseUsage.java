@@ -16,6 +16,11 @@ final class DatabaseUsage implements AutoCloseable {
     connection = connect(store);
   }
 
+  /** The address of a schema in a database. */
+  static String schema(String store, String name) {
+    return store + (store.contains("?") ? "&" : "?") + "currentSchema=" + name;
+  }
+
   static Connection connect(String store) throws SQLException {
     PostgresAddress parsed = PostgresAddress.parse(store, System.getenv());
     Properties properties = new Properties();
