@@ -29,6 +29,9 @@ final class PostgresHosts {
   static final String FORGET =
       "DELETE FROM cluster_host WHERE heartbeat_at < clock_timestamp() - INTERVAL '1 day'";
 
+  static final String FORGET_LEASES =
+      "DELETE FROM cluster_lease WHERE expires_at < now() - INTERVAL '1 minute'";
+
   static final String LATELY =
       """
       SELECT id, address, description FROM cluster_host
@@ -64,6 +67,7 @@ final class PostgresHosts {
   static List<ClusterHost> heartbeat(Connection connection, ClusterHost host) throws SQLException {
     update(connection, HEARTBEAT, host.id(), host.address(), host.description());
     update(connection, FORGET);
+    update(connection, FORGET_LEASES);
     try (PreparedStatement select = connection.prepareStatement(LATELY);
         ResultSet rows = select.executeQuery()) {
       List<ClusterHost> hosts = new ArrayList<>();

@@ -146,6 +146,7 @@ final class PostgresSchema {
                 expires_at timestamptz NOT NULL
               )
               """,
+                  "CREATE INDEX cluster_lease_expires ON cluster_lease (expires_at)",
                   """
               CREATE TABLE snapshot (
                 persistence_id text COLLATE "C" NOT NULL,

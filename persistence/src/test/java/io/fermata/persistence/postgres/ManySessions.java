@@ -71,7 +71,8 @@ final class ManySessions {
         """,
         """
         INSERT INTO cluster_lease (name, owner, expires_at)
-        SELECT 'lease' || i, 'h1', now() FROM generate_series(1, 10000) AS i
+        SELECT 'lease' || i, 'h1', now() + (i - 2) * INTERVAL '1 hour'
+        FROM generate_series(1, 10000) AS i
         """,
         "VACUUM ANALYZE");
   }

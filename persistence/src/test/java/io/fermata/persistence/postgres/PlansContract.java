@@ -304,6 +304,7 @@ abstract class PlansContract {
             PostgresVerification.SLICES,
             PostgresHosts.HEARTBEAT,
             PostgresHosts.FORGET,
+            PostgresHosts.FORGET_LEASES,
             PostgresHosts.LATELY,
             PostgresHosts.LEAVE,
             PostgresHosts.LEASE,

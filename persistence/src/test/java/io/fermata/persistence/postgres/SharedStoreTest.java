@@ -438,6 +438,26 @@ final class SharedStoreTest {
     }
   }
 
+  @Test
+  void leasesThatExpiredAreForgotten() {
+    try (OpenStore first = database.store().openShared()) {
+      SharedStore one = shared(first);
+      for (String name : List.of("old", "just now", "held")) {
+        Host.await(one.lease(name, "one", Duration.ofMinutes(1)));
+      }
+      database.execute(
+          "UPDATE cluster_lease SET expires_at = expires_at - INTERVAL '1 hour' WHERE name = 'old'");
+      database.execute(
+          "UPDATE cluster_lease SET expires_at = clock_timestamp() WHERE name = 'just now'");
+
+      Host.await(one.heartbeat(new ClusterHost("h", "a", "{}")));
+
+      assertThat(database.number("SELECT count(*) FROM cluster_lease")).isEqualTo(2);
+      assertThat(database.number("SELECT count(*) FROM cluster_lease WHERE name = 'old'"))
+          .isZero();
+    }
+  }
+
   private void expire() {
     database.execute("UPDATE cluster_lease SET expires_at = clock_timestamp() - INTERVAL '1 s'");
   }

@@ -117,6 +117,29 @@ class AnyServerTest {
   }
 
   @Test
+  void aReplyOfAModernClientIsGoodOnceAtAnyServer() {
+    String asked = greet(one, "").result().path("requestState").asText();
+    String replied =
+        ",\"requestState\":\"%s\",\"inputResponses\":{\"name\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}}"
+            .formatted(asked);
+
+    bus.unreachable = true;
+    assertThat(greet(other, replied).status()).isEqualTo(503);
+    bus.unreachable = false;
+
+    assertThat(greet(other, replied).result().at("/content/0/text").asText())
+        .isEqualTo("Hello, Ada");
+    assertThat(greet(one, replied).body().at("/error/message").asText()).contains("used before");
+    assertThat(greet(other, replied).body().at("/error/message").asText()).contains("used before");
+  }
+
+  private Wired.Said greet(McpServer server, String more) {
+    Wired client = at(server, "ada");
+    String params = "\"name\":\"greet\",\"arguments\":{}" + more;
+    return client.send(client.modernMessage("tools/call", "greet", params, FORMS));
+  }
+
+  @Test
   void aQuestionIsAnsweredAtAnyServerByItsPrincipalAlone() throws Exception {
     Wired client = ada();
     Events events = calling(client, "greet");

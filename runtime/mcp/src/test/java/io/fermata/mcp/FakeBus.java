@@ -6,7 +6,12 @@ import io.fermata.session.call.HostBus;
 import io.fermata.session.journal.JournalSerializer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -29,6 +34,11 @@ final class FakeBus {
             return daemon;
           });
 
+  private final Map<String, HostBus> claims = new ConcurrentHashMap<>();
+
+  /** Whether nothing can be claimed, as the store is away. */
+  volatile boolean unreachable;
+
   /** What was published. */
   final List<JsonNode> published = new CopyOnWriteArrayList<>();
 
@@ -49,6 +59,18 @@ final class FakeBus {
         Receiver receiver = new Receiver(this, messages);
         receivers.add(receiver);
         return () -> receivers.remove(receiver);
+      }
+
+      @Override
+      public CompletionStage<Boolean> claim(String name, Duration timeToLive) {
+        return unreachable
+            ? CompletableFuture.failedFuture(new IOException("no store"))
+            : CompletableFuture.supplyAsync(() -> claims.putIfAbsent(name, this) == null, thread);
+      }
+
+      @Override
+      public void giveUp(String name) {
+        claims.remove(name, this);
       }
     };
   }

@@ -88,8 +88,14 @@ public final class HandlerRunner {
 
   /** Continues with the state and the replies that the client sends. */
   private CompletionStage<RpcResult> resumed(Round round, String state, ObjectNode fresh) {
-    RequestStates.Opened opened = states.open(state, round.request().principal(), round.bound());
-    opened.use("make a new call");
+    return states
+        .open(state, round.request().principal(), round.bound())
+        .useOnce("make a new call")
+        .thenCompose(opened -> resumed(round, opened, fresh));
+  }
+
+  private CompletionStage<RpcResult> resumed(
+      Round round, RequestStates.Opened opened, ObjectNode fresh) {
     try {
       return run(round, RoundInputs.of(opened.content(), fresh))
           .whenComplete(

@@ -7,6 +7,7 @@ import io.fermata.mcp.access.Digests;
 import io.fermata.mcp.access.FairShares;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.key.Handles;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -19,17 +20,23 @@ import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.function.LongSupplier;
 import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The state of a call between its rounds, held by the client: encrypted, bound to the principal and
  * the call, short-lived, and accepted once.
  */
 public final class RequestStates {
+  private static final Logger LOG = LoggerFactory.getLogger(RequestStates.class);
+
   static final Duration LIFETIME = Duration.ofMinutes(30);
 
   private static final int NONCE = 12;
@@ -38,6 +45,7 @@ public final class RequestStates {
   private static final int EVICTION_THRESHOLD = 1_000;
 
   private final SecretKeySpec key;
+  private final HostBus hosts;
   private final LongSupplier clock;
   private final SecureRandom random = new SecureRandom();
 
@@ -51,9 +59,11 @@ public final class RequestStates {
   private final Map<String, Long> forgotten = new HashMap<>();
 
   /**
+   * @param hosts those that may get the same state
    * @param each how many used states of one principal are remembered
    */
-  public RequestStates(Handles handles, LongSupplier clock, int each) {
+  public RequestStates(Handles handles, HostBus hosts, LongSupplier clock, int each) {
+    this.hosts = hosts;
     // This name has no line break, so no session's handle is derived from it.
     this.key = new SecretKeySpec(sha256("AES", handles.derive("requestState")), "AES");
     this.clock = clock;
@@ -102,12 +112,41 @@ public final class RequestStates {
     public void use(String repair) {
       String wrong = RequestStates.this.use(principal, nonce, made);
       if (wrong != null) {
-        throw RpcException.invalidParams("The requestState " + wrong + ": " + repair + ".");
+        throw rejected(wrong, repair);
       }
+    }
+
+    /**
+     * Uses the state, on one host of a cluster only. A state whose use is decided elsewhere, as by
+     * a run, needs no more than {@link #use}.
+     *
+     * @param repair what the client should do if the state is rejected
+     * @return completes once the state is used; fails with an {@link RpcException} if another host
+     *     has used it, or may have
+     * @throws RpcException if the state is too old, or was used before on this host
+     */
+    CompletionStage<Opened> useOnce(String repair) {
+      use(repair);
+      return hosts
+          .claim(claim(nonce), LIFETIME)
+          .exceptionallyCompose(
+              thrown -> {
+                release();
+                LOG.warn("It cannot be found out whether a requestState was used before", thrown);
+                return CompletableFuture.failedFuture(RpcException.overloaded());
+              })
+          .thenApply(
+              first -> {
+                if (first) {
+                  return this;
+                }
+                throw rejected("was used before", repair);
+              });
     }
 
     /** Allows the state to be used after all. */
     void release() {
+      hosts.giveUp(claim(nonce));
       RequestStates.this.release(nonce);
     }
   }
@@ -137,6 +176,15 @@ public final class RequestStates {
       // Rejected below.
     }
     throw foreign();
+  }
+
+  @SuppressWarnings("ByteBufferBackingArray") // it wraps a whole array
+  private static String claim(ByteBuffer nonce) {
+    return "requestState " + Base64.getUrlEncoder().withoutPadding().encodeToString(nonce.array());
+  }
+
+  private static RpcException rejected(String wrong, String repair) {
+    return RpcException.invalidParams("The requestState " + wrong + ": " + repair + ".");
   }
 
   private static RpcException foreign() {

@@ -93,7 +93,7 @@ public final class MethodTable {
     SubscriptionsListen listening = new SubscriptionsListen(subscriptions, results, taskMethods);
     RequestStates states =
         new RequestStates(
-            host.handles(), System::currentTimeMillis, quotas.limits().requestStates());
+            host.handles(), host.bus(), System::currentTimeMillis, quotas.limits().requestStates());
     HandlerRunner calls = new HandlerRunner(changes, results, states, needs.workers());
     FlowToolCalls flows = new FlowToolCalls(host, taskMethods, replies);
     JobToolCalls jobs =

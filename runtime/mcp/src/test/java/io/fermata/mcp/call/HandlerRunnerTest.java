@@ -21,6 +21,7 @@ import io.fermata.mcp.protocol.ServerIdentity;
 import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.key.TestHandles;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -51,7 +52,8 @@ class HandlerRunnerTest {
 
   @Test
   void theRepliesOfACallThatFoundNoRoomAreGoodForItsNextTry() {
-    RequestStates states = new RequestStates(TestHandles.ofStore("here"), () -> 1_000_000, 10);
+    RequestStates states =
+        new RequestStates(TestHandles.ofStore("here"), HostBus.ALONE, () -> 1_000_000, 10);
     String state =
         states.encrypt(
             RoundInputs.none().kept(),

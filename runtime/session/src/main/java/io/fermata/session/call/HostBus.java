@@ -1,11 +1,15 @@
 package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
 /**
- * Messages between the servers of the hosts of a cluster. A message is sent once: it is lost with a
- * connection or a host, so it must be one whose loss a client can repair.
+ * What the servers of the hosts of a cluster have in common: messages, and names that one of them
+ * has at a time. A message is sent once: it is lost with a connection or a host, so it must be one
+ * whose loss a client can repair.
  */
 public interface HostBus {
   /** That of a host that has no cluster. */
@@ -18,6 +22,14 @@ public interface HostBus {
         public Runnable subscribe(Consumer<JsonNode> receiver) {
           return () -> {};
         }
+
+        @Override
+        public CompletionStage<Boolean> claim(String name, Duration timeToLive) {
+          return CompletableFuture.completedFuture(true);
+        }
+
+        @Override
+        public void giveUp(String name) {}
       };
 
   /** Sends a message of at most 2 MiB to all other hosts that are known now. */
@@ -31,4 +43,15 @@ public interface HostBus {
    * @return ends the subscription
    */
   Runnable subscribe(Consumer<JsonNode> receiver);
+
+  /**
+   * Takes a name for this host, or keeps it for longer.
+   *
+   * @return whether this host has it now; false if another has taken it and it has not expired. It
+   *     fails if the store cannot be reached
+   */
+  CompletionStage<Boolean> claim(String name, Duration timeToLive);
+
+  /** Lets others take a name that this host has. */
+  void giveUp(String name);
 }

@@ -62,7 +62,7 @@ public final class HostCluster {
   private final Telemetry telemetry;
   private final Config tls;
 
-  private final ClusterBus bus = new ClusterBus(message -> joined().forwarder().publish(message));
+  private final ClusterBus bus;
 
   private volatile @Nullable Joined joined;
   private volatile boolean leaving;
@@ -89,6 +89,7 @@ public final class HostCluster {
     this.store = store;
     this.settings = settings;
     this.telemetry = telemetry;
+    this.bus = new ClusterBus(message -> joined().forwarder().publish(message), store);
     this.tls = settings.tls() == null ? ConfigFactory.empty() : ClusterTls.config(settings.tls());
     Config transport = config.withFallback(tls);
     boolean encrypted =
