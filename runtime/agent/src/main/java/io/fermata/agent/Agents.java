@@ -92,13 +92,18 @@ public final class Agents {
     return names;
   }
 
-  /** Which budget a thread has spent, in words; null if it has none or some of it is left. */
-  public @Nullable String overspent(ThreadState state) {
-    Agent agent = find(state.agent());
-    return agent != null && agent.budget().spent(state.usage())
-        ? "The budget of the agent %s, which put this thread to work, is spent: %s"
-            .formatted(agent.name(), state.usage().words())
-        : null;
+  /**
+   * Whose budget a thread has spent; null if some of each is left. The agent that it began with
+   * bounds it after a handoff, too, beside the one that acts now.
+   */
+  public @Nullable Agent overspent(ThreadState state) {
+    for (String name : List.of(state.begun().agent(), state.agent())) {
+      Agent agent = find(name);
+      if (agent != null && agent.budget().spent(state.usage())) {
+        return agent;
+      }
+    }
+    return null;
   }
 
   public @Nullable Agent find(String name) {

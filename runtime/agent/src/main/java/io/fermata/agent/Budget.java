@@ -6,7 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The total usage limit of a thread and of the threads that it puts to work. Once it is reached, no
- * further step starts in any of them: they stop with {@code budget_spent}.
+ * further step starts in any of them: they stop with {@code budget_spent}. It holds after a
+ * handoff, too.
  *
  * @param tokens tokens read and written; 0 for any number
  * @param cost in US dollars; null for any

@@ -52,7 +52,8 @@ class BudgetTest {
       public ChatResponse doChat(ChatRequest request) {
         boolean called =
             request.messages().get(request.messages().size() - 1)
-                instanceof ToolExecutionResultMessage;
+                    instanceof ToolExecutionResultMessage result
+                && result.toolName().equals(tool);
         AiMessage says =
             called
                 ? AiMessage.from("Done.")
@@ -132,6 +133,25 @@ class BudgetTest {
       Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
       assertThat(child.code()).isEqualTo(StopCode.BUDGET_SPENT);
       assertThat(child.detail()).contains("agent desk", "20 US dollars");
+    }
+  }
+
+  @Test
+  void anAgentThatHandsOverStillBoundsWhatTheThreadAndItsChildrenSpend() throws Exception {
+    Agent desk =
+        Agent.aiHuman(
+                "desk",
+                Prompt.of("desk", model("desk", calling("boss", "{}")))
+                    .tools(Handoff.to("boss", "Has workers.")))
+            .budget(Budget.cost("15.00"));
+    try (Fermata host = host(desk, boss("boss", "worker"), worker("worker"))) {
+      Threads.View view = asked(host, "desk");
+
+      assertThat(view.agent()).isEqualTo("boss");
+      assertThat(childSteps).hasValue(2);
+      assertThat(view.code()).isEqualTo(StopCode.BUDGET_SPENT);
+      Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
+      assertThat(child.detail()).contains("agent desk");
     }
   }
 

@@ -396,7 +396,7 @@ final class TurnLoop {
       stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(turn.steps(side)), false);
     } else if (turn.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
       stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(turn.steps()), false);
-    } else if (agent().budget().spent(state.usage())) {
+    } else if (agents.overspent(state) != null) {
       stop(side, StopCode.BUDGET_SPENT, state.usage().words(), false);
     } else if (needsSummary()) {
       emit(new ThreadEvent.Compacting(1, now));
@@ -418,7 +418,7 @@ final class TurnLoop {
   }
 
   private void beginSubPrompt(StepFrame frame) {
-    if (agent().budget().spent(state.usage())) {
+    if (agents.overspent(state) != null) {
       failSubPrompt(frame, "The budget of the thread is spent: " + state.usage().words());
     } else {
       beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));

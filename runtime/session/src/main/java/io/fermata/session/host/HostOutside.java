@@ -1,6 +1,7 @@
 package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.engine.Outside;
@@ -231,12 +232,18 @@ public final class HostOutside implements Outside {
         .thenCompose(
             reply -> {
               ThreadState state = reply.state();
-              String spent = shared.threads().agents().overspent(state);
+              Agent overspent = shared.threads().agents().overspent(state);
+              String spent = overspent == null ? null : spent(overspent, state.usage());
               ThreadEvent.Parent next = state.begun().parent();
               return spent != null || next == null
                   ? CompletableFuture.completedFuture(Optional.ofNullable(spent))
                   : climb(state.threadId(), next, state.usage());
             });
+  }
+
+  private static String spent(Agent agent, Usage usage) {
+    return "The budget of the agent %s, which put this thread to work, is spent: %s"
+        .formatted(agent.name(), usage.words());
   }
 
   @Override
