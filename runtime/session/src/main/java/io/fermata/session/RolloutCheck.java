@@ -8,6 +8,7 @@ import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.EncryptionException;
@@ -15,6 +16,7 @@ import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.EntryEncryption;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
@@ -71,26 +73,28 @@ final class RolloutCheck {
   }
 
   /** The result for the thread in a journal; null if it was deleted. */
-  @SuppressWarnings("unchecked") // the entries of a thread
   private Rollout.@Nullable ThreadResult thread(String journal, String agent) {
     String threadId = ThreadKey.ofEntity(journal).threadId();
     try {
-      ThreadState state = ThreadState.NONE;
-      List<StoredEntry> records = Stages.now(store.read(journal, 1, AT_ONCE));
-      while (!records.isEmpty()) {
-        for (StoredEntry stored : records) {
-          Entry<ThreadEvent> entry = (Entry<ThreadEvent>) encryption.read(journal, stored);
-          state = state.apply(entry.events(), entry.seq());
-        }
-        long next = records.get(records.size() - 1).seq() + 1;
-        records = Stages.now(store.read(journal, next, AT_ONCE));
-      }
+      ThreadState state = thread(journal);
       return state.exists()
           ? new Rollout.ThreadResult(state.agent(), threadId, threads.missing(state))
           : null;
-    } catch (NotSerializableException | EncryptionException e) {
+    } catch (NotSerializableException | EncryptionException | DamagedException e) {
       return new Rollout.ThreadResult(agent, threadId, List.of(String.valueOf(e.getMessage())));
     }
+  }
+
+  @SuppressWarnings("unchecked") // the entries of a thread
+  private ThreadState thread(String journal) throws NotSerializableException {
+    return JournalPages.fold(
+        store,
+        journal,
+        ThreadState.NONE,
+        (state, stored) -> {
+          Entry<ThreadEvent> entry = (Entry<ThreadEvent>) encryption.read(journal, stored);
+          return state.apply(entry.events(), entry.seq());
+        });
   }
 
   /** The result for the run in a journal; null if it has ended. */
@@ -100,7 +104,7 @@ final class RolloutCheck {
     try {
       RunState run = run(journal, entries);
       return run.running() ? masked(result(flow, run), entries) : null;
-    } catch (NotSerializableException | EncryptionException e) {
+    } catch (NotSerializableException | EncryptionException | DamagedException e) {
       return new Rollout.RunResult(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
@@ -117,22 +121,20 @@ final class RolloutCheck {
   }
 
   private RunState run(String journal, EntryEncryption entries) throws NotSerializableException {
-    List<StoredEntry> last = Stages.now(store.readBack(journal, Long.MAX_VALUE, 1));
-    if (last.isEmpty() || encryption.read(journal, last.get(0)).end() != null) {
+    StoredEntry last = JournalPages.last(store, journal);
+    if (last == null || encryption.read(journal, last).end() != null) {
       return RunState.NONE;
     }
-    SessionState<RunState> state = SessionState.of(RunState.NONE);
-    List<StoredEntry> records = Stages.now(store.read(journal, 1, AT_ONCE));
-    while (!records.isEmpty()) {
-      for (StoredEntry stored : records) {
-        Entry<?> entry = encryption.read(journal, stored);
-        entries.learn(entry);
-        state = SessionState.replay(state, entry);
-      }
-      long next = records.get(records.size() - 1).seq() + 1;
-      records = Stages.now(store.read(journal, next, AT_ONCE));
-    }
-    return state.program();
+    return JournalPages.fold(
+            store,
+            journal,
+            SessionState.of(RunState.NONE),
+            (state, stored) -> {
+              Entry<?> entry = encryption.read(journal, stored);
+              entries.learn(entry);
+              return SessionState.replay(state, entry);
+            })
+        .program();
   }
 
   private Rollout.RunResult result(String flow, RunState run) {

@@ -16,8 +16,8 @@ import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.call.FlowCatalog;
@@ -26,6 +26,7 @@ import io.fermata.session.host.ThreadEvents;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.EntryEncryption;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
@@ -54,7 +55,6 @@ import org.jspecify.annotations.Nullable;
  * in their order.
  */
 final class WhatIfCheck {
-  private static final int ENTRIES = 500;
   private static final int AHEAD = 8;
 
   private final FlowCatalog catalog;
@@ -225,18 +225,13 @@ final class WhatIfCheck {
       return Session.UNKNOWN;
     }
     try {
-      SessionRuns runs = new SessionRuns(flow);
-      List<StoredEntry> records = Stages.now(store.read(journal, 1, ENTRIES));
-      while (!records.isEmpty()) {
-        for (StoredEntry stored : records) {
-          runs.add(RunEvents.of(encryption.read(journal, stored)));
-        }
-        boolean last = records.size() < ENTRIES;
-        long next = records.get(records.size() - 1).seq() + 1;
-        records = last ? List.of() : Stages.now(store.read(journal, next, ENTRIES));
-      }
-      return runs.decided();
-    } catch (NotSerializableException | EncryptionException unreadable) {
+      return JournalPages.fold(
+              store,
+              journal,
+              new SessionRuns(flow),
+              (runs, stored) -> runs.add(RunEvents.of(encryption.read(journal, stored))))
+          .decided();
+    } catch (NotSerializableException | EncryptionException | DamagedException unreadable) {
       return Session.UNKNOWN;
     }
   }
@@ -250,19 +245,22 @@ final class WhatIfCheck {
     }
     EntryEncryption secrets = encryption.of(journal);
     try {
-      List<ThreadJournal.Entry> entries = new ArrayList<>();
-      List<StoredEntry> records = Stages.now(store.read(journal, 1, ENTRIES));
-      while (!records.isEmpty()) {
-        for (StoredEntry stored : records) {
-          Entry<?> entry = encryption.read(journal, stored);
-          secrets.learn(entry);
-          entries.add(ThreadEvents.of(entry));
-        }
-        long next = records.get(records.size() - 1).seq() + 1;
-        records = Stages.now(store.read(journal, next, ENTRIES));
-      }
+      List<ThreadJournal.Entry> entries =
+          JournalPages.fold(
+              store,
+              journal,
+              new ArrayList<ThreadJournal.Entry>(),
+              (before, stored) -> {
+                Entry<?> entry = encryption.read(journal, stored);
+                secrets.learn(entry);
+                before.add(ThreadEvents.of(entry));
+                return before;
+              });
       return decided(new ThreadJournal(key.agent(), key.threadId(), entries), secrets::masked);
-    } catch (NotSerializableException | EncryptionException | ArchiveException unreadable) {
+    } catch (NotSerializableException
+        | EncryptionException
+        | ArchiveException
+        | DamagedException unreadable) {
       return Session.UNKNOWN;
     }
   }
@@ -314,7 +312,7 @@ final class WhatIfCheck {
       this.flow = flow;
     }
 
-    void add(RunJournal.Entry entry) {
+    SessionRuns add(RunJournal.Entry entry) {
       List<Event> events = new ArrayList<>();
       for (Event event : entry.events()) {
         if (event instanceof Event.Started started) {
@@ -327,6 +325,7 @@ final class WhatIfCheck {
         events.add(event);
       }
       keep(entry, events);
+      return this;
     }
 
     private void keep(RunJournal.Entry entry, List<Event> events) {

@@ -342,4 +342,20 @@ class KeyValueHostTest {
           .hasMessageContaining("cannot be listed or searched");
     }
   }
+
+  @Test
+  void aDamagedRunCanBeErased() throws Exception {
+    try (TestHost host = new TestHost(store, TestFlows.trip())) {
+      Client client = host.client();
+      String run = client.start().meta().path("fermata/run").path("runId").asText();
+      host.fermata().close();
+      kv.damage("journal:trip|");
+      host.restart();
+      assertThat(code(client.proceed())).isEqualTo("damaged");
+
+      now(host.fermata().erase(Erasure.run("trip", run)));
+
+      assertThat(kv.knows("journal:trip|")).isFalse();
+    }
+  }
 }

@@ -34,6 +34,19 @@ final class LocalKvStore implements KvStore {
     return values.keySet().stream().anyMatch(key -> key.contains(part));
   }
 
+  /** Alters the last byte of values, without a new version. */
+  synchronized void damage(String part) {
+    values.replaceAll(
+        (key, there) -> {
+          if (!key.contains(part)) {
+            return there;
+          }
+          byte[] altered = there.value().clone();
+          altered[altered.length - 1] ^= 1;
+          return new Versioned(altered, there.version());
+        });
+  }
+
   /** What was requested, as "get key". */
   synchronized List<String> requests() {
     return List.copyOf(requests);

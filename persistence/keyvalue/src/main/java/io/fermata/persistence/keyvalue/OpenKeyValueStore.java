@@ -5,6 +5,7 @@ import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NewEntry;
@@ -299,8 +300,17 @@ final class OpenKeyValueStore implements OpenStore {
   private CompletionStage<Deleted> forget(String persistenceId) {
     return journals
         .read(persistenceId)
-        .thenCompose(
-            document -> journals.forget(persistenceId).thenApply(forgotten -> document.content()));
+        .thenApply(KvDocument::content)
+        .exceptionallyCompose(OpenKeyValueStore::uncounted)
+        .thenCompose(content -> journals.forget(persistenceId).thenApply(forgotten -> content));
+  }
+
+  /** What is damaged can be deleted, but not counted. */
+  private static CompletionStage<Deleted> uncounted(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    return cause instanceof DamagedException
+        ? CompletableFuture.completedFuture(Deleted.NOTHING)
+        : CompletableFuture.failedFuture(thrown);
   }
 
   /** Removed values cannot be read any more from outside. */

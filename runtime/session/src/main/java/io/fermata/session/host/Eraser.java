@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
@@ -171,9 +172,19 @@ public final class Eraser {
         .exceptionallyCompose(
             thrown ->
                 RootCauses.find(thrown, NoHistoryException.class) != null
-                    ? store
-                        .readBack(entityId, Long.MAX_VALUE, 1)
-                        .thenApply(records -> records.isEmpty() ? List.of() : List.of(entityId))
+                    ? exists(entityId).thenApply(there -> there ? List.of(entityId) : List.of())
+                    : CompletableFuture.failedFuture(thrown));
+  }
+
+  /** Whether there is a journal; what cannot be read can be erased, too. */
+  private CompletionStage<Boolean> exists(String entityId) {
+    return store
+        .readBack(entityId, Long.MAX_VALUE, 1)
+        .thenApply(last -> !last.isEmpty())
+        .exceptionallyCompose(
+            thrown ->
+                RootCauses.find(thrown, DamagedException.class) != null
+                    ? CompletableFuture.completedFuture(true)
                     : CompletableFuture.failedFuture(thrown));
   }
 }

@@ -14,8 +14,8 @@ import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.Trace;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.ArgumentSchema;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.call.Arguments;
 import io.fermata.session.call.Conversation;
@@ -25,10 +25,11 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.key.Stages;
 import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -47,7 +48,6 @@ public final class RunExplanations {
   /** The name of the tool. */
   public static final String NAME = "explain_run";
 
-  private static final int PAGE = 500;
   private static final String STATUS = "explained";
 
   private final FlowCatalog catalog;
@@ -125,12 +125,18 @@ public final class RunExplanations {
   /** The stage never fails. */
   public CompletionStage<ToolReply> call(ToolCall call) {
     return CompletableFuture.supplyAsync(() -> reply(call), threads)
-        .exceptionally(
-            thrown ->
-                ToolReply.refused(
-                    thrown.getCause() instanceof EncryptionException
-                        ? HostError.KEY_MISSING
-                        : HostError.STORE_UNAVAILABLE));
+        .exceptionally(RunExplanations::failed);
+  }
+
+  private static ToolReply failed(Throwable thrown) {
+    DamagedException damaged = RootCauses.find(thrown, DamagedException.class);
+    if (damaged != null) {
+      return new ToolReply(OutcomeJson.body(HostError.damaged(damaged)), Json.object());
+    }
+    return ToolReply.refused(
+        RootCauses.find(thrown, EncryptionException.class) != null
+            ? HostError.KEY_MISSING
+            : HostError.STORE_UNAVAILABLE);
   }
 
   private ToolReply reply(ToolCall call) {
@@ -187,19 +193,18 @@ public final class RunExplanations {
   }
 
   private List<RunJournal.Entry> entries(String journal) {
-    List<RunJournal.Entry> entries = new ArrayList<>();
-    List<StoredEntry> page = Stages.now(store.read(journal, 1, PAGE));
-    while (!page.isEmpty()) {
-      for (StoredEntry stored : page) {
-        try {
-          add(entries, RunEvents.of(encryption.read(journal, stored)));
-        } catch (NotSerializableException e) {
-          throw new IllegalStateException(e.getMessage(), e);
-        }
-      }
-      page = Stages.now(store.read(journal, page.get(page.size() - 1).seq() + 1, PAGE));
+    try {
+      return JournalPages.fold(
+          store,
+          journal,
+          new ArrayList<RunJournal.Entry>(),
+          (entries, stored) -> {
+            add(entries, RunEvents.of(encryption.read(journal, stored)));
+            return entries;
+          });
+    } catch (NotSerializableException e) {
+      throw new IllegalStateException(e.getMessage(), e);
     }
-    return entries;
   }
 
   /** Adds an entry of the latest run; of a swept one only the end is left, which says nothing. */

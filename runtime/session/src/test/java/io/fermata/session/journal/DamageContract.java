@@ -5,6 +5,7 @@ import static io.fermata.session.TestHost.field;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
@@ -12,10 +13,13 @@ import io.fermata.agent.message.Message;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.Rollout;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.WhatIf;
+import io.fermata.session.WhatIfResult;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolReply;
@@ -179,5 +183,31 @@ abstract class DamageContract {
           .hasMessageContaining("entry 2")
           .hasMessageContaining("backup");
     }
+  }
+
+  @Test
+  void aDamagedRunStopsNeitherACheckNorAWhatIfOfTheOthers() throws Exception {
+    try (TestHost host = new TestHost(store(), flows())) {
+      Client damaged = host.client("talk");
+      damaged.start("word", "one");
+      damaged.proceed("word", "two");
+      damaged.proceed("word", "three");
+      host.client("trip").start("from", "Ulm");
+    }
+    assertThat(
+            sql(
+                "delete from event_journal where sequence_number = 2 and persistence_id like 'talk|%'"))
+        .isPositive();
+
+    Rollout rollout = Rollout.check(store(), flows());
+    assertThat(rollout.runs())
+        .extracting(Rollout.RunResult::flow, Rollout.RunResult::verdict)
+        .containsExactlyInAnyOrder(
+            tuple("talk", Rollout.Verdict.STRANDED), tuple("trip", Rollout.Verdict.CONTINUES));
+    assertThat(rollout.text()).contains("is damaged", "restore the store from a backup");
+
+    WhatIfResult result = WhatIf.of(flows()).over(store());
+    assertThat(result.same()).isEqualTo(1);
+    assertThat(result.skipped()).isEqualTo(1);
   }
 }
