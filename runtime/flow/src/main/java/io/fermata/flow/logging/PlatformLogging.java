@@ -3,7 +3,6 @@ package io.fermata.flow.logging;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.ILoggerFactory;
 import org.slf4j.IMarkerFactory;
@@ -26,10 +25,6 @@ import org.slf4j.spi.SLF4JServiceProvider;
 public final class PlatformLogging implements SLF4JServiceProvider {
   private static final String CHOICE = LoggerFactory.PROVIDER_PROPERTY_KEY;
   private static final String VERBOSITY = "slf4j.internal.verbosity";
-
-  /** Controls, also those beyond ASCII, line separators, and what changes the direction of text. */
-  private static final Pattern CHANGES_DISPLAY =
-      Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]");
 
   private final Map<String, Logger> loggers = new ConcurrentHashMap<>();
   private final IMarkerFactory markers = new BasicMarkerFactory();
@@ -107,10 +102,10 @@ public final class PlatformLogging implements SLF4JServiceProvider {
         Object @Nullable [] arguments,
         @Nullable Throwable thrown) {
       StringBuilder text = new StringBuilder();
-      text.append(inOneLine(MessageFormatter.basicArrayFormat(message, arguments)));
+      text.append(LogTexts.inOneLine(MessageFormatter.basicArrayFormat(message, arguments)));
       String caused = "\n";
       for (Throwable each = thrown; each != null; each = each.getCause()) {
-        text.append(caused).append(inOneLine(each.toString()));
+        text.append(caused).append(LogTexts.inOneLine(each.toString()));
         for (StackTraceElement frame : each.getStackTrace()) {
           text.append("\n\tat ").append(frame);
         }
@@ -120,11 +115,6 @@ public final class PlatformLogging implements SLF4JServiceProvider {
           .log(
               level == Level.ERROR ? System.Logger.Level.ERROR : System.Logger.Level.WARNING,
               text.toString());
-    }
-
-    /** What a client sent must not look like another line. */
-    private static String inOneLine(String text) {
-      return CHANGES_DISPLAY.matcher(text).replaceAll(" ");
     }
 
     @Override

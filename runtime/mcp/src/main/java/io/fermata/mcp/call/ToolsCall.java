@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Violation;
+import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.LiveCatalog;
@@ -220,7 +222,7 @@ public final class ToolsCall implements RpcMethod {
     LOG.error(
         "The result of the tool {} does not match its output schema: {}",
         tool.name(),
-        Violation.listed("The result does not fit the output", broken));
+        LogTexts.inOneLine(Violation.listed("The result does not fit the output", broken)));
     return McpResult.error("The tool " + tool.name() + " failed inside the server.");
   }
 
@@ -230,7 +232,8 @@ public final class ToolsCall implements RpcMethod {
       throw unanswered;
     }
     if (!call.cancelled()) {
-      LOG.error("The tool {} failed", tool.name(), cause);
+      Throwable trace = cause == null ? null : LoggedFailure.of(cause, text -> text);
+      LOG.error("The tool {} failed", tool.name(), trace);
     }
     return McpResult.error("The tool " + tool.name() + " failed inside the server.");
   }

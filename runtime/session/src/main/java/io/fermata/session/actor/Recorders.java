@@ -2,6 +2,7 @@ package io.fermata.session.actor;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.ObservedEntry;
@@ -151,7 +152,9 @@ public final class Recorders {
           "Recorder {} threw ({} failures of recorders so far): {}",
           delivery(by).name(),
           all,
-          redaction == null ? detail : "the message may contain secrets and is not logged");
+          redaction == null
+              ? LogTexts.inOneLine(detail)
+              : "the message may contain secrets and is not logged");
     }
   }
 

@@ -2,6 +2,8 @@ package io.fermata.session.actor;
 
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
+import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.SessionCommand.Call;
@@ -680,7 +682,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void logged(String what, String failure, @Nullable Throwable thrown) {
     Throwable trace = thrown == null ? null : LoggedFailure.of(thrown, handle::masked);
-    handle.log().warn("{} {} failed: {}", entityId, what, failure, trace);
+    handle.log().warn("{} {} failed: {}", entityId, what, LogTexts.inOneLine(failure), trace);
   }
 
   private Effect<Entry<E>, SessionState<S>> completed(SessionState<S> state, F effect, R result) {

@@ -15,6 +15,7 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LogTexts;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.Effects;
 import io.fermata.session.actor.SessionActor;
@@ -344,7 +345,8 @@ public final class RunPort
 
   private RunReply cannotMigrate(Situation<RunState, Event> at, Outcome.Failure failure) {
     RunState run = at.state().program();
-    session.log().warn("Run {}: {}", run.runId(), session.masked(failure.message()));
+    String why = LogTexts.inOneLine(session.masked(failure.message()));
+    session.log().warn("Run {}: {}", run.runId(), why);
     return replies.of(failure, run, at.seq());
   }
 

@@ -95,6 +95,41 @@ class LogLabelsTest {
   }
 
   @Test
+  void whatAClientAnsweredCannotForgeALine() {
+    String forged = "x\r\n16:59:59.000 ERROR i.f.FORGED admin logged in \u001b[31m\u2028end";
+    try (TestHost host =
+        new TestHost(
+            Store.memory(),
+            TestFlows.trip(
+                    run -> {
+                      throw new StepException(
+                          "No flight " + run.state().from(),
+                          new IllegalStateException(run.state().from()));
+                    },
+                    o -> {})
+                .compile())) {
+      TestHost.Client client = host.client();
+      client.start();
+      client.proceed("from", forged);
+
+      assertThat(lines.list)
+          .isNotEmpty()
+          .allSatisfy(
+              line -> {
+                assertThat(line.getFormattedMessage()).doesNotContainPattern("\\p{Cc}|\u2028");
+                assertThat(ThrowableProxyUtil.asString(line.getThrowableProxy()).lines())
+                    .anyMatch(
+                        each ->
+                            each.startsWith("Caused by: ")
+                                && each.endsWith(
+                                    "IllegalStateException: x  16:59:59.000 ERROR i.f.FORGED"
+                                        + " admin logged in  [31m end"))
+                    .noneMatch(each -> each.startsWith("16:59:59.000"));
+              });
+    }
+  }
+
+  @Test
   void aFailedStepIsLoggedWithTheLineThatThrewAndItsReplyShowsNothingOfIt() {
     try (TestHost host =
         new TestHost(Store.memory(), TestFlows.trip(run -> parse("12x"), o -> {}).compile())) {

@@ -1,17 +1,18 @@
-package io.fermata.session.actor;
+package io.fermata.flow.logging;
 
 import java.util.function.UnaryOperator;
 
 /**
- * A failure as it is logged: the stack traces of it and of its causes, and texts without secrets.
+ * A failure as it is logged: the stack traces of it and of its causes, and texts that name no
+ * secret and are one line each.
  */
-final class LoggedFailure extends Throwable {
+public final class LoggedFailure extends Throwable {
   private static final long serialVersionUID = 1;
   private static final int MAX_CAUSES = 8;
 
   private LoggedFailure(Throwable thrown, UnaryOperator<String> masked, int depth) {
     super(
-        masked.apply(thrown.toString()),
+        LogTexts.inOneLine(masked.apply(thrown.toString())),
         thrown.getCause() == null || depth == MAX_CAUSES
             ? null
             : new LoggedFailure(thrown.getCause(), masked, depth + 1),
@@ -20,7 +21,12 @@ final class LoggedFailure extends Throwable {
     setStackTrace(thrown.getStackTrace());
   }
 
-  static LoggedFailure of(Throwable thrown, UnaryOperator<String> masked) {
+  /**
+   * A failure to log instead of the one that was thrown.
+   *
+   * @param masked returns a text without secrets
+   */
+  public static LoggedFailure of(Throwable thrown, UnaryOperator<String> masked) {
     return new LoggedFailure(thrown, masked, 1);
   }
 
