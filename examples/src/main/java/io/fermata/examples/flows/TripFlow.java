@@ -89,7 +89,9 @@ public final class TripFlow {
   private Flow<Trip> flow() {
     return Flow.of("trip", Trip.class)
         .title("Plan a trip")
-        .description("Books flight and hotel for some people who travel together.")
+        .description(
+            "Books flight and hotel for some people who travel together. Use it when somebody"
+                + " wants to travel or asks for a trip.")
         .endOnFailure()
         .ask(
             "ask_trip",

@@ -113,7 +113,7 @@ final class CrashHarness {
     Thread.sleep(moments.nextInt(LONGEST_LIFE_MILLIS));
     awaitAnswers(work, answersWanted);
     if (life % 2 == 0) {
-      disturb(faults.get(moments.nextInt(faults.size())), server, work);
+      disturb(faults.get((life / 2 - 1) % faults.size()), server, work);
     }
     server.kill();
     for (Future<?> done : work) {
