@@ -323,7 +323,7 @@ public final class Flow<S extends Record> {
     return new MigrationPath(this).secretFields(graph().secretFields());
   }
 
-  /** Its recorders, and those of its sub-flows, which hear what happens there. */
+  /** Its recorders, and those of its sub-flows, which receive what happens there. */
   public List<AttachedRecorder> recorders() {
     return graph().recorders();
   }

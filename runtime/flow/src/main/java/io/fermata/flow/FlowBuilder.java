@@ -113,7 +113,7 @@ public final class FlowBuilder<S extends Record> {
 
   /**
    * A step that fails for good ends the run: what it did is undone, as {@link #compensate} says,
-   * and the run has failed. Without this it stands still there until somebody tries the step again.
+   * and the run has failed. Without this it halts there until somebody retries the step.
    */
   public FlowBuilder<S> endOnFailure() {
     endsOnFailure = true;
@@ -230,7 +230,7 @@ public final class FlowBuilder<S extends Record> {
     return add(new Node.Await<>(node, signal, field));
   }
 
-  /** Goes on to another node when a node has waited for so long. */
+  /** Continues at another node when a node has waited for so long. */
   public FlowBuilder<S> deadline(String node, Duration time, String target) {
     return deadline(node, new FixedDuration<>(time), target);
   }
@@ -296,7 +296,7 @@ public final class FlowBuilder<S extends Record> {
     return add(each.build(node, flow));
   }
 
-  /** Goes on in several branches at once. */
+  /** Continues in several branches at once. */
   public FlowBuilder<S> fork(String from, Consumer<Branches> branches) {
     Branches chosen = new Branches();
     branches.accept(chosen);
@@ -309,7 +309,7 @@ public final class FlowBuilder<S extends Record> {
     return route(from, chosen.build());
   }
 
-  /** Goes on in all the branches whose rules match. */
+  /** Continues in all the branches whose rules match. */
   public FlowBuilder<S> select(String from, Consumer<Branches> rules) {
     return fork(from, rules);
   }

@@ -46,18 +46,18 @@ public final class ForEach<S extends Record, I> {
     return this;
   }
 
-  /** Goes on as soon as one item is done; the others are dropped, and undone. */
+  /** Continues as soon as one item is done; the others are dropped, and undone. */
   public ForEach<S, I> first() {
     return quorum(1);
   }
 
-  /** Goes on as soon as so many items are done; the others are dropped, and undone. */
+  /** Continues as soon as so many items are done; the others are dropped, and undone. */
   public ForEach<S, I> quorum(int results) {
     joining = joining.needed(results);
     return this;
   }
 
-  /** When an item fails, the others stop at once, and go on when the failed step is tried again. */
+  /** When an item fails, the others stop at once, and continue when the failed step is retried. */
   public ForEach<S, I> failFast() {
     joining = joining.failFast();
     return this;

@@ -111,7 +111,7 @@ public final class Graph {
     return sides.getOrDefault(path, Map.of());
   }
 
-  /** Where the run goes on once the branches of a step that forked have become one. */
+  /** Where the run continues once the branches of a step that forked have joined. */
   public List<String> beyond(String path, boolean list) {
     Step<?> step = step(path);
     if (!list && step.route() instanceof Route.Fork fork) {

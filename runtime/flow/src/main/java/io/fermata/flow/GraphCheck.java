@@ -199,7 +199,7 @@ final class GraphCheck<S extends Record> {
     }
     String late = waiting.target();
     if (late != null && late.isEmpty()) {
-      defects.add("The deadline of " + id + " leads nowhere; name the node to go on at");
+      defects.add("The deadline of " + id + " leads nowhere; name the node it leads to");
     } else if (late != null) {
       target(id, late);
     }
@@ -243,8 +243,8 @@ final class GraphCheck<S extends Record> {
         defects.add(
             "Node "
                 + node.id()
-                + " is called like a field, and the fields of its flow could not be told apart;"
-                + " rename one of the two");
+                + " has the name of a field, so the fields of its flow would be ambiguous; rename one"
+                + " of the two");
       }
     }
   }
@@ -508,7 +508,7 @@ final class GraphCheck<S extends Record> {
     }
   }
 
-  /** The nodes from which the run comes to no pause and to no way out. */
+  /** The nodes from which the run reaches neither a pause nor a way out. */
   private List<String> stuck() {
     List<String> goals = new ArrayList<>(List.of(Flow.END));
     flow.nodes()

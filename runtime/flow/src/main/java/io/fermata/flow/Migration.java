@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * How the runs of an earlier version of a flow are carried over to the next: which nodes and fields
- * have another name, where a run goes on whose node is gone, and what becomes of the state. Nodes
- * and fields that are not mentioned keep their names.
+ * have another name, where a run continues whose node is gone, and how the state changes. Nodes and
+ * fields that are not mentioned keep their names.
  *
  * <pre>{@code
  * .version(2)
@@ -41,9 +41,9 @@ public final class Migration {
     return put(nodes, old, now);
   }
 
-  /** A node is gone. A run that is there goes on by entering another one. */
-  public Migration removed(String old, String goOn) {
-    return put(removed, old, goOn);
+  /** A node is gone. A run that is there continues by entering another one. */
+  public Migration removed(String old, String target) {
+    return put(removed, old, target);
   }
 
   /** A field has another name. Its value and what the client answered move along. */

@@ -30,7 +30,7 @@ public sealed interface Node<S extends Record> {
     return false;
   }
 
-  /** Whether the run may stand still here until something happens outside. */
+  /** Whether the run may pause here until something happens outside. */
   default boolean pauses() {
     return asks();
   }

@@ -34,7 +34,7 @@ public final class WidgetOptions<S extends Record> {
 
   /**
    * The field that the user's choice goes to. The run waits until it has a value, and skips the
-   * widget when it has one. Without a field a {@code continue} that carries no values goes on.
+   * widget when it has one. Without a field a {@code continue} that carries no values passes it.
    */
   public WidgetOptions<S> field(String name) {
     field = name;

@@ -273,7 +273,7 @@ class ExpiryTest {
     talk.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
 
     assertThat(narrative.text())
-        .contains("The flow was told that the run expired.")
+        .contains("The flow was notified that the run expired.")
         .contains("The run expired after");
   }
 

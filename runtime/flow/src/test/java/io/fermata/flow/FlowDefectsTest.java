@@ -245,7 +245,7 @@ class FlowDefectsTest {
           .containsExactly(
               "State "
                   + recursive.getSimpleName()
-                  + " contains itself, and no client can be told so; make the inner part a"
+                  + " contains itself, which its schema cannot express; make the inner part a"
                   + " JsonNode");
     }
     assertThat(single(Hidden.class).compile().updatesSchema().path("properties").fieldNames())

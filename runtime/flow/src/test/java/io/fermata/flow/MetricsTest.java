@@ -92,7 +92,7 @@ class MetricsTest {
     assertThat(runs.completed()).isEqualTo(1);
     assertThat(runs.failed()).isZero();
     assertThat(runs.lived()).isGreaterThanOrEqualTo(Duration.ofSeconds(1));
-    assertThat(metrics.node("talk", "ask_a").givenUp()).isEqualTo(2);
+    assertThat(metrics.node("talk", "ask_a").abandoned()).isEqualTo(2);
   }
 
   @Test

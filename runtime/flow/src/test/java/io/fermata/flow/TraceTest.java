@@ -48,7 +48,7 @@ class TraceTest {
         .isEqualTo(
             """
             receipt = "R-1234" because pay#1 set it
-              price = 300 because the branches after ask_trip#1 came together
+              price = 300 because the branches after ask_trip#1 joined
                 price = 300 because sub-flow stay gave it
                   stay.cost = 300 because ask_trip#1:stay|stay/cost#1 set it
                     stay.town = "Tokyo" because sub-flow stay was given it

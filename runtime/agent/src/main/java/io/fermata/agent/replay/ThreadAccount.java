@@ -101,7 +101,7 @@ final class ThreadAccount {
               e.message().failed() ? " in failure" : "",
               quoted(e.message().content()));
     } else if (event instanceof ThreadEvent.CallDetached e) {
-      return "the conversation goes on while a person decides the call " + e.call();
+      return "the conversation continues while a person decides the call " + e.call();
     } else if (event instanceof ThreadEvent.CallRemoved e) {
       return "a hook removed the call " + e.call();
     } else if (event instanceof ThreadEvent.FrameClosed e) {

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import java.util.Optional;
 
-/** Whoever called a flow as a tool, as one step of the flow meets it. */
+/** The caller of a flow that was called as a tool, as one step of the flow sees it. */
 public interface Caller {
   /** Nobody who could be met. */
   Caller NONE =

@@ -145,9 +145,9 @@ public final class Run<S extends Record> {
   }
 
   /**
-   * Whoever called the flow as a tool, if it did and is such a thing: a thread of an agent is met
-   * as its {@code FlowState}. What is done to it here is kept when the step succeeds, later steps
-   * see it, and the caller has it when the run is over; it comes to nothing if the run fails.
+   * The caller of the flow as a tool, if there is one of this type: a thread of an agent is its
+   * {@code FlowState}. Changes to it are kept when the step succeeds, visible to later steps, and
+   * passed to the caller when the run completes; they are discarded if the run fails.
    */
   public <T> Optional<T> caller(Class<T> type) {
     requireOpen("does to its caller");
@@ -174,11 +174,11 @@ public final class Run<S extends Record> {
   }
 
   /**
-   * Tells of something by name. Clients that listen hear it at once; recorders hear it when the
-   * action has succeeded.
+   * Publishes something by name. Subscribed clients receive it at once; recorders receive it when
+   * the action has succeeded.
    */
   public Run<S> emit(String name, @Nullable Object payload) {
-    requireOpen("tells");
+    requireOpen("emits");
     Event.Emitted event =
         new Event.Emitted(name, payload == null ? null : tree("emits", name, payload));
     if (event.toCaller()) {
@@ -232,7 +232,7 @@ public final class Run<S extends Record> {
   }
 
   /**
-   * Ends the flow early when the action has succeeded; in a sub-flow the flow around it goes on.
+   * Ends the flow early when the action has succeeded; in a sub-flow the flow around it continues.
    *
    * @param reason for the journal, and for the client if the run ends by it
    */

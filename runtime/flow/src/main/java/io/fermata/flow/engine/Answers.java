@@ -22,7 +22,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells an answer to an open question from one that was given before: a repeated delivery must not
+ * Distinguishes an answer to an open question from an earlier one: a repeated delivery must not
  * become the answer to the next question, and an earlier answer changes only by a correction.
  */
 final class Answers {
@@ -35,7 +35,7 @@ final class Answers {
     this.state = state;
   }
 
-  /** What the run may still come to; most answers are to what is open, and need not know it. */
+  /** What the run may still reach; most answers are to an open question and do not need it. */
   private Set<String> ahead() {
     Set<String> known = ahead;
     if (known == null) {
@@ -156,8 +156,8 @@ final class Answers {
   }
 
   /**
-   * Whether an answer to the field stands: its question was passed and will not come again, or was
-   * answered in this visit. A field that nobody asks for stands once the run went on with it.
+   * Whether an answer to the field stands: its question was passed and is not asked again, or was
+   * answered in this visit. A field that nobody asks for stands once the run continued with it.
    */
   private boolean settled(String field) {
     for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {

@@ -198,7 +198,7 @@ final class Drive {
     return state.inOrder().stream().filter(p -> at(p).phase() instanceof Phase.Halted).toList();
   }
 
-  /** Goes back, and lets go on what only stood still because another branch failed. */
+  /** Goes back, and resumes branches that only stopped because another one failed. */
   void reset(List<Event.Back> back, Map<String, JsonNode> corrected, List<Place> undo) {
     Map<String, List<String>> recipients = new Recipients(graph, state).of(corrected.keySet());
     emit(new Event.Reset(back, corrected, undo, at, recipients));
@@ -210,9 +210,9 @@ final class Drive {
     }
   }
 
-  // --- going on -------------------------------------------------------------------------------
+  // --- moving -------------------------------------------------------------------------------
 
-  /** Goes on until nothing moves any more. */
+  /** Drives until nothing moves any more. */
   Program.Accepted<Event> accepted() {
     for (Place place : List.copyOf(state.places().keySet())) {
       if (state.undoing().isEmpty() && waits(place)) {
@@ -385,7 +385,7 @@ final class Drive {
         + ", which was not performed: the run is in a sandbox, and its source has no result of it.";
   }
 
-  /** Does again what an effect came to. What happened elsewhere is not undone by this run. */
+  /** Repeats the result of an effect. What happened elsewhere is not undone by this run. */
   private void repeat(StepEffect effect, Recorded known) {
     Place place = effect.place();
     Tagging tagging = Tagging.NONE;
@@ -471,7 +471,7 @@ final class Drive {
         && state.memory(place.branch()).leftOpen(spot.path(question.field()), place.node());
   }
 
-  /** Goes on without answers to these questions. */
+  /** Continues without answers to these questions. */
   private <S extends Record> void pass(TypedPlace<S> spot, List<Node.Question<S>> questions) {
     try {
       for (Node.Question<S> question : questions) {
@@ -890,7 +890,7 @@ final class Drive {
     return null;
   }
 
-  /** Goes on to a step, or arrives at the join that the branch leads to. */
+  /** Moves to a step, or arrives at the join that the branch leads to. */
   void move(Place place, String target) {
     if (forks.arrives(place, target)) {
       emit(new Event.Arrived(place, null, at));
@@ -900,7 +900,7 @@ final class Drive {
     }
   }
 
-  /** Goes on behind a list without items. */
+  /** Skips a list without items. */
   void passBy(Place list) {
     forks.passBy(list);
   }

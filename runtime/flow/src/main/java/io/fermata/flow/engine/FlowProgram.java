@@ -546,7 +546,7 @@ public final class FlowProgram<S extends Record>
     return drive.accepted();
   }
 
-  /** What the run did is undone as if it were cancelled; last of all the flow hears of it. */
+  /** Undoes what the run did, as a cancellation does; the flow is notified last. */
   private Acceptance<Event> expire(RunState state, long at) {
     Drive drive = new Drive(flow, limits, state, at);
     List<Place> undo = new ArrayList<>(new Forks(drive).undoable((place, tick) -> true));
@@ -560,7 +560,7 @@ public final class FlowProgram<S extends Record>
     return drive.accepted();
   }
 
-  /** The moment at which a run ends that stands still, and that only somebody can move. */
+  /** When an idle run ends that only a call can move. */
   @Nullable StepEffect expiry(RunState state) {
     Long expires = expiresAt(state);
     return expires == null
@@ -603,7 +603,7 @@ public final class FlowProgram<S extends Record>
     return spot.step().scope().node(Objects.requireNonNull(spot.waiting().target()));
   }
 
-  /** What follows from an event, whatever it came from. */
+  /** What follows from an event, from any source. */
   Accepted<Event> following(RunState state, Event event, long at) {
     Drive drive = new Drive(flow, limits, state, at);
     drive.emit(event);
@@ -730,7 +730,7 @@ public final class FlowProgram<S extends Record>
   /** Whether nobody has touched the run for longer than the flow allows. */
   public boolean expired(RunState state, long at) {
     Duration expiry = flow.expiry();
-    // Asked for every call: most runs were touched lately, whatever they wait for.
+    // Asked for every call: most runs changed recently, and no wait matters then.
     boolean idle = expiry != null && at >= state.changedAt() + expiry.toMillis();
     Long expires = idle ? expiresAt(state) : null;
     return expires != null && at >= expires;

@@ -29,7 +29,7 @@ import java.util.function.BiPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** How a drive goes on in several branches, and how they become one again. */
+/** How a drive continues in several branches, and how these join again. */
 final class Forks {
   private final Drive drive;
 

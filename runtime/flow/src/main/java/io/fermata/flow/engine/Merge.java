@@ -32,7 +32,7 @@ final class Merge {
     String whole(String path);
   }
 
-  /** What a merge came to. */
+  /** The result of a merge. */
   record Merged(List<Write> writes, List<String> conflicts) {}
 
   /**

@@ -272,7 +272,7 @@ final class Migrations {
                   && Set.copyOf(fork.heads()).containsAll(forked.labels());
       require(same, "the branches after " + place.node() + " that it is in are other ones");
     } else if (busy instanceof Phase.Sleeping) {
-      require(step.node() instanceof Node.Sleep, place.node() + ", where it is, sleeps no more");
+      require(step.node() instanceof Node.Sleep, place.node() + ", where it is, no longer sleeps");
     } else if (busy instanceof Phase.Working working) {
       boolean same =
           working.field() == null
@@ -280,7 +280,7 @@ final class Migrations {
               : step.node() instanceof Node.Ask<?> ask && checks(ask, step, place, working.field());
       require(same, "the step " + place.node() + ", which it began, is another one");
     } else if (busy instanceof Phase.Leaving leaving && leaving.to() != null) {
-      require(graph.has(leaving.to()), "it goes on to " + leaving.to() + ", which is gone");
+      require(graph.has(leaving.to()), "its next node " + leaving.to() + " no longer exists");
     }
   }
 

@@ -17,7 +17,7 @@ import java.util.Set;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
-/** How a run that stands still looks from outside: what it waits for and what went wrong. */
+/** How a paused run looks from outside: what it waits for and what went wrong. */
 public final class PauseReport {
 
   /** What the run waits for, without what went wrong; null where it waits for nobody. */
@@ -53,7 +53,7 @@ public final class PauseReport {
     return at.phase() instanceof Phase.Halted halted && halted.code() == ErrorCode.VALIDATOR_FAILED;
   }
 
-  /** What a call comes to: where the run stands, and which of the call's answers were refused. */
+  /** The outcome of a call: where the run is, and which of the call's answers were refused. */
   Outcome pause(RunState state) {
     Outcome.Failure rejected = halted(state) == null ? rejected(state) : null;
     return rejected == null ? now(state) : rejected.open(open(state));
@@ -158,7 +158,7 @@ public final class PauseReport {
             + ".");
   }
 
-  /** When the run goes on by itself; null if somebody has to do something first. */
+  /** When the run continues by itself; null if somebody has to do something first. */
   @Nullable Long until(RunState state) {
     Long until = null;
     for (PlaceState at : state.places().values()) {
@@ -182,7 +182,7 @@ public final class PauseReport {
     return stopped(state, (place, halted) -> halted.code() == ErrorCode.OUTCOME_UNKNOWN);
   }
 
-  /** Whether a place stands still because nobody knows what its step has done. */
+  /** Whether a place is halted because it is unknown what its step has done. */
   static boolean unknown(PlaceState at) {
     return at.phase() instanceof Phase.Halted halted && halted.code() == ErrorCode.OUTCOME_UNKNOWN;
   }

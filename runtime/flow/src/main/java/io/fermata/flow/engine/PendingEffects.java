@@ -121,7 +121,7 @@ final class PendingEffects {
     return false;
   }
 
-  /** Whether a sleep or a deadline is to come, after which the run goes on though nobody calls. */
+  /** Whether a sleep or a deadline is pending, after which the run continues without a call. */
   static boolean continuesByItself(RunState state) {
     for (PlaceState at : state.places().values()) {
       if (at.phase() instanceof Phase.Sleeping || (at.deadline() != null && waits(at.phase()))) {

@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Recognises the inputs that the events of a journal came from. Several inputs may have the same
- * first event, so there may be several candidates; what the journal does not tell apart means the
- * same.
+ * first event, so there may be several candidates; those that the journal does not distinguish are
+ * equivalent.
  *
  * @param state the state before the events
  * @param events the events of an entry that no input accounts for yet; not empty
@@ -127,7 +127,7 @@ record RecordedInputs(
         : new Input.EffectDue(timer, at());
   }
 
-  /** The attempts that a crash interrupted: those that were begun again, or given up. */
+  /** The attempts that a crash interrupted: those that were restarted or abandoned. */
   private Input recovered() {
     Set<Place> lost = new HashSet<>();
     int begun = events.get(0) instanceof Event.Unattended ? 1 : 0;

@@ -8,7 +8,7 @@ import java.util.Set;
 
 /**
  * One strand of a run: the trunk, or one branch of a fork. Branches do not see one another's writes
- * before they join, so the order in which they happen to go on changes nothing.
+ * before they join, so the order in which they advance changes nothing.
  *
  * @param memory what it has learned
  * @param visits how often each node was entered in it, which makes its places different

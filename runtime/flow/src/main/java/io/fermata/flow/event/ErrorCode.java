@@ -29,7 +29,7 @@ public enum ErrorCode {
       "Continue without stateUpdates to check it again, or send another answer; tell the flow's"
           + " author"),
   DECISION_FAILED(
-      "The flow could not decide where to go on",
+      "The flow could not decide which node comes next",
       "Continue without stateUpdates to decide again; tell the flow's author"),
   RESULT_FAILED(
       "The flow could not build its result",
@@ -42,7 +42,8 @@ public enum ErrorCode {
       "Fork with other answers, or with replayEffects or live to perform it"),
   NOTHING_TO_RESOLVE("No step of the run waits for a decision", "Ask for its status"),
   VISIT_LIMIT(
-      "The call entered more nodes than one call may", "Continue without stateUpdates to go on"),
+      "The call entered more nodes than one call may",
+      "Continue without stateUpdates to resume it"),
   RUN_LIMIT(
       "The run entered more nodes than it may between two pauses",
       "Cancel it, or start a new run; tell the flow's author"),

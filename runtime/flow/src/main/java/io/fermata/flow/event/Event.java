@@ -150,7 +150,7 @@ public sealed interface Event extends Fact {
   /** The moment that a place waited for has come. */
   record Woken(Place place, long at) implements Event {}
 
-  /** A wait has reached its deadline: the run goes on at another node. */
+  /** A wait has reached its deadline: the run continues at another node. */
   record DeadlinePassed(Place place, String target, long at) implements Event {}
 
   /** A reminder is being sent. */
@@ -179,7 +179,7 @@ public sealed interface Event extends Fact {
    * @param reads the fields it read; the empty path stands for the whole state
    * @param emitted the events that it named while it worked
    * @param undoable there is a compensation for it
-   * @param ends why its flow ends early; null if it goes on
+   * @param ends why its flow ends early; null if it continues
    */
   record Committed(
       Place place,
@@ -286,7 +286,7 @@ public sealed interface Event extends Fact {
   }
 
   /**
-   * The run went on from one place to the next.
+   * The run moved from one place to the next.
    *
    * @param asks the next node asks a person, so a correction may come back to it
    */
@@ -298,7 +298,7 @@ public sealed interface Event extends Fact {
   }
 
   /**
-   * The run goes on in several branches at once.
+   * The run continues in several branches at once.
    *
    * @param list the branches are the items of a list
    */
@@ -336,7 +336,7 @@ public sealed interface Event extends Fact {
    * @param dropped the branches that were not waited for
    * @param writes what the merged branches changed, once reduced
    * @param undo what dropped branches did and is to be undone
-   * @param to where the run goes on; null for the ordinary way out of the node
+   * @param to where the run continues; null for the ordinary way out of the node
    * @param ends why the flow ends early, if a branch ended it
    */
   record Joined(
@@ -457,7 +457,7 @@ public sealed interface Event extends Fact {
    * @param nodes the new names of nodes, by their old ones
    * @param fields the new names of fields, by their old ones
    * @param rewrites what else has changed in the state, by the old names of places
-   * @param places where the run goes on, for each place where it was
+   * @param places where the run continues, for each place where it was
    */
   record Migrated(
       int from,

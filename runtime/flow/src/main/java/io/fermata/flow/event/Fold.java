@@ -216,13 +216,13 @@ public final class Fold {
       String branch,
       Map<String, JsonNode> values,
       @Nullable Map<String, List<String>> recipients) {
-    Map<String, JsonNode> heard = new LinkedHashMap<>(values);
-    heard.keySet().removeIf(field -> !receives(branch, field, recipients));
-    if (!heard.isEmpty()) {
+    Map<String, JsonNode> received = new LinkedHashMap<>(values);
+    received.keySet().removeIf(field -> !receives(branch, field, recipients));
+    if (!received.isEmpty()) {
       List<JsonNode> about = RunState.about(state.places, branch);
-      state.branch(branch, b -> b.memory(b.memory().answer(heard, about, state.tick)));
+      state.branch(branch, b -> b.memory(b.memory().answer(received, about, state.tick)));
     }
-    heard.keySet().stream()
+    received.keySet().stream()
         .filter(field -> recipients != null && recipients.containsKey(field))
         .forEach(field -> touch(state, branch, field));
   }
@@ -552,7 +552,7 @@ public final class Fold {
     state.at(e.place(), at -> at.phase(new Phase.Leaving(e.end())));
   }
 
-  // --- standing still and going back ----------------------------------------------------------
+  // --- halting and going back ----------------------------------------------------------
 
   private static PlaceState stopped(PlaceState at, Event.Stopped e) {
     String checked = at.phase() instanceof Phase.Working working ? working.field() : null;

@@ -40,7 +40,7 @@ public abstract class JournalCheck<S, E> {
 
   /**
    * What the program makes of the inputs that the first of the events may have come from, the
-   * likeliest first. What the journal does not tell apart means the same.
+   * likeliest first. Inputs that the journal does not distinguish are equivalent.
    */
   protected abstract Stream<Program.Acceptance<E>> again(List<E> rest, long at);
 

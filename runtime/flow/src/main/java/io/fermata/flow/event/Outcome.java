@@ -5,7 +5,7 @@ import io.fermata.flow.json.Violation;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What a call comes to: one of the statuses of the contract. */
+/** The outcome of a call: one of the statuses of the contract. */
 public sealed interface Outcome {
 
   /** Ask the user; never without a question. */

@@ -118,7 +118,7 @@ public sealed interface Phase {
   record Breaking(String reason) implements Phase {}
 
   /**
-   * It cannot go on by itself.
+   * It cannot continue by itself.
    *
    * @param before what it was busy with
    */

@@ -84,7 +84,7 @@ public record RunState(
       return sandboxed() || (origin.mode() == ForkOrigin.Mode.REPLAY_EFFECTS && !diverged);
     }
 
-    /** What an effect came to in the source, with the same input; null if that is not known. */
+    /** The result of an effect in the source, for the same input; null if it is unknown. */
     public @Nullable Recorded result(Place place, @Nullable String field, ObjectNode data) {
       for (Recorded one : recorded) {
         if (one.answers(place, field, data)) {
@@ -126,7 +126,7 @@ public record RunState(
    *
    * @param done the actions that can be undone, in the order they committed
    * @param undoing what is to be undone before anything else happens, the next one first
-   * @param ending how the run ends when all is undone; null if it is to go on
+   * @param ending how the run ends when all is undone; null if it is to continue
    */
   public record Rollback(List<Undo> done, List<Undo> undoing, @Nullable Ending ending) {}
 
@@ -134,11 +134,11 @@ public record RunState(
    * What moved the run, and how far.
    *
    * @param callTick the tick at which the last call that drove the run began
-   * @param called what moved the run last was a call, so somebody hears of what it comes to
+   * @param called the run was last driven by a call, so somebody waits for its outcome
    */
   public record Activity(int visitsInRun, int visitsInCall, long callTick, boolean called) {}
 
-  /** What the run came to, once it has ended. */
+  /** The outcome of a run that has ended. */
   public record End(@Nullable JsonNode result, @Nullable String reason) {}
 
   /** Where a run is in its life. */
@@ -188,7 +188,7 @@ public record RunState(
     return draft.build();
   }
 
-  /** This run at its end; what it came to is not looked at. */
+  /** This run at its end; its outcome is ignored. */
   public RunState ended(Status how, long at) {
     Draft draft = new Draft(this);
     draft.status = how;

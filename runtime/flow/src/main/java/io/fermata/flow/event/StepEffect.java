@@ -35,7 +35,7 @@ public record StepEffect(
     SLEEP,
     /** The end of somebody's time to answer. */
     DEADLINE,
-    /** The end of the time that a run may stand still. */
+    /** The end of the time that a run may idle. */
     EXPIRE
   }
 

@@ -12,7 +12,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A recorder where it is attached: one that belongs to a sub-flow hears only what happens there.
+ * A recorder where it is attached: one that belongs to a sub-flow receives only what happens there.
  *
  * @param mounts the paths of the nodes that mount what it listens to; "" for everything
  */
@@ -23,7 +23,7 @@ public record AttachedRecorder(Recorder recorder, Set<String> mounts) {
     mounts = Set.copyOf(mounts);
   }
 
-  /** A recorder that hears everything. */
+  /** A recorder that receives everything. */
   public static AttachedRecorder everywhere(Recorder recorder) {
     return new AttachedRecorder(recorder, Set.of(""));
   }
@@ -44,16 +44,14 @@ public record AttachedRecorder(Recorder recorder, Set<String> mounts) {
     return mounts.stream().anyMatch(event::under);
   }
 
-  /** Announces an entry of the journal. Returns what the recorder threw, for the others to hear. */
+  /** Announces an entry of the journal. Returns what the recorder threw, to notify the others. */
   public @Nullable Observation announce(ObservedEntry entry) {
     return entry.observations().isEmpty()
         ? null
         : guarded(entry.observations().get(0).moment(), () -> recorder.onEntry(entry));
   }
 
-  /**
-   * Tells an event that is meant for it. Returns what the recorder threw, for the others to hear.
-   */
+  /** Delivers an event that is meant for it. Returns what it threw, to notify the others. */
   public @Nullable Observation deliver(Observation event) {
     return accepts(event) ? guarded(event.moment(), () -> recorder.onEvent(event)) : null;
   }

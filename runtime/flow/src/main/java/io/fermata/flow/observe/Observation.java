@@ -54,7 +54,7 @@ public record Observation(Occurrence moment, Fact fact) {
 
   // --- data -----------------------------------------------------------------------------------
 
-  /** The run came to a node. */
+  /** The run entered a node. */
   public record StageStart() implements Fact {}
 
   /**
@@ -169,7 +169,7 @@ public record Observation(Occurrence moment, Fact fact) {
     WIDGET,
     SIGNAL,
     TIME,
-    /** It stands still until somebody tries it again, or decides. */
+    /** It halts until somebody retries it, or decides. */
     REPAIR
   }
 
@@ -179,7 +179,7 @@ public record Observation(Occurrence moment, Fact fact) {
    * @param questions what it asks, as it was put
    * @param context what else the model gets
    * @param signal the signal that it waits for
-   * @param code why it stands still
+   * @param code why it halted
    * @param until when a sleep ends, or when any other wait expires
    */
   public record Pause(
@@ -201,10 +201,10 @@ public record Observation(Occurrence moment, Fact fact) {
     /** Its deadline passed: the run continues elsewhere. */
     DEADLINE,
     RETRIED,
-    /** Somebody took the step as done. */
+    /** Somebody marked the step as done. */
     SKIPPED,
     /** Another step failed, the run went back or was carried over, or it ended. */
-    GIVEN_UP
+    ABANDONED
   }
 
   /** A step waits no longer. */

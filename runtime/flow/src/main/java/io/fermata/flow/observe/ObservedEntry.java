@@ -5,7 +5,7 @@ import io.fermata.flow.event.RunState;
 import java.util.List;
 
 /**
- * An entry of a journal, and all that it comes to.
+ * An entry of a journal, and all observations derived from it.
  *
  * @param before the state before it
  * @param events what it holds

@@ -11,13 +11,13 @@ import io.fermata.flow.event.Event;
  * what it throws disturbs nothing and is passed to the other recorders.
  *
  * <p>Most hooks are given an event of the journal as it stands there ({@link Event}). The others
- * are given what one comes to:
+ * are given what is derived from one:
  *
  * <table>
  * <caption>What feeds the hooks that are given no event of the journal</caption>
  * <tr><th>hook<th>event
  * <tr><td>onStageStart, onStageEnd<td>whichever brings a run to a node, or away from it
- * <tr><td>onStageExecuted<td>Moved, Forked, Arrived: the node is done, and was not given up
+ * <tr><td>onStageExecuted<td>Moved, Forked, Arrived: the node is done, and was not abandoned
  * <tr><td>onRead, onEmit<td>Committed
  * <tr><td>onWrite<td>Answered, Accepted, Rejected, Passed, Committed, Received, Opened, Closed, Joined, Reset,
  *     Migrated
@@ -59,10 +59,10 @@ public interface Recorder {
 
   // --- data -----------------------------------------------------------------------------------
 
-  /** The run came to a node. */
+  /** The run entered a node. */
   default void onStageStart(Occurrence at) {}
 
-  /** The run left a node, whether it was done or given up. */
+  /** The run left a node, whether it was done or abandoned. */
   default void onStageEnd(Occurrence at, boolean done) {}
 
   /** An action read a value. */
@@ -108,7 +108,7 @@ public interface Recorder {
 
   default void onFork(Occurrence at, Event.Forked event) {}
 
-  /** A branch has come to its end and waits for the others. */
+  /** A branch has ended and waits for the others. */
   default void onArrival(Occurrence at, Event.Arrived event) {}
 
   /** Branches became one, or the items of a list did. */

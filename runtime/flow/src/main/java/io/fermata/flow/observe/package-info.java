@@ -1,4 +1,4 @@
-/** Recorders and what they get: the events of a journal, and what these come to. */
+/** Recorders and what they receive: the events of a journal, and what is derived from them. */
 @NullMarked
 package io.fermata.flow.observe;
 

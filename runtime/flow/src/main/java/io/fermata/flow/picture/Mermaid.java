@@ -167,7 +167,7 @@ final class Mermaid {
     return String.join(between, lines.stream().map(Mermaid::escaped).toList());
   }
 
-  /** Whatever Mermaid, its Markdown or HTML could take for a sign is written as a number. */
+  /** Characters that Mermaid, its Markdown or HTML could interpret are written as numbers. */
   private static String escaped(String text) {
     StringBuilder escaped = new StringBuilder();
     Lettering.sound(text.replaceAll("\\s", " "))

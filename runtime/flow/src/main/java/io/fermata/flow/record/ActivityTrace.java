@@ -37,7 +37,7 @@ final class ActivityTrace implements Recorder {
     }
   }
 
-  // --- what it came to ------------------------------------------------------------------------
+  // --- the result ------------------------------------------------------------------------
 
   /** The gravest of what it does at a node. */
   Now now(String node) {
@@ -95,9 +95,9 @@ final class ActivityTrace implements Recorder {
   @Override
   public void onEvent(Observation event) {
     event.to(this);
-    boolean givesUp =
+    boolean leaves =
         event.fact() instanceof Observation.StageEnd || event.fact() instanceof Observation.Resume;
-    if (!givesUp) {
+    if (!leaves) {
       gone.clear();
     }
   }
@@ -105,7 +105,7 @@ final class ActivityTrace implements Recorder {
   @Override
   public void onStageStart(Occurrence at) {
     Place place = at.here();
-    now.put(place, Doing.of(Now.WORKS, "goes on"));
+    now.put(place, Doing.of(Now.WORKS, "runs"));
     failed.keySet().removeIf(other -> again(other, place));
     undone.removeIf(other -> again(other, place));
   }
@@ -193,7 +193,7 @@ final class ActivityTrace implements Recorder {
     Doing doing = now.get(place);
     if (doing != null && doing.waits()) {
       if (place.declared()) {
-        now.put(place, Doing.of(Now.WORKS, "goes on"));
+        now.put(place, Doing.of(Now.WORKS, "continues"));
       } else {
         now.remove(place);
       }
@@ -229,7 +229,7 @@ final class ActivityTrace implements Recorder {
     }
   }
 
-  /** What the run gives up from now on is left behind. */
+  /** What the run abandons from now on is left behind. */
   @Override
   public void onRunEnding(Occurrence at, Event.Ending event) {
     ending = true;

@@ -22,8 +22,8 @@ public final class Metrics implements Recorder {
   /**
    * What was counted at a node.
    *
-   * @param visits how often runs came to it
-   * @param givenUp how many of its visits were dropped before it was done
+   * @param visits how often runs entered it
+   * @param abandoned how many of its visits were dropped before it was done
    * @param failures how often it failed for good
    * @param retries how often an attempt failed and another followed
    * @param pauses how often it began to wait, sleeping included
@@ -31,7 +31,7 @@ public final class Metrics implements Recorder {
    */
   public record Counts(
       long visits,
-      long givenUp,
+      long abandoned,
       long reads,
       long writes,
       long commits,
@@ -75,7 +75,7 @@ public final class Metrics implements Recorder {
   /** What is added up at a node. */
   private enum Sum {
     VISITS,
-    GIVEN_UP,
+    ABANDONED,
     READS,
     WRITES,
     COMMITS,
@@ -92,14 +92,14 @@ public final class Metrics implements Recorder {
   private final Map<RunState.Status, Long> runs = new EnumMap<>(RunState.Status.class);
   private long lived;
 
-  /** The counts of every node, in the order in which runs first came to them. */
+  /** The counts of every node, in the order in which runs first entered them. */
   public synchronized Map<Node, Counts> nodes() {
     Map<Node, Counts> counts = new LinkedHashMap<>();
     nodes.forEach((node, sums) -> counts.put(node, counts(sums)));
     return counts;
   }
 
-  /** The counts of one node; all zero if no run came to it. */
+  /** The counts of one node; all zero if no run entered it. */
   public synchronized Counts node(String flow, String node) {
     return counts(nodes.getOrDefault(new Node(flow, node), Map.of()));
   }
@@ -107,7 +107,7 @@ public final class Metrics implements Recorder {
   private static Counts counts(Map<Sum, Long> sums) {
     return new Counts(
         sums.getOrDefault(Sum.VISITS, 0L),
-        sums.getOrDefault(Sum.GIVEN_UP, 0L),
+        sums.getOrDefault(Sum.ABANDONED, 0L),
         sums.getOrDefault(Sum.READS, 0L),
         sums.getOrDefault(Sum.WRITES, 0L),
         sums.getOrDefault(Sum.COMMITS, 0L),
@@ -151,7 +151,7 @@ public final class Metrics implements Recorder {
   @Override
   public void onStageEnd(Occurrence at, boolean done) {
     add(at, Sum.SPENT, at.took());
-    add(at, Sum.GIVEN_UP, done ? 0 : 1);
+    add(at, Sum.ABANDONED, done ? 0 : 1);
   }
 
   @Override

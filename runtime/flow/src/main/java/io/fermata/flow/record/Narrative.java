@@ -22,9 +22,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells runs in English: what was asked and answered, what steps did, which way the run went and on
- * which values, how long it waited, what failed and what was undone. It remembers its latest runs.
- * Safe to read while it listens.
+ * Describes runs in English: what was asked and answered, what steps did, which way the run went
+ * and on which values, how long it waited, what failed and what was undone. It remembers its latest
+ * runs. Safe to read while it listens.
  */
 public final class Narrative implements Recorder {
   private static final int REMEMBERED = 100;
@@ -45,7 +45,7 @@ public final class Narrative implements Recorder {
   /** Where a correction was reported, which is no second gift. */
   private @Nullable Occurrence corrected;
 
-  /** A standstill, reported once it is clear that the run does not go on without the step. */
+  /** A halt, reported once it is clear that the run does not continue without the step. */
   private @Nullable Occurrence halted;
 
   public Narrative() {
@@ -97,9 +97,9 @@ public final class Narrative implements Recorder {
   }
 
   private boolean goesOnWithout(Observation event) {
-    boolean givesUp =
+    boolean abandons =
         event.fact() instanceof Event.BranchFailed || event.fact() instanceof Event.Ending;
-    return givesUp && halted != null && halted.run().equals(event.moment().run());
+    return abandons && halted != null && halted.run().equals(event.moment().run());
   }
 
   private RunAccount account(Occurrence at) {
@@ -121,7 +121,7 @@ public final class Narrative implements Recorder {
 
   private void flush() {
     if (halted != null) {
-      stress(halted, name(halted) + " stood still, for somebody to try it again.");
+      stress(halted, name(halted) + " halted until somebody retries it.");
       halted = null;
     }
     if (givenAt != null) {
@@ -164,7 +164,7 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onRunEnding(Occurrence at, Event.Ending event) {
-    String why = event.code() == null ? "was asked to end" : "could not go on";
+    String why = event.code() == null ? "was asked to end" : "could not continue";
     String steps = Phrases.list(event.undo().stream().map(Place::node).toList());
     String undo = steps.isEmpty() ? "." : "; first " + steps + " had to be undone.";
     say(at, "The run " + why + undo);
@@ -237,12 +237,12 @@ public final class Narrative implements Recorder {
           say(at, name + answered + after + ".");
         }
       }
-      case SIGNALLED -> say(at, name + " went on" + after + ".");
+      case SIGNALLED -> say(at, name + " resumed" + after + ".");
       case WOKEN -> say(at, name + " woke up" + after + ".");
       case DEADLINE -> stress(at, name + " waited in vain for " + Phrases.time(at.took()) + ".");
       case RETRIED -> say(at, name + " was tried again" + after + ".");
-      case SKIPPED -> stress(at, "Somebody took " + name + " as done" + after + ".");
-      case GIVEN_UP -> {}
+      case SKIPPED -> stress(at, "Somebody marked " + name + " as done" + after + ".");
+      case ABANDONED -> {}
     }
   }
 
@@ -333,7 +333,7 @@ public final class Narrative implements Recorder {
   @Override
   public void onEmit(Occurrence at, Event.Emitted event) {
     String payload = event.payload() == null ? "" : ": " + Phrases.value(event.payload());
-    say(at, name(at) + " told " + event.name() + payload + ".");
+    say(at, name(at) + " emitted " + event.name() + payload + ".");
   }
 
   @Override
@@ -381,10 +381,11 @@ public final class Narrative implements Recorder {
               at,
               step
                   ? "The undoing of " + name + " began."
-                  : "The flow is told that the run expired.");
+                  : "The run expired; notifying the flow began.");
       case SKIPPED ->
-          stress(at, "Somebody took " + (step ? name + " as undone." : "the flow as told."));
-      default -> say(at, step ? name + " was undone." : "The flow was told that the run expired.");
+          stress(at, "Somebody marked " + (step ? name + " as undone." : "the flow as notified."));
+      default ->
+          say(at, step ? name + " was undone." : "The flow was notified that the run expired.");
     }
   }
 
@@ -433,7 +434,7 @@ public final class Narrative implements Recorder {
       say(at, name(at) + " began for " + items + ".");
     } else if (labels.size() > 1) {
       String branches = labels.size() + " branches at once: " + Phrases.list(labels);
-      say(at, "The run went on in " + branches + ".");
+      say(at, "The run continued in " + branches + ".");
     }
   }
 
@@ -458,14 +459,14 @@ public final class Narrative implements Recorder {
   private static String branches(Occurrence at, List<String> merged) {
     return switch (merged.size()) {
       case 0 -> "No branch of " + name(at) + " is left";
-      case 1 -> "Branch " + merged.get(0) + " came to its end";
-      default -> "Branches " + Phrases.list(merged) + " came together";
+      case 1 -> "Branch " + merged.get(0) + " ended";
+      default -> "Branches " + Phrases.list(merged) + " joined";
     };
   }
 
   @Override
   public void onBranchFailed(Occurrence at, Event.BranchFailed event) {
-    stress(at, "Branch " + event.place().label() + " was given up: " + event.message());
+    stress(at, "Branch " + event.place().label() + " was dropped: " + event.message());
   }
 
   @Override

@@ -64,8 +64,8 @@ final class ObservationFold {
           Event.DeadlinePassed.class, Cause.DEADLINE,
           Event.Retried.class, Cause.RETRIED,
           Event.Skipped.class, Cause.SKIPPED,
-          Event.Migrated.class, Cause.GIVEN_UP,
-          Event.Stopped.class, Cause.GIVEN_UP);
+          Event.Migrated.class, Cause.ABANDONED,
+          Event.Stopped.class, Cause.ABANDONED);
 
   private final String flow;
   private final @Nullable Graph graph;
@@ -106,7 +106,7 @@ final class ObservationFold {
     return after;
   }
 
-  /** What an entry of the journal comes to. */
+  /** The observations of an entry of the journal. */
   ObservedEntry of(long number, long recordedAt, List<Event> events) {
     RunState first = after;
     facts = new ArrayList<>();
@@ -117,7 +117,7 @@ final class ObservationFold {
       at = times[i];
       before = after;
       after = before.apply(event);
-      tell(event, i + 1 < events.size() ? events.get(i + 1) : null);
+      observe(event, i + 1 < events.size() ? events.get(i + 1) : null);
     }
     return new ObservedEntry(first, events, List.copyOf(facts));
   }
@@ -184,7 +184,7 @@ final class ObservationFold {
     return fork.node().equals(mount + "/" + Flow.END);
   }
 
-  private void tell(Event event, @Nullable Event next) {
+  private void observe(Event event, @Nullable Event next) {
     boolean way = WAY.contains(event.getClass()) || ENDS.containsKey(event.getClass());
     if (!way) {
       occurred(event, next);
@@ -426,7 +426,7 @@ final class ObservationFold {
     e.corrected().forEach((path, value) -> given(path, value, corrected(e, path)));
   }
 
-  /** A branch that goes back ends those within it, and hears what they would. */
+  /** A branch that goes back ends those within it, and receives their corrections. */
   private static @Nullable List<String> corrected(Event.Reset e, String field) {
     List<String> alone = recipientsOf(field, e.recipients());
     if (alone == null) {
@@ -607,7 +607,7 @@ final class ObservationFold {
 
   private static Cause cause(Event event, boolean gone) {
     boolean answered = event instanceof Event.Moved || !gone;
-    return CAUSES.getOrDefault(event.getClass(), answered ? Cause.ANSWERED : Cause.GIVEN_UP);
+    return CAUSES.getOrDefault(event.getClass(), answered ? Cause.ANSWERED : Cause.ABANDONED);
   }
 
   private void beginWaits() {

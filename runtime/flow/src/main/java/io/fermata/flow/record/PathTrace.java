@@ -52,7 +52,7 @@ final class PathTrace implements Recorder {
     }
   }
 
-  // --- what it came to ------------------------------------------------------------------------
+  // --- the result ------------------------------------------------------------------------
 
   int visits(Shape shape) {
     return shape.kind().branches()

@@ -74,7 +74,7 @@ public final class Redaction {
     return new Redaction(flow -> fields.getOrDefault(flow, SecretFields.NONE));
   }
 
-  /** The recorder as it may hear of runs. */
+  /** A recorder that passes on what this one may receive. */
   public Recorder over(Recorder recorder) {
     return new Redacted(fields, recorder);
   }

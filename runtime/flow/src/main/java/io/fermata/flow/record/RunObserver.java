@@ -72,7 +72,7 @@ public final class RunObserver {
    *
    * @param seq its number in the session
    * @param at when it was written
-   * @return all that it comes to, for any recorder
+   * @return all observations derived from it, for any recorder
    */
   public ObservedEntry record(long seq, long at, List<Event> events) {
     ObservedEntry entry = only(fold.of(seq, at, events));
@@ -109,7 +109,7 @@ public final class RunObserver {
     }
   }
 
-  /** Tells the others that a recorder threw. What they throw at that is only counted. */
+  /** Notifies the others that a recorder threw. What they throw then is only counted. */
   private void report(List<Thrown> thrown) {
     for (Thrown one : thrown) {
       for (int i = 0; i < attached.size(); i++) {
@@ -126,7 +126,7 @@ public final class RunObserver {
     return failures;
   }
 
-  /** The state that the records so far come to. */
+  /** The state after the entries so far. */
   public RunState state() {
     return fold.state();
   }

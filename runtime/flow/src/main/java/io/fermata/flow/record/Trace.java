@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * mapping into or out of a sub-flow looked at is not journaled: a value that stood in the state
  * there is taken to come from it, any other from all of it.
  *
- * <p>It is a recorder, and knows the run that it heard begin last. Behind a {@link Redaction} it
- * contains no secrets.
+ * <p>It is a recorder, and knows the run whose start it received last. Behind a {@link Redaction}
+ * it contains no secrets.
  */
 public final class Trace implements Recorder {
   private static final int DEPTH = 20;
@@ -39,7 +39,7 @@ public final class Trace implements Recorder {
   /**
    * One write.
    *
-   * @param number its place among all that was heard
+   * @param number its place among all that was received
    * @param saw the number up to which its writer knew the run
    * @param reads what its writer looked at; a path, or the home of a flow for all its fields
    * @param own what lies within a sub-flow that is only beginning, and cannot be where it comes
@@ -87,7 +87,7 @@ public final class Trace implements Recorder {
   private int count;
   private int begun;
 
-  /** Hears of a flow of which only the journal is left: every decision on the way is a reason. */
+  /** For a flow of which only the journal is left: every decision on the way is a reason. */
   public Trace() {
     this.flow = null;
   }
@@ -98,20 +98,20 @@ public final class Trace implements Recorder {
 
   /** The trace of the latest run in a journal. */
   public static Trace of(Flow<?> flow, List<Event> journal) {
-    return heard(new Trace(flow), journal);
+    return replayed(new Trace(flow), journal);
   }
 
   /** The same where the flow is not known. */
   public static Trace of(List<Event> journal) {
-    return heard(new Trace(), journal);
+    return replayed(new Trace(), journal);
   }
 
-  private static Trace heard(Trace trace, List<Event> journal) {
+  private static Trace replayed(Trace trace, List<Event> journal) {
     RunObserver.of("", "", trace).record(0, 0, journal);
     return trace;
   }
 
-  /** Why a field has its value, at the end of what was heard. */
+  /** Why a field has its value, at the end of what was received. */
   public Because why(String field) {
     return why(field, DEPTH, NODES);
   }
@@ -135,7 +135,7 @@ public final class Trace implements Recorder {
     return new ValueCauses(flow, entries, choices, cameFrom, nodes).fed(field, depth);
   }
 
-  // --- hearing --------------------------------------------------------------------------------
+  // --- receiving --------------------------------------------------------------------------------
 
   @Override
   public synchronized void onEvent(Observation event) {

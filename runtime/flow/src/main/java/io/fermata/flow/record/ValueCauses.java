@@ -107,7 +107,7 @@ final class ValueCauses {
     }
     boolean said = !reasons.isEmpty() && reasons.get(reasons.size() - 1).kind() == Kind.TRUNCATED;
     if (!said) {
-      String text = left > 0 ? "… and what is further away" : "… and more than is told here";
+      String text = left > 0 ? "… and what is further away" : "… and more that is not shown";
       reasons.add(leaf(Kind.TRUNCATED, "", text));
     }
     return true;
@@ -125,7 +125,7 @@ final class ValueCauses {
     return new Because(kind(entry), entry.path(), entry.value(), entry.moment(), text, reasons);
   }
 
-  /** The decisions without which the run need not have come to a place, the latest first. */
+  /** The decisions without which the run need not have reached a place, the latest first. */
   private void control(List<Because> reasons, @Nullable Place place, int before, int depth) {
     Set<Place> passed = new HashSet<>();
     String node = place == null ? "" : place.node();
@@ -453,7 +453,7 @@ final class ValueCauses {
           case SIGNAL -> step + " took it from a signal";
           case INPUT -> "sub-flow " + entry.own() + " was given it";
           case OUTPUT -> "sub-flow " + String.join("", entry.reads()) + " gave it";
-          case JOIN -> "the branches after " + step + " came together";
+          case JOIN -> "the branches after " + step + " joined";
           case RESET -> "a correction went back to it";
           case MIGRATION -> "it was carried over from an earlier version";
         };

@@ -156,7 +156,7 @@ final class Changes {
         });
   }
 
-  /** Whether a run that has not ended may still come to a node. */
+  /** Whether a run that has not ended may still reach a node. */
   private boolean mayFollow(Way way, String node) {
     Set<String> from = new HashSet<>();
     for (Place place : way.end.places().keySet()) {
@@ -175,7 +175,7 @@ final class Changes {
     return graph.reachable(beyond).contains(node);
   }
 
-  /** What the run came to; a person may end it at any time, which says nothing about the code. */
+  /** The outcome of the run; a person may end it at any time, which says nothing about the code. */
   private void outcome() {
     RunState was = recorded.end;
     RunState is = now.end;

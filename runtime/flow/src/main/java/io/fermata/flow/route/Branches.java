@@ -79,8 +79,8 @@ public final class Branches {
   }
 
   /**
-   * When a branch fails, the others stop at once, and go on when the failed step is tried again.
-   * Without this only the branch that failed stands still.
+   * When a branch fails, the others stop at once, and continue when the failed step is retried.
+   * Without this only the branch that failed halts.
    */
   public Branches failFast() {
     joining = joining.failFast();
@@ -88,7 +88,7 @@ public final class Branches {
   }
 
   /**
-   * A branch that fails is dropped, and the join goes on without it.
+   * A branch that fails is dropped, and the join continues without it.
    *
    * @param field a list that gets each failure: {@code branch}, {@code code}, {@code message}
    */

@@ -13,7 +13,7 @@ public record Joining(int needed, OnFailure failure, @Nullable String into) {
 
   /** What the failure of a branch means. */
   public enum OnFailure {
-    /** Only the branch stands still, until its step is tried again. */
+    /** Only the branch halts, until its step is retried. */
     HALT,
     /** The others stop where they are, until the failed step is tried again. */
     FAIL_FAST,

@@ -13,7 +13,7 @@ public final class Rules {
   private Rules() {}
 
   /**
-   * What trying the rules came to.
+   * The outcome of trying the rules.
    *
    * @param tried the rules that were tried, in order; the last one threw if there is a failure
    * @param targets where the rules that matched lead; empty if there is a failure

@@ -108,7 +108,7 @@ final class Schemas {
       throw new IllegalArgumentException(
           (type instanceof Class<?> named ? named.getSimpleName() : type.getTypeName())
               + (reason.contains("circular")
-                  ? " contains itself, and no client can be told so; make the inner part a JsonNode"
+                  ? " contains itself, which its schema cannot express; make the inner part a JsonNode"
                   : " cannot be described as JSON Schema: " + reason),
           e);
     }

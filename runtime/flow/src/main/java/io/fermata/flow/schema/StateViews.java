@@ -42,8 +42,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads states as records of one type. What their lists and maps hold is read where somebody looks
- * at it, so a view costs what is looked at, whatever the size of the state.
+ * Reads states as records of one type. The elements of their lists and maps are read on access, so
+ * the cost of a view depends on what is read, not on the size of the state.
  */
 public final class StateViews<S extends Record> {
   private static final ObjectMapper MAPPER = Json.MAPPER.copy().registerModule(module());

@@ -236,8 +236,8 @@ class BranchDefectsTest {
   void aSubFlowIsNotCalledLikeAField() {
     assertRefused(
         talk().subflow("address", inner(), m -> {}).edge(START, "address").edge("address", END),
-        "Node address is called like a field, and the fields of its flow could not be told apart;"
-            + " rename one of the two");
+        "Node address has the name of a field, so the fields of its flow would be ambiguous; rename"
+            + " one of the two");
   }
 
   // --- waits ----------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class BranchDefectsTest {
         "Node ask_a leads to ask_b, but there is no such node; did you mean ask_a?");
     assertRefused(
         asking().deadline("ask_a", HOUR, ""),
-        "The deadline of ask_a leads nowhere; name the node to go on at");
+        "The deadline of ask_a leads nowhere; name the node it leads to");
   }
 
   @Test

@@ -51,7 +51,7 @@ class NarrativeTest {
             ask_trip asked "Where to?" (city) and "How many people?" (people).
             The client gave city = "tokio" and people = 2.
             city was taken as "Tokyo".
-            The run went on in 2 branches at once: ask_flight and stay.
+            The run continued in 2 branches at once: ask_flight and stay.
               [ask_flight] ask_flight asked "Which flight?" (flight).
               [stay] Sub-flow stay began, given stay.town = "Tokyo".
                 [stay] ask_nights asked "How many nights?" (stay.nights).
@@ -59,7 +59,7 @@ class NarrativeTest {
             The client gave stay.nights = 3.
                 [stay] cost set stay.cost = 300.
               [stay] Sub-flow stay ended with 300 and set price = 300.
-            Branches ask_flight and stay came together and set flight = "F1" and price = 300.
+            Branches ask_flight and stay joined and set flight = "F1" and price = 300.
             badges_for began for 2 items at once.
                 [0] Sub-flow badges_for began, given badges_for.0.who = "Ann".
                 [1] Sub-flow badges_for began, given badges_for.1.who = "Bob".
@@ -71,7 +71,7 @@ class NarrativeTest {
             After badges_for the run chose ask_passport, because "far" (city was "Tokyo").
               [ask_passport] ask_passport asked "Which passport?" (passport).
             The client gave passport = "P-77".
-            Branch ask_passport came to its end and set passport = "P-77".
+            Branch ask_passport ended and set passport = "P-77".
             ask_pin asked "Which pin?" (pin).
             The client gave pin = "none".
             After ask_pin the run went to ask_pin, because "no pin" (pin was "none").
@@ -81,14 +81,14 @@ class NarrativeTest {
             After ask_pin the run went to pay, because no rule held: "no pin" (pin was "1234", not "none").
             pay failed at attempt 1 and was to be tried again in 5 s: The bank is closed.
             pay began attempt 2.
-            pay told paid: 300.
+            pay emitted paid: 300.
             pay set receipt = "R-1234".
             After pay the run went to receipt, because no rule held: "cheap" (price was 300, not above 1000).
             receipt began to wait for the signal receipt, for at most 1 d.
             Reminder 1 of receipt was sent.
             The signal receipt came with "yes".
             receipt took the signal receipt with "yes".
-            receipt went on after 10 min.
+            receipt resumed after 10 min.
             The run completed after 10 min with {"price":300}.
             """);
   }
@@ -105,7 +105,7 @@ class NarrativeTest {
             pay failed at attempt 1 and was to be tried again in 5 s: The bank is closed.
             pay began attempt 2.
             pay failed: The bank is closed.
-            The run could not go on; first pay had to be undone.
+            The run could not continue; first pay had to be undone.
             The undoing of pay began.
             pay was undone.
             The run failed after 5 s: The bank is closed.
@@ -153,7 +153,7 @@ class NarrativeTest {
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);
     trip.proceed("pin", "1234");
-    assertThat(told(trip).text()).endsWith("pay stood still, for somebody to try it again.\n");
+    assertThat(told(trip).text()).endsWith("pay halted until somebody retries it.\n");
     trip.now += 60_000;
     trip.proceed();
     assertThat(told(trip).text())
@@ -240,9 +240,9 @@ class NarrativeTest {
       narrative.onEvent(new Observation(moment, new Event.Emitted("line_" + i, null)));
     }
     assertThat(narrative.text())
-        .startsWith("act told line_0.\n")
+        .startsWith("act emitted line_0.\n")
         .contains("… 3000 lines left out\n")
-        .endsWith("act told line_4999.\n");
+        .endsWith("act emitted line_4999.\n");
     assertThat(narrative.text().lines()).hasSize(2_001);
   }
 

@@ -23,7 +23,7 @@ public enum HostError {
       "Send this request with a new one"),
   BUSY("Too many calls of this session are waiting", "Call again when one of them has returned"),
   STILL_WORKING(
-      "The run is still working; the work goes on",
+      "The run is still working and continues in the background",
       "Call again with action continue and no stateUpdates to fetch the outcome"),
   OVERLOADED("The server has too many calls in flight", "Call again a little later"),
   TOO_MANY_RUNS(
