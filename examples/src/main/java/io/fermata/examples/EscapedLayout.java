@@ -9,8 +9,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A pattern whose lines cannot be forged: control characters of whatever it prints are escaped. An
- * event is one line, and a stack trace follows it, whose texts are escaped, too.
+ * A pattern whose lines cannot be forged: control characters in everything it prints are escaped.
+ * An event is one line, and a stack trace follows it, whose texts are escaped, too.
  */
 public final class EscapedLayout extends PatternLayout {
   public EscapedLayout() {

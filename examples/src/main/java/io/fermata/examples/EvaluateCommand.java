@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
     name = "evaluate",
     description = {
       "Measures how well a model drives flows by the text of their tool: scripted users answer,",
-      "correct an answer, give extra facts, ask again, meet a failed step and give up. Prints how",
+      "correct an answer, give extra facts, ask again, meet a failed step and cancel. Prints how",
       "often the run ended rightly, with how many calls, tokens and dollars. Nothing is stored."
     },
     mixinStandardHelpOptions = true,

@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Forks a run of a store, and prints what comes of it. */
+/** Forks a run of a store, and prints its first reply. */
 @Command(
     name = "fork",
     description = {

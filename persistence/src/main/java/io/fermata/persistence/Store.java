@@ -141,7 +141,7 @@ public final class Store {
 
   /**
    * Reads the whole store, whether or not a host has it open, and checks that it holds what was
-   * written: every entry of every journal, every snapshot, whatever the directory lists, and the
+   * written: every entry of every journal, every snapshot, every entry of the directory, and the
    * structure of an embedded store's file. It changes nothing, and needs little memory.
    *
    * @param damage receives each damage as one line

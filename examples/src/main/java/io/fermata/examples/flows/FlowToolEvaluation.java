@@ -93,7 +93,7 @@ public final class FlowToolEvaluation {
     ScriptedUser user =
         customer("I would like a quote for 3 seats.")
             .once(COMPANY_SIZE, "Forget it, I do not want a quote any more. Cancel it.");
-    return EvalCase.of("gives up", user)
+    return EvalCase.of("cancels", user)
         .judge(
             EvalJudge.that(
                 "the run is cancelled",
@@ -106,7 +106,7 @@ public final class FlowToolEvaluation {
             .once("wrong|fail|problem|error|try|issue|unable", "Please try again.")
             .when("phone|number", "My number is +49 30 1234.")
             .when("time|when", "At 14:30.")
-            .otherwise("Please go on.");
+            .otherwise("Please continue.");
     return EvalCase.of("meets a failed step", user)
         .judge(completes(Map.of("phone", "+49 30 1234", "time", "14:30")))
         .judge("no run is abandoned", run -> run.runs().size() == 1);
@@ -118,7 +118,7 @@ public final class FlowToolEvaluation {
         .when("e-?mail", "My email is ann@acme.com.")
         .when(COMPANY_SIZE, "We are 51+.")
         .when("\\bplans?\\b", "The gold plan, please.")
-        .otherwise("Please go on.");
+        .otherwise("Please continue.");
   }
 
   /** A call back whose last step fails at first. */

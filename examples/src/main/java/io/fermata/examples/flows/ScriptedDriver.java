@@ -58,7 +58,7 @@ public final class ScriptedDriver {
           ? relayed(Json.parse(result.text()))
           : Turn.say("Which of these plans do you choose?");
     }
-    return heard(tool, last instanceof UserMessage user ? text(user) : "", latest(messages, tool));
+    return next(tool, last instanceof UserMessage user ? text(user) : "", latest(messages, tool));
   }
 
   // --- what the flow says ----------------------------------------------------------------------
@@ -108,7 +108,7 @@ public final class ScriptedDriver {
 
   // --- what the user says ----------------------------------------------------------------------
 
-  private static Turn heard(String tool, String said, @Nullable JsonNode run) {
+  private static Turn next(String tool, String said, @Nullable JsonNode run) {
     Map<String, Object> facts = new LinkedHashMap<>();
     FACTS.forEach(
         (field, pattern) -> {

@@ -98,7 +98,7 @@ public final class TripFlow {
             q ->
                 q.question("city", "Where do you want to go?")
                     .question("day", "When?", d -> d.validate((LocalDate day) -> ahead(day, clock)))
-                    .question("travellers", "Who travels? Please tell the full names."))
+                    .question("travellers", "Who travels? Please give the full names."))
         .act(
             "find_flights",
             run -> {
@@ -153,8 +153,7 @@ public final class TripFlow {
             "ask_approval",
             q ->
                 q.question(
-                    "approver",
-                    trip -> "It comes to " + trip.price() + " euros. Who approves that?"))
+                    "approver", trip -> "It costs " + trip.price() + " euros. Who approves that?"))
         .act(
             "charge",
             run -> agency.charge(run.id(), run.state().price(), run.idempotencyKey()),

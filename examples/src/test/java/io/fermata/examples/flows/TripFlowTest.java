@@ -68,7 +68,7 @@ class TripFlowTest {
             "passport.3.number",
             "D444444")
         .asks("approver")
-        .says("approver", "It comes to 2000 euros. Who approves that?")
+        .says("approver", "It costs 2000 euros. Who approves that?")
         .answer("approver", "Eve")
         .waitsFor("signal payment");
   }

@@ -21,7 +21,7 @@ public interface Directory {
   CompletionStage<@Nullable Void> put(DirectoryEntry entry);
 
   /**
-   * Removes an entry; the journal itself stays. A later {@link #put} adds it again, whatever its
+   * Removes an entry; the journal itself stays. A later {@link #put} adds it again with any
    * sequence number.
    */
   CompletionStage<@Nullable Void> remove(String persistenceId);

@@ -72,8 +72,8 @@ final class PostgresSchema {
           .formatted(PostgresShards.LOCK);
 
   /**
-   * Texts are compared byte by byte, whatever the locale of the database, so all stores list in the
-   * same order.
+   * Texts are compared byte by byte in any locale of the database, so all stores list in the same
+   * order.
    */
   private static final SchemaSteps STEPS =
       new SchemaSteps(

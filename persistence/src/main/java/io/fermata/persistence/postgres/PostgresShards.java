@@ -146,7 +146,7 @@ final class PostgresShards implements SqlShards {
     return epoch;
   }
 
-  /** Fails if a right is of a shard that was given up or lost since. */
+  /** Fails if a right is of a shard that was released or lost since. */
   void requireCurrent(int shard, long right) {
     if (shared && !Long.valueOf(right).equals(epochs.get(shard))) {
       throw moved(shard);

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What hosts agree on in the tables of a schema. Shards have a connection of their own, as one that
- * is taken may wait for appends, and a host must be heard of meanwhile.
+ * is taken may wait for appends, and heartbeats must not wait.
  */
 final class PostgresShared implements SharedStore {
 

@@ -59,7 +59,7 @@ public interface SharedStore {
   CompletionStage<Long> acquire(int shard, String holder);
 
   /**
-   * Gives up a shard: appends of this host to its sessions fail from now on. Those that are being
+   * Releases a shard: appends of this host to its sessions fail from now on. Those that are being
    * written may still succeed, and are waited for by the host that acquires the shard.
    */
   void release(int shard);
@@ -97,6 +97,6 @@ public interface SharedStore {
    */
   CompletionStage<Boolean> lease(String name, String owner, Duration timeToLive);
 
-  /** Gives up a lease; does nothing if another owner has it. */
+  /** Releases a lease; does nothing if another owner has it. */
   CompletionStage<@Nullable Void> endLease(String name, String owner);
 }

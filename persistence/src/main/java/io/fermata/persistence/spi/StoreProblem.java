@@ -3,8 +3,8 @@ package io.fermata.persistence.spi;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Why a store cannot be written now, and what to do. The texts are for operators and for whoever
- * may see a health check: they name no file, no address and no data.
+ * Why a store cannot be written now, and what to do. The texts are for operators and for everybody
+ * who may see a health check: they name no file, no address and no data.
  */
 public enum StoreProblem {
   AWAY("the store does not answer; check that it runs and can be reached"),

@@ -55,7 +55,7 @@ public final class SqlEntries {
       SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
       """;
 
-  /** Skips from journal to journal, whatever their length. */
+  /** Skips from journal to journal, independently of their length. */
   static final String JOURNALS =
       """
       WITH RECURSIVE journal (id) AS (

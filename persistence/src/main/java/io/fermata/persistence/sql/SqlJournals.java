@@ -89,7 +89,7 @@ final class SqlJournals implements StoreJournals {
   }
 
   @Override
-  @SuppressWarnings("FutureReturnValueIgnored") // who appends hears of a failure
+  @SuppressWarnings("FutureReturnValueIgnored") // the appender is notified of a failure
   public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     CompletableFuture<@Nullable Void> appended;
     try {

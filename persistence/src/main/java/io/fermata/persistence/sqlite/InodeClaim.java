@@ -16,9 +16,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The exclusive claim of one host on the file itself, whatever names lead to it: a lock on a byte
- * that SQLite does not use. Two hosts on one file by two names, hard links or mounts, would keep
- * two write-ahead logs and overwrite each other's pages.
+ * The exclusive claim of one host on the file itself, under all its names: a lock on a byte that
+ * SQLite does not use. Two hosts on one file by two names, hard links or mounts, would keep two
+ * write-ahead logs and overwrite each other's pages.
  *
  * <p>A process loses its locks on a file when it closes any descriptor of it. SQLite closes none
  * while one of its connections holds a lock, which those of an open store always do; before that

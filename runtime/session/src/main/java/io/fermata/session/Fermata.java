@@ -630,7 +630,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
       end.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
       return true;
     } catch (TimeoutException e) {
-      LOG.warn("Closing: gave up waiting after {} for {}", timeout, what);
+      LOG.warn("Closing: stopped waiting after {} for {}", timeout, what);
     } catch (ExecutionException e) {
       LOG.warn("Closing: {} failed", what, e.getCause());
     } catch (InterruptedException e) {

@@ -360,7 +360,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return end;
   }
 
-  /** What the script came to, without what differs from run to run. */
+  /** The outcome of the script, without what differs from run to run. */
   private String run(Consumer<SessionProbe> script, CrashPoint point) {
     beginsAgain();
     history.clear();

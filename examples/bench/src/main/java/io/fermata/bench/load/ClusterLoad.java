@@ -164,7 +164,7 @@ public final class ClusterLoad implements Callable<Integer> {
     return DatabaseUsage.schema(store, name);
   }
 
-  /** Each host once, whoever calls it. */
+  /** Each host once, for all callers. */
   private void heat(List<Contestant> contestants, String flow, DatabaseUsage database)
       throws Exception {
     Map<List<HostProcess>, Contestant> hosts = new LinkedHashMap<>();

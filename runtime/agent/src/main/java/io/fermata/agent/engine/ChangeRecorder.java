@@ -64,7 +64,7 @@ final class ChangeRecorder {
     this.naming = origin;
   }
 
-  /** Derives the following ids from another origin, whatever ids there were before. */
+  /** Derives the following ids from another origin, independently of earlier ids. */
   synchronized void naming(String prefix) {
     naming = prefix;
     ids = 0;

@@ -280,11 +280,11 @@ final class EffectRunner {
                 frame.depth(),
                 frame.parentId());
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
-    int heard = recorder.changes().size();
+    int before = recorder.changes().size();
     Message message = nothing ? said : recorder.beforeCreate(flow, said);
     String text = Bounds.shortened(reply.message().text());
     if (!Objects.equals(message.content(), text)) {
-      recorder.insert(heard, new ThreadEvent.ModelReplied(text));
+      recorder.insert(before, new ThreadEvent.ModelReplied(text));
     }
     ThreadEvent.StepLog log =
         new ThreadEvent.StepLog(

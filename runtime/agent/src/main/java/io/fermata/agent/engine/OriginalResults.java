@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What calls returned, as far as the messages with their results tell. */
+/** What calls returned, as far as the messages with their results show. */
 final class OriginalResults {
   private OriginalResults() {}
 
@@ -57,11 +57,11 @@ final class OriginalResults {
   }
 
   /**
-   * Whether the message and the changes of a call tell what its work was.
+   * Whether the message and the changes of a call determine the result of its work.
    *
    * @param worked how many changes there were when it returned
    */
-  static boolean tells(ThreadInput.Called called, String call, int worked, ToolResult result) {
+  static boolean determines(ThreadInput.Called called, String call, int worked, ToolResult result) {
     Message message = called.message();
     return message != null
         && called.after().isEmpty()

@@ -19,7 +19,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the events of an entry tell of an effect that ended with it.
+ * What the events of an entry say about an effect that ended with it.
  *
  * @param events the rest of the entry
  * @param place the first event that is about the effect

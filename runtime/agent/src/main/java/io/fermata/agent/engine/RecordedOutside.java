@@ -32,7 +32,7 @@ final class RecordedOutside implements Outside {
    * @param overspent which budget of an ancestor was spent; null for none
    * @param work the changes that the work of a call made
    * @param returned what the work of a call returned
-   * @param flow what a flow came to that has not ended
+   * @param flow the outcome of a flow that has not ended
    * @param child the child that a call was delegated to
    */
   record Given(

@@ -117,7 +117,7 @@ record RecordedThreadInputs(
     }
   }
 
-  /** What may have come of time, of a client that lets the thread go on, or of a restart. */
+  /** The inputs that time, a client that resumes the thread, or a restart may have caused. */
   List<ThreadInput> others() {
     List<ThreadInput> inputs = new ArrayList<>();
     ThreadEvent first =
@@ -183,7 +183,7 @@ record RecordedThreadInputs(
     return new ThreadInput.Change(tags, env, at);
   }
 
-  /** The keys of the effects that were begun again, or given up. */
+  /** The keys of the effects that were restarted or abandoned. */
   private Set<String> lost() {
     Set<String> subjects = new HashSet<>();
     for (ThreadEvent event : events) {

@@ -255,11 +255,14 @@ public final class ToolCalls {
         : ended(ToolResult.success("Reference: " + threadId));
   }
 
-  /** Completes the call with what its work returned, which is kept if the outcome does not tell. */
+  /**
+   * Completes the call with what its work returned, which is kept if the outcome does not determine
+   * it.
+   */
   private ThreadInput.Result returned(ToolResult result) {
     int worked = recorder.changes().size();
     ThreadInput.Called ended = ended(result);
-    if (began == 0 && OriginalResults.tells(ended, call.key(), worked, result)) {
+    if (began == 0 && OriginalResults.determines(ended, call.key(), worked, result)) {
       return ended;
     }
     recorder.insert(

@@ -18,7 +18,7 @@ public record Usage(long inputTokens, long cachedTokens, long outputTokens, BigD
     cost = shortest.scale() < 0 ? shortest.setScale(0) : shortest;
   }
 
-  /** Whether it is what a growing total has come to after another. */
+  /** Whether it is a later value of a growing total than another. */
   public boolean follows(Usage earlier) {
     return !equals(earlier)
         && inputTokens >= earlier.inputTokens

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * returned and changed come from the journal; none of them is called. Hooks are called again with
  * the same, and everything else is decided again: budgets, bounds, stop conditions, sides,
  * approvals, hand-overs, sub-prompts, retries, compaction, and which calls are made in which order.
- * What comes of it is compared, event by event.
+ * The resulting events are compared one by one.
  *
  * <pre>{@code
  * ThreadReplay.of(agents, journal).requireSame();

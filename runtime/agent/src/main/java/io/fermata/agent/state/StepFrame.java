@@ -32,7 +32,7 @@ public record StepFrame(
 
   public static final String TOP = "";
 
-  /** Ends the id of the result of a call that went on without its step. */
+  /** Ends the id of the result of a call that continued without its step. */
   static final String LATE = ".late";
 
   /**
@@ -41,7 +41,7 @@ public record StepFrame(
    * @param path empty at top level, else the key of the call that a sub-prompt answers
    * @param prompt the prompt that speaks; null where code acts, or calls were queued at rest
    * @param parentId the message of the call that a sub-prompt answers
-   * @param detached the agent whose call goes on without the step that asked for it; null for a
+   * @param detached the agent whose call continues without the step that asked for it; null for a
    *     step of the agent that acts
    */
   public record Level(
@@ -75,7 +75,7 @@ public record StepFrame(
   /**
    * A finished call of the step.
    *
-   * @param pending whether it goes on without the step, so that its outcome is not known
+   * @param pending whether it continues without the step, so that its outcome is not known
    */
   public record Made(
       RequestedCall call, boolean failed, @Nullable String text, boolean queued, boolean pending) {
@@ -109,7 +109,7 @@ public record StepFrame(
     return level.parentId();
   }
 
-  /** Whether it is a call that a person decides while the conversation goes on. */
+  /** Whether it is a call that a person decides while the conversation continues. */
   public boolean detached() {
     return level.detached() != null;
   }

@@ -303,7 +303,7 @@ public sealed interface ThreadEvent {
   }
 
   /**
-   * The conversation goes on while a person decides about a call.
+   * The conversation continues while a person decides about a call.
    *
    * @param agent the agent that makes the call
    * @param message its preliminary result

@@ -40,7 +40,7 @@ public final class OperationsEndpoints {
   private final HandlerExecutor workers;
   private final @Nullable Supplier<String> metrics;
 
-  /** Why the host cannot go on; null while it can. */
+  /** Why the host cannot continue; null while it can. */
   private volatile @Nullable String lost;
 
   public OperationsEndpoints(

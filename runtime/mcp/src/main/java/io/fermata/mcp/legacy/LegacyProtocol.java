@@ -203,7 +203,7 @@ public final class LegacyProtocol implements LegacyEra {
     }
   }
 
-  /** Other servers need not hear of an id that no request should have. */
+  /** An id that no request should have is not passed on to other servers. */
   private static boolean isPassable(JsonNode id) {
     return RpcMessage.usable(id) && id.asText().length() <= LONGEST_ID;
   }

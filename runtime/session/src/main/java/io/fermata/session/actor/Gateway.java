@@ -61,7 +61,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** Calls of one session beyond its queue: repetitions, and calls for status. */
   private static final int MARGIN = 64;
 
-  /** A call in flight; its deadline is monotonic, whatever the clock does. */
+  /** A call in flight; its deadline is monotonic, so clock changes do not move it. */
   private static final class Pending {
     final String entityId;
     final CompletableFuture<SessionReply> reply = new CompletableFuture<>();

@@ -408,7 +408,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call))) {
       return begin(state, new Waiting(call));
     }
-    // What asks for the outcome joins the work in flight; a run that stands still is driven by it.
+    // What asks for the outcome joins the work in flight; a paused run is driven by it.
     boolean joins = (working && call.request().asksAgain()) || repeatsOpenCall(state, call);
     if (calls.current() == null && joins) {
       calls.drive(new Waiting(call));
@@ -567,7 +567,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
   }
 
-  /** The work continues, and nobody waits for what it comes to. */
+  /** The work continues, and nobody waits for its outcome. */
   private void unattended(SessionState<S> state) {
     I input = port.unattended(situation(state));
     if (input != null

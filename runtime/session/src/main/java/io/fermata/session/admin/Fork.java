@@ -8,7 +8,7 @@ import io.fermata.session.call.ToolReply;
  *
  * @param principal its owner
  * @param sessionId the handle of its session, with which calls of its owner reach it
- * @param reply its first reply: what it asks, waits for or came to
+ * @param reply its first reply: what it asks, what it waits for, or its outcome
  */
 public record Fork(
     String flow, String runId, String principal, String sessionId, ToolReply reply) {}

@@ -44,7 +44,7 @@ final class Explanation implements Recorder {
     this.trace = trace;
   }
 
-  /** Whether a run was heard from its start. */
+  /** Whether a run was recorded from its start. */
   boolean known() {
     return run != null;
   }
@@ -75,7 +75,7 @@ final class Explanation implements Recorder {
     return from == 0 ? text : "…\n" + text;
   }
 
-  // --- hearing --------------------------------------------------------------------------------
+  // --- receiving --------------------------------------------------------------------------------
 
   @Override
   public void onEvent(Observation event) {

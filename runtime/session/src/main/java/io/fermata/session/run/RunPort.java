@@ -357,7 +357,7 @@ public final class RunPort
 
   /**
    * A run that stopped at the visit limit of a call continues by itself without a caller. A caller
-   * who joined the work is the first to see what it comes to.
+   * who joined the work is the first to see its outcome.
    */
   @Override
   public @Nullable Input continuesAlone(Situation<RunState, Event> at, Outcome outcome) {

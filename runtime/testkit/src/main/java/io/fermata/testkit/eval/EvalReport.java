@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** What an evaluation came to: for people as a table, for programs as JSON. */
+/** The outcome of an evaluation: for people as a table, for programs as JSON. */
 public record EvalReport(List<EvalTrial> trials) {
   private static final String ALL = "all cases";
   private static final MathContext DIGITS = new MathContext(3);

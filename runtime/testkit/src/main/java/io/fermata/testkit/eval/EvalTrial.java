@@ -26,7 +26,7 @@ public record EvalTrial(
     Usage judging,
     String transcript) {
 
-  /** What a trial came to. */
+  /** The outcome of a trial. */
   public enum Outcome {
     PASSED,
     /** A judge said no. */
@@ -35,7 +35,7 @@ public record EvalTrial(
     DIVERGED,
     /** A judge model gave no readable verdict, or did not reply. */
     UNJUDGED,
-    /** No model replied, or the conversation did not come to rest. */
+    /** No model replied, or the agent was still working at the timeout. */
     BROKEN
   }
 

@@ -17,7 +17,7 @@ public interface EvalUser {
    */
   @Nullable String next(EvalRun soFar);
 
-  /** Says these, one after another, whatever the replies are. */
+  /** Says these, one after another, regardless of the replies. */
   static EvalUser saying(String... messages) {
     List<String> all = List.of(messages);
     return soFar -> {

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  *     .when("name", "I am Ann Lee.")
  *     .when("e-?mail", "It is ann@acme.com.")
  *     .once("how big|size", "51+. And my address was wrong, it is ann@acme.org.")
- *     .otherwise("Please go on.");
+ *     .otherwise("Please continue.");
  * }</pre>
  *
  * Immutable; each rule returns a copy.
@@ -25,9 +25,9 @@ public final class ScriptedUser implements EvalUser {
   private final List<Rule> rules;
   private final @Nullable String otherwise;
 
-  private record Rule(Pattern heard, String answer, boolean once) {
+  private record Rule(Pattern pattern, String answer, boolean once) {
     boolean applies(String reply, EvalRun soFar) {
-      return heard.matcher(reply).find()
+      return pattern.matcher(reply).find()
           && !(once && soFar.asked().stream().anyMatch(said -> said.contains(answer)));
     }
   }

@@ -80,7 +80,7 @@ final class TrialHost {
 
   private @Nullable String broken(Threads.View view) {
     if (view.status() == Threads.Status.WORKING) {
-      return "the agent did not come to rest within " + timeout;
+      return "the agent was still working after " + timeout;
     } else if (view.status() == Threads.Status.ASKING) {
       return "the agent waits for the decision of a person";
     }
