@@ -41,7 +41,7 @@ final class EraseCommand implements Callable<Integer> {
     @Option(
         names = "--run",
         paramLabel = "FLOW/RUN",
-        converter = RunName.Reading.class,
+        converter = RunName.Converter.class,
         description = {
           "A flow's id, and the runId that every reply carries.",
           "The earlier runs of the flow in the same session are erased, too."

@@ -45,7 +45,7 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
     @Option(
         names = "--run",
         paramLabel = "FLOW/RUN",
-        converter = RunName.Reading.class,
+        converter = RunName.Converter.class,
         description = "A flow's id, and the runId that every reply carries.")
     @Nullable RunName run;
 

@@ -41,7 +41,7 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
 
   @Parameters(
       paramLabel = "FLOW/RUN",
-      converter = RunName.Reading.class,
+      converter = RunName.Converter.class,
       description = "A flow's id, and the runId that every reply carries.")
   RunName run = new RunName("", "");
 

@@ -6,7 +6,7 @@ import picocli.CommandLine.TypeConversionException;
 /** A run as users write it: the flow's id, and the runId that every reply carries. */
 record RunName(String flow, String runId) {
 
-  static final class Reading implements ITypeConverter<RunName> {
+  static final class Converter implements ITypeConverter<RunName> {
     @Override
     public RunName convert(String text) {
       int slash = text.indexOf('/');

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Recorded;
+import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.Write;
@@ -119,8 +119,8 @@ public final class Secrets {
     }
   }
 
-  private void recorded(SecretFields fields, List<Recorded> all) {
-    for (Recorded one : all) {
+  private void recorded(SecretFields fields, List<RecordedResult> all) {
+    for (RecordedResult one : all) {
       values(fields, one.read());
       one.events().forEach(event -> learn(fields, event));
     }

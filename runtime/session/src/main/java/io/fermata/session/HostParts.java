@@ -96,7 +96,7 @@ final class HostParts {
   final Archives archives;
   final Runs hosted;
   final Upkeep upkeep;
-  private final HostOutside.Shared outside;
+  private final HostOutside.Services outside;
 
   /** Null for the only host of a store. */
   final @Nullable HostCluster cluster;
@@ -186,7 +186,7 @@ final class HostParts {
                 builder.clock,
                 threads.handlers()));
     this.outside =
-        new HostOutside.Shared(
+        new HostOutside.Services(
             agentThreads,
             subscriptions,
             toolUses,

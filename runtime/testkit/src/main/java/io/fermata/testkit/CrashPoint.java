@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CrashPoint {
   /** When the process is killed. */
-  enum Moment {
+  enum Timing {
     NONE,
     /** Before the write: nothing of it happened. */
     BEFORE,
@@ -29,40 +29,40 @@ final class CrashPoint {
     AFTER
   }
 
-  static final CrashPoint NEVER = new CrashPoint(0, Moment.NONE);
+  static final CrashPoint NEVER = new CrashPoint(0, Timing.NONE);
 
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   private final int number;
-  private final Moment moment;
+  private final Timing timing;
   private final Set<String> sessions = new HashSet<>();
   private final Map<String, String> runs = new HashMap<>();
   private final Map<String, Long> completed = new HashMap<>();
   private int writes;
   private @Nullable List<SerializedEntry> reached;
 
-  CrashPoint(int number, Moment moment) {
+  CrashPoint(int number, Timing timing) {
     this.number = number;
-    this.moment = moment;
+    this.timing = timing;
   }
 
-  Moment moment() {
-    return moment;
+  Timing timing() {
+    return timing;
   }
 
   /** What happens at a write. */
-  synchronized Moment at(String journal, List<SerializedEntry> write) {
+  synchronized Timing at(String journal, List<SerializedEntry> write) {
     if (this == NEVER) {
-      return Moment.NONE;
+      return Timing.NONE;
     }
     if (write.get(0).sequenceNr() == 1) {
       sessions.add(journal);
     }
     if (reached != null || !sessions.contains(journal) || ++writes != number) {
-      return Moment.NONE;
+      return Timing.NONE;
     }
     reached = write;
-    return moment;
+    return timing;
   }
 
   /** The store has acknowledged a write. */
@@ -104,7 +104,7 @@ final class CrashPoint {
             .collect(Collectors.joining(", "));
     return "%s entry %d was stored (%s)"
         .formatted(
-            moment == Moment.BEFORE ? "before" : "after",
+            timing == Timing.BEFORE ? "before" : "after",
             at.get(0).sequenceNr(),
             Trees.shortened(what, 400));
   }

@@ -125,7 +125,7 @@ public final class FaultyStore implements StoreSource {
 
   /** Whether sessions recover from their entries alone. */
   synchronized boolean losesSnapshots() {
-    return crash.moment() == CrashPoint.Moment.AFTER;
+    return crash.timing() == CrashPoint.Timing.AFTER;
   }
 
   /** The process that has the store open is killed now. */
@@ -153,7 +153,7 @@ public final class FaultyStore implements StoreSource {
       String journal,
       List<SerializedEntry> write,
       Supplier<CompletionStage<@Nullable Void>> appending) {
-    CrashPoint.Moment moment;
+    CrashPoint.Timing timing;
     CompletableFuture<@Nullable Void> gate;
     Fault fault;
     synchronized (this) {
@@ -162,8 +162,8 @@ public final class FaultyStore implements StoreSource {
         return CompletableFuture.failedFuture(unreachable);
       }
       boolean session = !journal.startsWith("~");
-      moment = session ? crash.at(journal, write) : CrashPoint.Moment.NONE;
-      if (moment == CrashPoint.Moment.BEFORE) {
+      timing = session ? crash.at(journal, write) : CrashPoint.Timing.NONE;
+      if (timing == CrashPoint.Timing.BEFORE) {
         of.over = true;
         return CompletableFuture.failedFuture(killed());
       }
@@ -178,7 +178,7 @@ public final class FaultyStore implements StoreSource {
     return appended.thenApply(
         done -> {
           at.written(write);
-          if (moment == CrashPoint.Moment.AFTER) {
+          if (timing == CrashPoint.Timing.AFTER) {
             of.over = true;
             throw killed();
           }

@@ -325,9 +325,9 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
    * @throws AssertionError with the crash after which it was otherwise
    */
   public SessionProbe crashEverywhere(Consumer<SessionProbe> script) {
-    String undisturbed = run(script, new CrashPoint(0, CrashPoint.Moment.NONE));
+    String undisturbed = run(script, new CrashPoint(0, CrashPoint.Timing.NONE));
     for (int write = 1; ; write++) {
-      for (CrashPoint.Moment moment : List.of(CrashPoint.Moment.BEFORE, CrashPoint.Moment.AFTER)) {
+      for (CrashPoint.Timing moment : List.of(CrashPoint.Timing.BEFORE, CrashPoint.Timing.AFTER)) {
         CrashPoint point = new CrashPoint(write, moment);
         String end = runCrashing(script, point);
         if (!point.wasReached()) {

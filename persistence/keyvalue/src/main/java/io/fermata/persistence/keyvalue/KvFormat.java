@@ -40,7 +40,7 @@ final class KvFormat {
     void to(DataOutput out) throws IOException;
   }
 
-  private interface Reading<T> {
+  private interface Parser<T> {
     T from(DataInput in) throws IOException;
   }
 
@@ -258,7 +258,7 @@ final class KvFormat {
     }
   }
 
-  private static <T> T read(byte[] bytes, String what, Reading<T> content) {
+  private static <T> T read(byte[] bytes, String what, Parser<T> content) {
     try {
       DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
       int head = in.readInt();

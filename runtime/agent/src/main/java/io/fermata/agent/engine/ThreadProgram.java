@@ -762,7 +762,7 @@ public final class ThreadProgram
   }
 
   private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
-    boolean works = wanted.stream().anyMatch(effect -> !effect.patient());
+    boolean works = wanted.stream().anyMatch(effect -> !effect.backgroundTimer());
     if (works) {
       return new Perform<>(wanted);
     }

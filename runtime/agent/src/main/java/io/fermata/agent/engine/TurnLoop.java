@@ -181,8 +181,8 @@ final class TurnLoop {
   /** The hooks for a message from outside: those of the side that will answer it. */
   static HookRunner hooks(Agents agents, ThreadState state, Message message) {
     Agent agent = agents.get(state.agent());
-    Participant party = agent.side(Side.answering(message.role()));
-    Prompt prompt = party instanceof Participant.Speaker speaker ? speaker.prompt() : null;
+    Participant participant = agent.side(Side.answering(message.role()));
+    Prompt prompt = participant instanceof Participant.Speaker speaker ? speaker.prompt() : null;
     return HookRunner.of(agents, agent, prompt);
   }
 
@@ -367,14 +367,14 @@ final class TurnLoop {
   private boolean turn() {
     Side forced = state.turn().forced();
     Side side = next();
-    Participant party = agent().side(side);
-    if (party instanceof Participant.Person) {
+    Participant participant = agent().side(side);
+    if (participant instanceof Participant.Person) {
       stop(
           null, forced == null ? StopCode.AWAITING_HUMAN : StopCode.FORCED_HUMAN_TURN, null, false);
-    } else if (party instanceof Participant.Code) {
+    } else if (participant instanceof Participant.Code) {
       emit(new ThreadEvent.TurnBegan(side, answered(side), state.steps().count() + 1, 1, now));
     } else {
-      step(side, (Participant.Speaker) party);
+      step(side, (Participant.Speaker) participant);
     }
     return true;
   }

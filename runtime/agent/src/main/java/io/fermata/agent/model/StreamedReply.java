@@ -79,12 +79,12 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
       throws InterruptedException, Unanswered {
     boolean begun = false;
     while (true) {
-      Duration patience = begun ? between : first;
-      Signal signal = signals.poll(patience.toNanos(), TimeUnit.NANOSECONDS);
+      Duration timeout = begun ? between : first;
+      Signal signal = signals.poll(timeout.toNanos(), TimeUnit.NANOSECONDS);
       if (signal == null) {
         String silence =
-            begun ? "The stream was silent for  " : "The stream did not" + " start within  ";
-        throw new Unanswered(Failure.late(ModelError.STALLED, silence + patience));
+            begun ? "The stream was silent for " : "The stream did not start within ";
+        throw new Unanswered(Failure.late(ModelError.STALLED, silence + timeout));
       } else if (signal instanceof Signal.Done done) {
         return done.response();
       } else if (signal instanceof Signal.Broken broken) {

@@ -41,7 +41,7 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
   }
 
   /** Whether it is a timer that no caller waits for, so that the thread can be passivated. */
-  public boolean patient() {
+  public boolean backgroundTimer() {
     return timer() && (kind == Kind.DEFERRED || kind == Kind.REPORT || kind == Kind.WITHDRAW);
   }
 

@@ -20,7 +20,7 @@ import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
-import io.fermata.flow.event.Recorded;
+import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.StepEffect;
@@ -339,7 +339,7 @@ final class Drive {
   /** Begins an effect; in a fork of another run, its result may be known from there. */
   void attempt(Place place, @Nullable String field, int number) {
     RunState.Fork fork = state.fork();
-    Recorded known =
+    RecordedResult known =
         fork == null || place.undoes()
             ? null
             : fork.result(place, field, state.memory(place.branch()).data());
@@ -386,7 +386,7 @@ final class Drive {
   }
 
   /** Repeats the result of an effect. What happened elsewhere is not undone by this run. */
-  private void repeat(StepEffect effect, Recorded known) {
+  private void repeat(StepEffect effect, RecordedResult known) {
     Place place = effect.place();
     Tagging tagging = Tagging.NONE;
     for (Event event : known.events()) {

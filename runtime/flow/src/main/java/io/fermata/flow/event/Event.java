@@ -499,7 +499,7 @@ public sealed interface Event extends Fact {
    *
    * @param recorded the results of effects that the fork may take from that run
    */
-  record ForkedFrom(ForkOrigin origin, List<Recorded> recorded, long at) implements Event {}
+  record ForkedFrom(ForkOrigin origin, List<RecordedResult> recorded, long at) implements Event {}
 
   /** The compensation of an action begins. */
   record Undoing(Place place, long at) implements Event {}

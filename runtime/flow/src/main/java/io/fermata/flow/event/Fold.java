@@ -346,14 +346,14 @@ public final class Fold {
       return fork;
     } else if (event instanceof Event.Attempted e) {
       return known(state, fork, place, e.field()) == null ? fork.perform(place) : fork;
-    } else if (at.phase() instanceof Phase.Working working && Recorded.isResult(event)) {
-      Recorded known = known(state, fork, place, working.field());
+    } else if (at.phase() instanceof Phase.Working working && RecordedResult.isResult(event)) {
+      RecordedResult known = known(state, fork, place, working.field());
       return known == null ? fork.perform(place) : fork.take(known, place);
     }
     return fork;
   }
 
-  private static @Nullable Recorded known(
+  private static @Nullable RecordedResult known(
       Draft state, RunState.Fork fork, Place place, @Nullable String field) {
     return place.undoes()
         ? null

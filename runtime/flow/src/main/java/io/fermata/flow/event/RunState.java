@@ -72,7 +72,7 @@ public record RunState(
    * @param diverged whether it has asked for an effect that its source has no result of
    */
   public record Fork(
-      ForkOrigin origin, List<Recorded> recorded, List<Place> taken, boolean diverged) {
+      ForkOrigin origin, List<RecordedResult> recorded, List<Place> taken, boolean diverged) {
     @JsonIgnore
     public boolean sandboxed() {
       return origin.mode() == ForkOrigin.Mode.SANDBOX;
@@ -85,8 +85,8 @@ public record RunState(
     }
 
     /** The result of an effect in the source, for the same input; null if it is unknown. */
-    public @Nullable Recorded result(Place place, @Nullable String field, ObjectNode data) {
-      for (Recorded one : recorded) {
+    public @Nullable RecordedResult result(Place place, @Nullable String field, ObjectNode data) {
+      for (RecordedResult one : recorded) {
         if (one.answers(place, field, data)) {
           return one;
         }
@@ -99,8 +99,8 @@ public record RunState(
       return !sandboxed() && !taken.contains(place);
     }
 
-    Fork take(Recorded result, Place at) {
-      List<Recorded> left = new ArrayList<>(recorded);
+    Fork take(RecordedResult result, Place at) {
+      List<RecordedResult> left = new ArrayList<>(recorded);
       left.remove(result);
       List<Place> places = new ArrayList<>(taken);
       places.add(at);

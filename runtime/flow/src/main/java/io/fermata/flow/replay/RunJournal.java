@@ -3,7 +3,7 @@ package io.fermata.flow.replay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
-import io.fermata.flow.event.Recorded;
+import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
@@ -164,10 +164,10 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
   }
 
   /** The results that a fork may take: those of this run, and what this run still had of others. */
-  private List<Recorded> recorded(long entry, RunState at) {
+  private List<RecordedResult> recorded(long entry, RunState at) {
     List<Event> before = upTo(entry).events();
     List<Event> after = events().subList(before.size(), events().size());
-    List<Recorded> recorded = Recorded.around(at, before, after);
+    List<RecordedResult> recorded = RecordedResult.around(at, before, after);
     RunState.Fork fork = at.fork();
     recorded.addAll(fork == null ? List.of() : fork.recorded());
     return List.copyOf(recorded);

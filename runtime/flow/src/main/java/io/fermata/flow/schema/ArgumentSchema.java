@@ -35,11 +35,11 @@ public final class ArgumentSchema {
 
   private final ObjectNode json;
   private final Schema check;
-  private final @Nullable Reading reading;
+  private final @Nullable Reader reader;
 
   /** Reads arguments that fit the schema as the Java types they are meant for. */
   @FunctionalInterface
-  private interface Reading {
+  private interface Reader {
     void read(ObjectNode given) throws JsonProcessingException;
   }
 
@@ -51,10 +51,10 @@ public final class ArgumentSchema {
    */
   public record Argument(String name, Type type, boolean required, @Nullable String description) {}
 
-  private ArgumentSchema(ObjectNode json, Schema check, @Nullable Reading reading) {
+  private ArgumentSchema(ObjectNode json, Schema check, @Nullable Reader reader) {
     this.json = json;
     this.check = check;
-    this.reading = reading;
+    this.reader = reader;
   }
 
   /**
@@ -221,7 +221,7 @@ public final class ArgumentSchema {
     if (!(arguments instanceof ObjectNode sent)) {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
-    ObjectNode given = reading == null ? sent : withoutNulls(sent);
+    ObjectNode given = reader == null ? sent : withoutNulls(sent);
     List<Error> errors = check.validate(given);
     List<Violation> violations =
         errors.isEmpty() ? unreadable(given) : errors.stream().map(this::named).distinct().toList();
@@ -275,8 +275,8 @@ public final class ArgumentSchema {
   /** What fits the schema and is still refused by the Java type: a range, or its constructor. */
   private List<Violation> unreadable(ObjectNode given) {
     try {
-      if (reading != null) {
-        reading.read(given);
+      if (reader != null) {
+        reader.read(given);
       }
       return List.of();
     } catch (JsonMappingException e) {

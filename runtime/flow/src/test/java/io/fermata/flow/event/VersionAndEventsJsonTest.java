@@ -161,7 +161,7 @@ class VersionAndEventsJsonTest {
         new Event.ForkedFrom(
             new ForkOrigin("quote", "run-1", 7, 6, ForkOrigin.Mode.SANDBOX, "ops"),
             List.of(
-                new Recorded(
+                new RecordedResult(
                     PLACE,
                     null,
                     Map.of("a", Json.tree(1), "b", Json.MAPPER.nullNode()),
@@ -169,7 +169,7 @@ class VersionAndEventsJsonTest {
                         new Event.Tagged(PLACE, List.of("vip"), List.of()),
                         new Event.Committed(
                             PLACE, List.of(), List.of("a", "b"), List.of(), true, null))),
-                new Recorded(
+                new RecordedResult(
                     PLACE,
                     "a",
                     Map.of("a", Json.tree(1)),

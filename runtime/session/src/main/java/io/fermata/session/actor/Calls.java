@@ -60,7 +60,7 @@ public final class Calls {
     }
 
     /** Releases the held call, which continues without this one. */
-    @Nullable Waiting letGo() {
+    @Nullable Waiting releaseHeld() {
       Waiting other = held;
       held = null;
       if (other != null) {

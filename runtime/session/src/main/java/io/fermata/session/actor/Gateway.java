@@ -151,11 +151,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     if (busy != null) {
       return refused(call, busy.failure());
     }
-    Arguments.Reading reading = Arguments.read(call);
-    if (reading instanceof Arguments.Ill ill) {
-      return refused(call, ill.failure());
+    Arguments.Parsed parsed = Arguments.read(call);
+    if (parsed instanceof Arguments.Invalid invalid) {
+      return refused(call, invalid.failure());
     }
-    Arguments arguments = ((Arguments.Well) reading).arguments();
+    Arguments arguments = ((Arguments.Valid) parsed).arguments();
     Conversation.Finding finding = Conversation.of(call, arguments, handles);
     if (finding instanceof Conversation.None none) {
       return refused(call, none.failure());

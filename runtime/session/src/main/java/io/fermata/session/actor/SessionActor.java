@@ -647,7 +647,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         written,
         true,
         ready -> {
-          Waiting held = call.letGo();
+          Waiting held = call.releaseHeld();
           openCall = null;
           start(state, program, fresh);
           answered(written, held, () -> port.settles(ahead, wanted), state, ready);
@@ -752,7 +752,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         ready -> {
           start(state, program, effects.retain(beside));
           Waiting current = calls.current();
-          Waiting held = current != null && current.hasty ? current.letGo() : null;
+          Waiting held = current != null && current.hasty ? current.releaseHeld() : null;
           answered(written, held, () -> !waits(state, next), state, ready);
         });
   }

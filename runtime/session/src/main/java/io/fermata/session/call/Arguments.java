@@ -52,13 +52,13 @@ public record Arguments(
   }
 
   /** The arguments, or their violations. */
-  public sealed interface Reading {}
+  public sealed interface Parsed {}
 
-  public record Well(Arguments arguments) implements Reading {}
+  public record Valid(Arguments arguments) implements Parsed {}
 
-  public record Ill(Outcome.Failure failure) implements Reading {}
+  public record Invalid(Outcome.Failure failure) implements Parsed {}
 
-  public static Reading read(ToolCall call) {
+  public static Parsed read(ToolCall call) {
     return new Reader(call).read();
   }
 
@@ -72,7 +72,7 @@ public record Arguments(
       this.meta = call.meta();
     }
 
-    Reading read() {
+    Parsed read() {
       unknown();
       Optional<CallAction> action = action();
       String intent = text("intent");
@@ -89,7 +89,7 @@ public record Arguments(
               seq(),
               resolution(),
               asked());
-      return violations.isEmpty() ? new Well(read) : new Ill(failure());
+      return violations.isEmpty() ? new Valid(read) : new Invalid(failure());
     }
 
     private Outcome.Failure failure() {

@@ -15,7 +15,7 @@ final class RemoteBars {
 
   private record Key(ActorRef<ToHost> by, long id) {}
 
-  private record Held(SessionScope scope, CompletableFuture<Void> stopped, long heardNanos) {}
+  private record Held(SessionScope scope, CompletableFuture<Void> stopped, long receivedNanos) {}
 
   private final ActorRef<SessionRegion.Message> region;
   private final HostCluster.Upkeep upkeep;
@@ -62,7 +62,7 @@ final class RemoteBars {
     held.values()
         .removeIf(
             each -> {
-              boolean forgotten = each.heardNanos() - before < 0;
+              boolean forgotten = each.receivedNanos() - before < 0;
               if (forgotten) {
                 region.tell(new SessionRegion.Unbar(each.scope(), true, new CompletableFuture<>()));
               }

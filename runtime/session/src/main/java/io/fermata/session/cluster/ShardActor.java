@@ -144,7 +144,7 @@ final class ShardActor {
 
   private Behavior<ToShard> closing() {
     context.pipeToSelf(host.close(shard), (done, thrown) -> new ToShard.Closed());
-    timers.startSingleTimer(new ToShard.Vacate(), host.patience());
+    timers.startSingleTimer(new ToShard.Vacate(), host.handOver());
     return Behaviors.receive(ToShard.class)
         .onMessage(
             ToShard.Vacate.class,

@@ -39,7 +39,7 @@ final class ShardHost {
   private final ActorRef<SessionRegion.Message> region;
   private final SessionSubscriptions subscriptions;
   private final HostCluster.Upkeep upkeep;
-  private final Duration patience;
+  private final Duration handOver;
   private final Telemetry telemetry;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
   private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
@@ -52,7 +52,7 @@ final class ShardHost {
       ActorRef<SessionRegion.Message> region,
       SessionSubscriptions subscriptions,
       HostCluster.Upkeep upkeep,
-      Duration patience,
+      Duration handOver,
       Telemetry telemetry) {
     this.store = store;
     this.membership = membership;
@@ -61,12 +61,12 @@ final class ShardHost {
     this.region = region;
     this.subscriptions = subscriptions;
     this.upkeep = upkeep;
-    this.patience = patience;
+    this.handOver = handOver;
     this.telemetry = telemetry;
   }
 
-  Duration patience() {
-    return patience;
+  Duration handOver() {
+    return handOver;
   }
 
   CompletionStage<Long> acquire(int shard) {

@@ -47,7 +47,7 @@ public final class HostOutside implements Outside {
    *
    * @param flows calls flows as tools
    */
-  public record Shared(
+  public record Services(
       AgentThreads threads,
       SessionSubscriptions subscriptions,
       ToolUses flows,
@@ -61,36 +61,36 @@ public final class HostOutside implements Outside {
   /** How often the ancestors are asked for what is left of their budgets: for 25 seconds. */
   private static final int CLIMBS = 8;
 
-  private final Shared shared;
+  private final Services services;
   private final String threadId;
   private final ThreadKey key;
 
-  public HostOutside(Shared shared, String threadId) {
-    this.shared = shared;
+  public HostOutside(Services services, String threadId) {
+    this.services = services;
     this.threadId = threadId;
     this.key = Objects.requireNonNull(ThreadKey.of(threadId));
   }
 
   @Override
   public long now() {
-    return shared.clock().millis();
+    return services.clock().millis();
   }
 
   @Override
   public void publish(Delta delta) {
-    shared.subscriptions().streamed(key.entityId(), delta);
+    services.subscriptions().streamed(key.entityId(), delta);
   }
 
   @Override
   public @Nullable String env(String property) {
-    return shared.env().apply(property);
+    return services.env().apply(property);
   }
 
   // --- flows -----------------------------------------------------------------------------------
 
   @Override
   public CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments) {
-    return outcome(shared.flows().start(use(flow, callKey), arguments, progress -> {}));
+    return outcome(services.flows().start(use(flow, callKey), arguments, progress -> {}));
   }
 
   @Override
@@ -98,20 +98,20 @@ public final class HostOutside implements Outside {
       String flow, String callKey, String answerId, ObjectNode answers) {
     ToolUse use = use(flow, callKey);
     return outcome(
-        shared
+        services
             .flows()
             .answer(use, answerId, answers)
             // Its question is no longer open, for example as its deadline has passed.
             .thenCompose(
                 outcome ->
                     outcome instanceof ToolOutcome.Refused
-                        ? shared.flows().again(use)
+                        ? services.flows().again(use)
                         : CompletableFuture.completedStage(outcome)));
   }
 
   @Override
   public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
-    return shared
+    return services
         .flows()
         .withdraw(use(flow, callKey))
         .thenAccept(
@@ -152,7 +152,7 @@ public final class HostOutside implements Outside {
           return new FlowOutcome.Result(
               undecided.code() + ": " + undecided.message(), true, List.of());
         },
-        shared.pools().handlers());
+        services.pools().handlers());
   }
 
   /** In words for a model, which can do nothing about it. */
@@ -173,26 +173,26 @@ public final class HostOutside implements Outside {
         new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
     if (child != null) {
       ThreadKey existing = Objects.requireNonNull(ThreadKey.of(child));
-      return shared.threads().post(existing, null, posted).thenApply(reply -> child);
+      return services.threads().post(existing, null, posted).thenApply(reply -> child);
     }
     ThreadKey born = born(relation.agent(), callKey);
-    return shared
+    return services
         .threads()
         .create(
             born,
             new Threads.NewThread(principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
             new ThreadEvent.Parent(threadId, relation.name(), callKey))
-        .thenCompose(created -> shared.threads().post(born, null, posted))
+        .thenCompose(created -> services.threads().post(born, null, posted))
         .thenApply(reply -> born.threadId());
   }
 
   private ThreadKey born(String agent, String callKey) {
-    return ThreadKey.child(key, agent, callKey, shared.store().serverKey());
+    return ThreadKey.child(key, agent, callKey, services.store().serverKey());
   }
 
   @Override
   public CompletionStage<Void> discardChild(String agent, String callKey) {
-    return shared
+    return services
         .threads()
         .send(born(agent, callKey), null, new ThreadInput.Delete(now()))
         .handle((reply, thrown) -> ignoreMissing(thrown));
@@ -216,7 +216,7 @@ public final class HostOutside implements Outside {
               }
               Executor later =
                   CompletableFuture.delayedExecutor(
-                      100L << attempt, TimeUnit.MILLISECONDS, shared.pools().handlers());
+                      100L << attempt, TimeUnit.MILLISECONDS, services.pools().handlers());
               return CompletableFuture.supplyAsync(() -> attempt + 1, later)
                   .thenCompose(next -> spent(parent, total, next));
             });
@@ -226,13 +226,13 @@ public final class HostOutside implements Outside {
   private CompletionStage<Optional<String>> climb(
       String child, ThreadEvent.Parent parent, Usage total) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
-    return shared
+    return services
         .threads()
         .send(to, null, new ThreadInput.ChildSpent(child, total, now()))
         .thenCompose(
             reply -> {
               ThreadState state = reply.state();
-              Agent overspent = shared.threads().agents().overspent(state);
+              Agent overspent = services.threads().agents().overspent(state);
               String spent = overspent == null ? null : spent(overspent, state.usage());
               ThreadEvent.Parent next = state.begun().parent();
               return spent != null || next == null
@@ -249,7 +249,7 @@ public final class HostOutside implements Outside {
   @Override
   public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
-    return shared
+    return services
         .threads()
         .send(to, null, new ThreadInput.ChildDeleted(threadId, spent, now()))
         .handle((reply, thrown) -> ignoreMissing(thrown));
@@ -259,7 +259,7 @@ public final class HostOutside implements Outside {
   public CompletionStage<Void> report(
       ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
-    return shared
+    return services
         .threads()
         .send(to, null, new ThreadInput.Report(threadId, report, failed, text, spent, now()))
         .handle((reply, thrown) -> ignoreMissing(thrown));
@@ -269,7 +269,7 @@ public final class HostOutside implements Outside {
   public CompletionStage<Void> reportStatus(
       ThreadEvent.Parent parent, long report, ChildThread.Status status) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
-    return shared
+    return services
         .threads()
         .send(to, null, new ThreadInput.ChildStatusChanged(threadId, report, status, now()))
         .thenAccept(reply -> {});
@@ -278,7 +278,7 @@ public final class HostOutside implements Outside {
   @Override
   public CompletionStage<Void> stopChild(String child) {
     ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
-    return shared
+    return services
         .threads()
         .send(to, null, new ThreadInput.Stop(now()))
         .handle((reply, thrown) -> ignoreMissing(thrown));
@@ -288,14 +288,14 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
-    return shared
+    return services
         .threads()
         .rewound(key.entityId(), Long.MAX_VALUE, new HistoryReader(before, limit, depth, true));
   }
 
   @Override
   public CompletionStage<byte[]> file(ThreadStorage.StoredFile file) {
-    return shared.threads().bytes(key.entityId(), file);
+    return services.threads().bytes(key.entityId(), file);
   }
 
   @Override
@@ -306,22 +306,22 @@ public final class HostOutside implements Outside {
       done =
           done.thenCompose(
               nothing ->
-                  shared
+                  services
                       .threads()
                       .send(to, null, new ThreadInput.Delete(now()))
                       .handle((reply, thrown) -> ignoreMissing(thrown)));
     }
     // Its own journal is erased last, so that a repeated attempt finds the rest.
     return done.thenCompose(nothing -> familyErased())
-        .thenCompose(erased -> shared.directory().forget(key.entityId()::equals))
-        .thenCompose(unlisted -> shared.store().delete(List.of(key.entityId())))
-        .thenCompose(forgotten -> shared.store().scrub())
+        .thenCompose(erased -> services.directory().forget(key.entityId()::equals))
+        .thenCompose(unlisted -> services.store().delete(List.of(key.entityId())))
+        .thenCompose(forgotten -> services.store().scrub())
         .thenAccept(scrubbed -> {});
   }
 
   /** In a store that cannot be searched, the runs that the thread called remain. */
   private CompletionStage<Boolean> familyErased() {
-    return shared
+    return services
         .eraser()
         .erase(SessionScope.ofFamily(key))
         .thenApply(erased -> true)

@@ -156,11 +156,11 @@ public final class RunExplanations {
     }
     ToolCall own =
         new ToolCall(flow, call.principal(), status, call.meta(), call.transportSession());
-    Arguments.Reading reading = Arguments.read(own);
-    if (!(reading instanceof Arguments.Well well)) {
+    Arguments.Parsed parsed = Arguments.read(own);
+    if (!(parsed instanceof Arguments.Valid valid)) {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS);
     }
-    Conversation.Finding finding = Conversation.of(own, well.arguments(), handles);
+    Conversation.Finding finding = Conversation.of(own, valid.arguments(), handles);
     if (finding instanceof Conversation.None none) {
       return new ToolReply(OutcomeJson.body(none.failure()), Json.object());
     }

@@ -452,9 +452,9 @@ public final class RunPort
 
   @Override
   public SessionReply withdrawn(Situation<RunState, Event> at, Waiting call) {
-    boolean becomesTask = call.takesTasks() && !RunEntries.isTask(at);
+    boolean returnsTask = call.takesTasks() && !RunEntries.isTask(at);
     Outcome.Failure why =
-        call.call.request().asksAgain() && !becomesTask
+        call.call.request().asksAgain() && !returnsTask
             ? HostError.STILL_WORKING.failure()
             : HostError.BUSY.failure("The call was queued until its deadline and was not handled");
     return replies.of(why, at.state().program(), at.seq());

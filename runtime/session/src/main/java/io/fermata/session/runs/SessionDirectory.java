@@ -77,7 +77,7 @@ public final class SessionDirectory {
   private record Removed() implements Change {}
 
   /** The newest number in the store at a time. */
-  private record Moment(long newest, long nanos) {}
+  private record Sample(long newest, long nanos) {}
 
   private static final Removed REMOVED = new Removed();
 
@@ -94,7 +94,7 @@ public final class SessionDirectory {
   // --- used by its own thread only
 
   private final RunEntryWriter writer;
-  private final Deque<Moment> moments = new ArrayDeque<>();
+  private final Deque<Sample> moments = new ArrayDeque<>();
   private long lookedAt = System.nanoTime();
   private long reportedThen;
   private long marked;
@@ -289,7 +289,7 @@ public final class SessionDirectory {
     if (reported.get() != reportedThen && nanos - lookedAt >= LOOK_NANOS) {
       reportedThen = reported.get();
       lookedAt = nanos;
-      moments.add(new Moment(Stages.now(store.newest()), nanos));
+      moments.add(new Sample(Stages.now(store.newest()), nanos));
     }
     long settled = 0;
     while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {

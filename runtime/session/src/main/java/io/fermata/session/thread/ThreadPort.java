@@ -82,7 +82,7 @@ public final class ThreadPort
 
   @Override
   public boolean onlyWaits(ThreadEffect timer) {
-    return timer.patient();
+    return timer.backgroundTimer();
   }
 
   @Override

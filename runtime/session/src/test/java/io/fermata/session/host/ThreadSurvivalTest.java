@@ -353,7 +353,7 @@ class ThreadSurvivalTest {
         new SessionDirectory(store, Encryption.ofEnvironment(), InstantSource.system());
     Recorders nobody = new Recorders(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
-        new HostOutside.Shared(
+        new HostOutside.Services(
             (AgentThreads) host.threads(),
             subscriptions,
             new ToolUses(answering::call, Map.of()),

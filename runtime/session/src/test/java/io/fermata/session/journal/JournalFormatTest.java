@@ -11,7 +11,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
-import io.fermata.flow.event.Recorded;
+import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
@@ -122,7 +122,7 @@ class JournalFormatTest {
         new Event.ForkedFrom(
             new ForkOrigin("quote", "run-0", 7, 6, ForkOrigin.Mode.REPLAY_EFFECTS, "ops"),
             List.of(
-                new Recorded(
+                new RecordedResult(
                     place,
                     "email",
                     Map.of("email", text),

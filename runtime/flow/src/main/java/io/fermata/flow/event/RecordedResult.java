@@ -21,12 +21,12 @@ import org.jspecify.annotations.Nullable;
  * @param read what the effect had read, by path; null where there was nothing
  * @param events its result: the event, and the tags that it gave the run
  */
-public record Recorded(
+public record RecordedResult(
     Place place, @Nullable String field, Map<String, JsonNode> read, List<Event> events) {
 
   /** The results in a journal, in their order. */
-  public static List<Recorded> in(RunState before, List<Event> events) {
-    List<Recorded> all = new ArrayList<>();
+  public static List<RecordedResult> in(RunState before, List<Event> events) {
+    List<RecordedResult> all = new ArrayList<>();
     Map<Place, Event.Tagged> tagged = new HashMap<>();
     RunState state = before;
     for (Event event : events) {
@@ -48,9 +48,9 @@ public record Recorded(
    * What a fork may take from its source: the results after its entry, then those that the source
    * had before it, as a corrected answer may lead there again, the latest first.
    */
-  public static List<Recorded> around(RunState at, List<Event> before, List<Event> after) {
-    List<Recorded> all = new ArrayList<>(in(at, after));
-    List<Recorded> earlier = in(RunState.NONE, before);
+  public static List<RecordedResult> around(RunState at, List<Event> before, List<Event> after) {
+    List<RecordedResult> all = new ArrayList<>(in(at, after));
+    List<RecordedResult> earlier = in(RunState.NONE, before);
     earlier.removeIf(recorded -> !recorded.succeeded());
     Collections.reverse(earlier);
     all.addAll(earlier);
@@ -76,7 +76,7 @@ public record Recorded(
         .noneMatch(e -> e instanceof Event.AttemptFailed || e instanceof Event.Stopped);
   }
 
-  private static Recorded of(
+  private static RecordedResult of(
       RunState state,
       Place place,
       @Nullable String field,
@@ -90,7 +90,7 @@ public record Recorded(
     Map<String, JsonNode> read = new LinkedHashMap<>();
     paths.forEach(path -> read.put(path, value(data, path)));
     List<Event> events = tagged == null ? List.of(event) : List.of(tagged, event);
-    return new Recorded(place, field, read, events);
+    return new RecordedResult(place, field, read, events);
   }
 
   private static JsonNode value(ObjectNode data, String path) {
