@@ -19,12 +19,12 @@ import java.util.List;
 
 /** A thread that was exported: what happened in it, and where it can be continued. */
 final class RecordedThread {
-  private final ThreadEvents events;
+  private final JournaledEvents events;
 
   /** Where a user's message was taken into the conversation; its step had ended. */
   private final List<Integer> taken;
 
-  private RecordedThread(ThreadEvents events) {
+  private RecordedThread(JournaledEvents events) {
     this.events = events;
     this.taken = new ArrayList<>();
     for (int i = 0; i < events.all().size(); i++) {
@@ -36,7 +36,7 @@ final class RecordedThread {
   }
 
   static RecordedThread read(Path export) throws IOException {
-    return new RecordedThread(ThreadEvents.of(Fermata.readThreadJournal(export)));
+    return new RecordedThread(JournaledEvents.of(Fermata.readThreadJournal(export)));
   }
 
   /** How many messages users said. */
@@ -47,8 +47,8 @@ final class RecordedThread {
   /** The conversation before a user's message, and the messages from it on. */
   Fork fork(int message) {
     int position = taken.get(message - 1);
-    ThreadEvents before = events.before(position);
-    ThreadEvents after = events.from(position);
+    JournaledEvents before = events.before(position);
+    JournaledEvents after = events.from(position);
     List<Threads.NewMessage> next = new ArrayList<>();
     for (int at : taken.subList(message - 1, taken.size())) {
       next.add(posted(at));
@@ -64,7 +64,7 @@ final class RecordedThread {
   private Threads.NewMessage posted(int position) {
     Message said = ((ThreadEvent.Taken) events.all().get(position).event()).message();
     List<Attachment> files = new ArrayList<>();
-    for (ThreadEvents.Happened each : events.before(position).all()) {
+    for (JournaledEvents.Happened each : events.before(position).all()) {
       if (each.event() instanceof ThreadEvent.Received received
           && received.message().id().equals(said.id())) {
         said = received.message();
@@ -78,10 +78,10 @@ final class RecordedThread {
   }
 
   /** The files of the thread that are still there. */
-  private static List<ThreadEvent.FileWritten> files(ThreadEvents before) {
+  private static List<ThreadEvent.FileWritten> files(JournaledEvents before) {
     List<ThreadEvent.FileWritten> files = new ArrayList<>();
     for (ThreadStorage.StoredFile file : before.state().stored().files().values()) {
-      for (ThreadEvents.Happened each : before.all()) {
+      for (JournaledEvents.Happened each : before.all()) {
         if (each.offset() == file.seq()
             && each.index() == file.index()
             && each.event() instanceof ThreadEvent.FileWritten written) {

@@ -32,7 +32,7 @@ final class TrialHost {
    *
    * @param broken why it could not be judged; null if it can
    */
-  record Held(EvalRun run, ThreadEvents events, @Nullable String broken) {}
+  record Held(EvalRun run, JournaledEvents events, @Nullable String broken) {}
 
   /** A user talks with an agent until there is nothing more to say. */
   Held talk(String agent, EvalUser user, int turns) throws InterruptedException {
@@ -95,13 +95,13 @@ final class TrialHost {
 
   /** What has happened since the entry that created the thread. */
   private Held run(Threads.View view, long begun) throws InterruptedException {
-    ThreadEvents all =
-        ThreadEvents.of(Waiting.await(host.threadJournalWithSecrets(view.threadId())));
-    ThreadEvents own =
-        new ThreadEvents(all.all().stream().filter(each -> each.offset() > begun).toList());
+    JournaledEvents all =
+        JournaledEvents.of(Waiting.await(host.threadJournalWithSecrets(view.threadId())));
+    JournaledEvents own =
+        new JournaledEvents(all.all().stream().filter(each -> each.offset() > begun).toList());
     ThreadState state = all.state();
     long history =
-        new ThreadEvents(all.all().stream().filter(each -> each.offset() <= begun).toList())
+        new JournaledEvents(all.all().stream().filter(each -> each.offset() <= begun).toList())
             .state()
             .history()
             .messages()

@@ -13,34 +13,34 @@ import java.util.List;
 import java.util.Map;
 
 /** The events of a thread, from its journal. */
-record ThreadEvents(List<Happened> all) {
+record JournaledEvents(List<Happened> all) {
   /** More messages than any thread has, so that a fold keeps all of them. */
   private static final int ALL = 1_000_000;
 
   /** One event, and where it is in the journal. */
   record Happened(long offset, int index, ThreadEvent event) {}
 
-  ThreadEvents {
+  JournaledEvents {
     all = List.copyOf(all);
   }
 
-  static ThreadEvents of(ThreadJournal journal) {
+  static JournaledEvents of(ThreadJournal journal) {
     List<Happened> all = new ArrayList<>();
     for (ThreadJournal.Entry entry : journal.entries()) {
       for (int i = 0; i < entry.events().size(); i++) {
         all.add(new Happened(entry.seq(), i, entry.events().get(i)));
       }
     }
-    return new ThreadEvents(all);
+    return new JournaledEvents(all);
   }
 
   /** The first of them, up to but without one. */
-  ThreadEvents before(int position) {
-    return new ThreadEvents(all.subList(0, position));
+  JournaledEvents before(int position) {
+    return new JournaledEvents(all.subList(0, position));
   }
 
-  ThreadEvents from(int position) {
-    return new ThreadEvents(all.subList(position, all.size()));
+  JournaledEvents from(int position) {
+    return new JournaledEvents(all.subList(position, all.size()));
   }
 
   /** The state of the thread after them, with all its messages. */
@@ -117,7 +117,7 @@ record ThreadEvents(List<Happened> all) {
   }
 
   /** The calls that have ended here, in the order in which they did. */
-  List<RecordedResults.Ended> ended(ThreadEvents requestedIn) {
+  List<RecordedResults.Ended> ended(JournaledEvents requestedIn) {
     Map<String, RequestedCall> requested = requestedIn.requested();
     List<RecordedResults.Ended> ended = new ArrayList<>();
     results()
