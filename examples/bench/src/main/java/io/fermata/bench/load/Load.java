@@ -12,19 +12,19 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A closed loop of clients: each sends its next call when the last one was answered. */
-final class Load {
+public final class Load {
   /** One client's work: a unit of calls, each timed by the recorder. */
-  interface Unit {
+  public interface Unit {
     void run(Recorder recorder, long number) throws Exception;
   }
 
   /** Collects the latencies of one client while the window is open. */
-  static final class Recorder {
+  public static final class Recorder {
     private long[] nanos = new long[1024];
     private int count;
     private volatile boolean open;
 
-    <T> T timed(Callable<T> call) throws Exception {
+    public <T> T timed(Callable<T> call) throws Exception {
       long before = System.nanoTime();
       T reply = call.call();
       long took = System.nanoTime() - before;
@@ -40,25 +40,25 @@ final class Load {
 
   private final List<Unit> clients;
   private final int callsPerUnit;
-  private final Supplier<Usage> usage;
+  private final Supplier<ResourceUsage> usage;
   private final AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
   private volatile boolean stopped;
 
   Load(List<Unit> clients, int callsPerUnit) {
-    this(clients, callsPerUnit, () -> Usage.ofCpu(cpu()));
+    this(clients, callsPerUnit, () -> ResourceUsage.ofCpu(cpu()));
   }
 
   /**
    * @param usage what was used so far
    */
-  Load(List<Unit> clients, int callsPerUnit, Supplier<Usage> usage) {
+  public Load(List<Unit> clients, int callsPerUnit, Supplier<ResourceUsage> usage) {
     this.clients = clients;
     this.callsPerUnit = callsPerUnit;
     this.usage = usage;
   }
 
   /** Warms up, measures, and stops; fails if any reply was wrong. */
-  Measurement measure(Duration warmUp, Duration window) throws Exception {
+  public Measurement measure(Duration warmUp, Duration window) throws Exception {
     List<Recorder> recorders = new ArrayList<>();
     CountDownLatch ended = new CountDownLatch(clients.size());
     for (int i = 0; i < clients.size(); i++) {
@@ -73,11 +73,11 @@ final class Load {
     Thread.sleep(warmUp.toMillis());
     recorders.forEach(recorder -> recorder.open = true);
     long startedAt = System.nanoTime();
-    Usage before = usage.get();
+    ResourceUsage before = usage.get();
     Thread.sleep(window.toMillis());
     recorders.forEach(recorder -> recorder.open = false);
     double seconds = (System.nanoTime() - startedAt) / 1e9;
-    Usage used = usage.get().since(before);
+    ResourceUsage used = usage.get().since(before);
     stopped = true;
     ended.await();
     Throwable thrown = wrong.get();

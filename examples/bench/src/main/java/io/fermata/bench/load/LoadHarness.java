@@ -31,7 +31,7 @@ import picocli.CommandLine.Option;
     description = "Runs the three-call workload on each store and prints the results.")
 public final class LoadHarness implements Callable<Integer> {
   /** All callers are one principal. */
-  static final PrincipalLimits UNLIMITED =
+  public static final PrincipalLimits UNLIMITED =
       PrincipalLimits.DEFAULT.callsPerSecond(Double.POSITIVE_INFINITY, 1);
 
   @Option(names = "--concurrency", split = ",", defaultValue = "1,32,256")

@@ -5,9 +5,10 @@ import java.util.List;
 import java.util.Locale;
 
 /** The result of one window of load. */
-record Measurement(double runsPerSecond, double p50, double p99, double calls, Usage used) {
+public record Measurement(
+    double runsPerSecond, double p50, double p99, double calls, ResourceUsage used) {
 
-  static Measurement of(long[] nanos, int callsPerRun, double seconds, Usage used) {
+  static Measurement of(long[] nanos, int callsPerRun, double seconds, ResourceUsage used) {
     Arrays.sort(nanos);
     double calls = nanos.length;
     return new Measurement(
@@ -19,12 +20,12 @@ record Measurement(double runsPerSecond, double p50, double p99, double calls, U
   }
 
   /** The CPU time of a call, in microseconds. */
-  double cpuMicros() {
+  public double cpuMicros() {
     return used.cpuNanos() / 1e3 / calls;
   }
 
   /** What a call costs the database: CPU time in microseconds, bytes of its log, transactions. */
-  String databaseRow() {
+  public String databaseRow() {
     return String.format(
         Locale.ROOT,
         "%9.0f %9.0f %9.2f",
@@ -34,14 +35,14 @@ record Measurement(double runsPerSecond, double p50, double p99, double calls, U
   }
 
   /** The rounds' median by throughput. */
-  static Measurement median(List<Measurement> rounds) {
+  public static Measurement median(List<Measurement> rounds) {
     return rounds.stream()
         .sorted((a, b) -> Double.compare(a.runsPerSecond, b.runsPerSecond))
         .toList()
         .get(rounds.size() / 2);
   }
 
-  String row(int callsPerRun) {
+  public String row(int callsPerRun) {
     return String.format(
         Locale.ROOT,
         "%10.0f %10.0f %9.3f %9.3f %9.0f",

@@ -41,6 +41,6 @@ final class SyncedCommits {
     }
     double seconds = (System.nanoTime() - startedAt) / 1e9;
     return Measurement.of(
-        nanos.stream().mapToLong(Long::longValue).toArray(), 1, seconds, Usage.ofCpu(0));
+        nanos.stream().mapToLong(Long::longValue).toArray(), 1, seconds, ResourceUsage.ofCpu(0));
   }
 }

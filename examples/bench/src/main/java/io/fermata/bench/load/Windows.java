@@ -7,7 +7,7 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Option;
 
 /** How long and how often to measure. */
-final class Windows {
+public final class Windows {
   @Option(
       names = "--warmup",
       defaultValue = "4",
@@ -23,15 +23,15 @@ final class Windows {
       description = "Number of windows; the median is printed.")
   private int rounds;
 
-  int rounds() {
+  public int rounds() {
     return rounds;
   }
 
-  Duration warmUp() {
+  public Duration warmUp() {
     return Duration.ofSeconds(warmUp);
   }
 
-  Duration length() {
+  public Duration length() {
     return Duration.ofSeconds(seconds);
   }
 

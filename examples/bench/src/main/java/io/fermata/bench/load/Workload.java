@@ -17,11 +17,11 @@ import java.util.function.Consumer;
  * Three calls per run: start and get a question; answer, which decides and acts, and get another
  * question; answer and complete.
  */
-final class Workload {
-  static final String PURE = "load_pure";
+public final class Workload {
+  public static final String PURE = "load_pure";
   static final String JOURNALED = "load_journaled";
 
-  record Ticket(
+  public record Ticket(
       @Describe("What is it about") String topic,
       @Describe("How urgent, 1 to 5") Integer urgency,
       @Computed String queue,
@@ -30,12 +30,12 @@ final class Workload {
   private Workload() {}
 
   /** The action only computes and is declared idempotent: one journal entry per call. */
-  static Flow<Ticket> pure() {
+  public static Flow<Ticket> pure() {
     return flow(PURE, EffectOptions::idempotent);
   }
 
   /** The action is an effect: journaled before it runs and after. */
-  static Flow<Ticket> journaled() {
+  public static Flow<Ticket> journaled() {
     return flow(JOURNALED, options -> {});
   }
 
@@ -58,14 +58,14 @@ final class Workload {
         .compile();
   }
 
-  static final int CALLS = 3;
+  public static final int CALLS = 3;
 
   /**
    * The arguments of a call of a run, numbered from 0.
    *
    * @param sessionId the handle of the session; empty if the client chose its key
    */
-  static ObjectNode arguments(int call, String sessionId, long run) {
+  public static ObjectNode arguments(int call, String sessionId, long run) {
     ObjectNode arguments = Json.object();
     arguments.put("action", call == 0 ? "start" : "continue");
     if (call == 0) {
@@ -86,7 +86,7 @@ final class Workload {
   }
 
   /** Whether a reply is the expected one; a wrong one fails the measurement. */
-  static boolean right(int call, JsonNode reply) {
+  public static boolean right(int call, JsonNode reply) {
     String status = reply.path("status").asText();
     return switch (call) {
       case 0 -> status.equals("interrupt") && reply.path("questions").size() == 2;

@@ -1,4 +1,4 @@
-package io.fermata.bench.load;
+package io.fermata.bench.cluster;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;

@@ -8,13 +8,13 @@ package io.fermata.bench.load;
  * @param walBytes what the database wrote to its log
  * @param commits the transactions of the database
  */
-record Usage(long cpuNanos, long databaseNanos, long walBytes, long commits) {
-  static Usage ofCpu(long nanos) {
-    return new Usage(nanos, 0, 0, 0);
+public record ResourceUsage(long cpuNanos, long databaseNanos, long walBytes, long commits) {
+  static ResourceUsage ofCpu(long nanos) {
+    return new ResourceUsage(nanos, 0, 0, 0);
   }
 
-  Usage since(Usage before) {
-    return new Usage(
+  public ResourceUsage since(ResourceUsage before) {
+    return new ResourceUsage(
         cpuNanos - before.cpuNanos,
         databaseNanos - before.databaseNanos,
         walBytes - before.walBytes,

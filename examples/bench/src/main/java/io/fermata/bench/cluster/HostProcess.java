@@ -1,5 +1,8 @@
-package io.fermata.bench.load;
+package io.fermata.bench.cluster;
 
+import io.fermata.bench.load.HttpTarget;
+import io.fermata.bench.load.LoadHarness;
+import io.fermata.bench.load.Workload;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;

@@ -1,5 +1,6 @@
-package io.fermata.bench.load;
+package io.fermata.bench.cluster;
 
+import io.fermata.bench.load.ResourceUsage;
 import io.fermata.persistence.postgres.PostgresAddress;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -34,7 +35,7 @@ final class DatabaseUsage implements AutoCloseable {
   }
 
   /** The usage so far, with that of the hosts. */
-  Usage with(long hostNanos) {
+  ResourceUsage with(long hostNanos) {
     try (Statement statement = connection.createStatement()) {
       long cpu = 0;
       try (ResultSet row = statement.executeQuery("SELECT pid FROM pg_stat_activity")) {
@@ -51,7 +52,7 @@ final class DatabaseUsage implements AutoCloseable {
               "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint,"
                   + " (SELECT sum(xact_commit)::bigint FROM pg_stat_database)")) {
         row.next();
-        return new Usage(hostNanos, cpu, row.getLong(1), row.getLong(2));
+        return new ResourceUsage(hostNanos, cpu, row.getLong(1), row.getLong(2));
       }
     } catch (SQLException e) {
       throw new IllegalStateException("The database could not be measured", e);

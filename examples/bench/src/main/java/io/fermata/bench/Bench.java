@@ -1,10 +1,10 @@
 package io.fermata.bench;
 
-import io.fermata.bench.load.ClusterLoad;
+import io.fermata.bench.cluster.ClusterLoad;
+import io.fermata.bench.cluster.Timers;
 import io.fermata.bench.load.LoadHarness;
 import io.fermata.bench.load.Sleepers;
 import io.fermata.bench.load.ThreadLoad;
-import io.fermata.bench.load.Timers;
 import io.fermata.bench.load.WhatIfLoad;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -23,10 +23,10 @@ import picocli.CommandLine.Command;
       Timers.class,
       WhatIfLoad.class
     })
-public final class Main {
-  private Main() {}
+public final class Bench {
+  private Bench() {}
 
   public static void main(String[] arguments) {
-    System.exit(new CommandLine(new Main()).execute(arguments));
+    System.exit(new CommandLine(new Bench()).execute(arguments));
   }
 }

@@ -1,4 +1,4 @@
-package io.fermata.bench.load;
+package io.fermata.bench.cluster;
 
 import io.fermata.persistence.spi.Shard;
 import java.sql.Connection;

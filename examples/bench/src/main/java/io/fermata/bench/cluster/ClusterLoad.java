@@ -1,7 +1,12 @@
-package io.fermata.bench.load;
+package io.fermata.bench.cluster;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.bench.load.HttpTarget;
+import io.fermata.bench.load.Load;
+import io.fermata.bench.load.Measurement;
+import io.fermata.bench.load.Windows;
+import io.fermata.bench.load.Workload;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.key.SessionKey;

@@ -1,7 +1,9 @@
-package io.fermata.bench.load;
+package io.fermata.bench.cluster;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.bench.load.HttpTarget;
+import io.fermata.bench.load.ResourceUsage;
 import io.fermata.flow.json.Json;
 import java.io.PrintStream;
 import java.sql.Connection;
@@ -196,7 +198,7 @@ public final class Timers implements Callable<Integer> {
 
   private void watch(String phase, DatabaseUsage database) throws Exception {
     long begun = System.nanoTime();
-    Usage before = usage(database);
+    ResourceUsage before = usage(database);
     long woken = 0;
     for (int seconds = LOOK_SECONDS; seconds <= watch; seconds += LOOK_SECONDS) {
       Thread.sleep(Math.max(0, seconds * 1_000L - (System.nanoTime() - begun) / 1_000_000));
@@ -206,14 +208,14 @@ public final class Timers implements Callable<Integer> {
           "%s, %4d s: %d woken; late by p50 %d ms, p99 %d ms, max %d ms%n",
           phase, seconds, late.length, quantile(late, 50), quantile(late, 99), quantile(late, 100));
     }
-    Usage used = usage(database).since(before);
+    ResourceUsage used = usage(database).since(before);
     double each = Math.max(1, woken) * 1e3;
     out.printf(
         "%s: %.0f a second; each %.0f us of CPU of the hosts, %.0f us of the database%n",
         phase, woken / (double) watch, used.cpuNanos() / each, used.databaseNanos() / each);
   }
 
-  private Usage usage(DatabaseUsage database) {
+  private ResourceUsage usage(DatabaseUsage database) {
     return database.with(hosts.stream().mapToLong(host -> host.cpu().toNanos()).sum());
   }
 

@@ -1,0 +1,34 @@
+package io.fermata.bench;
+
+import io.fermata.layers.Layers;
+import org.junit.jupiter.api.Test;
+
+/** The packages of this module and their order. */
+class LayersTest {
+  private static final Layers LAYERS =
+      Layers.of(
+          "io.fermata.bench",
+          "io.fermata.bench.load",
+          "io.fermata.bench.cluster",
+          "io.fermata.bench");
+
+  @Test
+  void noTwoPackagesNeedEachOther() {
+    LAYERS.haveNoCycles();
+  }
+
+  @Test
+  void eachPackageUsesOnlyThoseBelowIt() {
+    LAYERS.dependDownwardsOnly();
+  }
+
+  @Test
+  void noPackageIsLarge() {
+    LAYERS.areSmall();
+  }
+
+  @Test
+  void noConstructorIsLong() {
+    LAYERS.haveShortConstructors();
+  }
+}
