@@ -2,6 +2,7 @@ package io.fermata.examples;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.examples.command.Commands;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PipedReader;
@@ -49,7 +50,7 @@ public final class Rehearsal {
     Thread server =
         new Thread(
             () -> {
-              Main.commandLine().setOut(out).execute(command);
+              Commands.commandLine().setOut(out).execute(command);
               out.close();
             },
             "server");
@@ -66,7 +67,7 @@ public final class Rehearsal {
   private void converse() throws IOException {
     ObjectNode hello = MAPPER.createObjectNode().put("protocolVersion", "2025-06-18");
     hello.putObject("capabilities");
-    hello.putObject("clientInfo").put("name", "rehearsal").put("version", Main.version());
+    hello.putObject("clientInfo").put("name", "rehearsal").put("version", Commands.version());
     post("initialize", hello);
     post("tools/list", MAPPER.createObjectNode());
     ObjectNode call = MAPPER.createObjectNode().put("name", "quote");

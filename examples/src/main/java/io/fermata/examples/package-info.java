@@ -1,7 +1,4 @@
-/**
- * Flows and agents to copy from, the pages that render the flows' widgets, a server that offers
- * them to MCP clients and over HTTP, and a chat in the terminal.
- */
+/** The entry point of the examples, and a rehearsal for the archive of their classes. */
 @NullMarked
 package io.fermata.examples;
 

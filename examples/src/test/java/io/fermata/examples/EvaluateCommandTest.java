@@ -3,6 +3,7 @@ package io.fermata.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.examples.command.Commands;
 import io.fermata.flow.json.Json;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -13,7 +14,7 @@ class EvaluateCommandTest {
   private final StringWriter err = new StringWriter();
 
   private int run(String... arguments) {
-    return Main.commandLine()
+    return Commands.commandLine()
         .setOut(new PrintWriter(out))
         .setErr(new PrintWriter(err))
         .execute(arguments);

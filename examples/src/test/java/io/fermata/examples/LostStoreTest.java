@@ -2,6 +2,7 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.examples.command.Commands;
 import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -34,7 +35,7 @@ class LostStoreTest {
       server.call("quote", Json.object().put("action", "start").put("intent", "wants a price"));
       loseTheFile();
 
-      assertThat(server.ended()).isEqualTo(Main.LOST);
+      assertThat(server.ended()).isEqualTo(Commands.LOST);
       assertThat(errors())
           .containsOnlyOnce(
               "This server ends: the file of the store was deleted or replaced while it was open;"
@@ -53,7 +54,7 @@ class LostStoreTest {
       loseTheFile();
 
       assertThat(server.waitFor(60, TimeUnit.SECONDS)).isTrue();
-      assertThat(server.exitValue()).isEqualTo(Main.LOST);
+      assertThat(server.exitValue()).isEqualTo(Commands.LOST);
       assertThat(errors()).anyMatch(line -> line.startsWith("This server ends: the file"));
     } finally {
       server.destroyForcibly();

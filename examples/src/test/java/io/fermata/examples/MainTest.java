@@ -2,6 +2,7 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.examples.command.Commands;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.examples.flows.Restaurant;
 import io.fermata.flow.Flow;
@@ -33,7 +34,7 @@ class MainTest {
   @TempDir Path directory;
 
   private int run(String... arguments) {
-    return Main.commandLine()
+    return Commands.commandLine()
         .setOut(new PrintWriter(out))
         .setErr(new PrintWriter(err))
         .execute(arguments);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.examples.command.Commands;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
@@ -51,7 +52,7 @@ class StoreCommandsTest {
   private static String ended(int expected, String... options) {
     StringWriter said = new StringWriter();
     PrintWriter out = new PrintWriter(said);
-    int code = Main.commandLine().setOut(out).setErr(out).execute(options);
+    int code = Commands.commandLine().setOut(out).setErr(out).execute(options);
     assertThat(code).as(said.toString()).isEqualTo(expected);
     return said.toString();
   }
@@ -212,7 +213,7 @@ class StoreCommandsTest {
             and persistence_id = (select persistence_id from known where run = 1)
           """);
     }
-    assertThat(ended(Main.DAMAGED, "verify", "--store", store))
+    assertThat(ended(Commands.DAMAGED, "verify", "--store", store))
         .containsPattern("quote\\|\\S+ is damaged: entry 2 is missing; restore")
         .containsPattern("quote\\|\\S+ is damaged: entry 2 (?!is missing)")
         .contains("3 damages");
@@ -249,7 +250,7 @@ class StoreCommandsTest {
         .contains("6 run(s): 6 are decided as they were, 0 otherwise");
     assertThat(ended(0, "replay", "--store", store, "--since", "P1DT1H")).contains("6 run(s)");
     assertThat(ended(0, "replay", "--store", store, "--since", "2099-12-31")).contains("0 run(s)");
-    assertThat(ended(Main.UNUSABLE, "replay", "--store", store, "--since", "lately"))
+    assertThat(ended(Commands.UNUSABLE, "replay", "--store", store, "--since", "lately"))
         .contains("lately is no time; use how long ago, such as P30D");
     command("export", export.toString(), "--run", "quote/" + run, "--store", store);
     assertThat(ended(0, "replay", export.toString())).contains("1 run(s): 1 are decided");
@@ -258,15 +259,16 @@ class StoreCommandsTest {
     String recorded = Files.readString(export);
     assertThat(recorded).contains(asked);
     Files.writeString(export, recorded.replace(asked, "How large is it?"));
-    assertThat(ended(Main.UNUSABLE, "replay", export.toString())).contains("export was altered");
+    assertThat(ended(Commands.UNUSABLE, "replay", export.toString()))
+        .contains("export was altered");
     Fermata.acceptEdits(export);
-    assertThat(ended(Main.DECIDED_OTHERWISE, "replay", export.toString()))
+    assertThat(ended(Commands.DECIDED_OTHERWISE, "replay", export.toString()))
         .contains("     1  quote ask_company: asked otherwise, companySize", "Recorded:", "Now:");
     Path pictures = directory.resolve("pictures");
     JsonNode found =
         Json.parse(
             ended(
-                Main.DECIDED_OTHERWISE,
+                Commands.DECIDED_OTHERWISE,
                 "replay",
                 export.toString(),
                 "--json",
@@ -278,7 +280,8 @@ class StoreCommandsTest {
         .hasParent(pictures)
         .content()
         .contains("<svg");
-    assertThat(ended(Main.UNUSABLE, "replay", "missing.jsonl")).contains("write one with export");
+    assertThat(ended(Commands.UNUSABLE, "replay", "missing.jsonl"))
+        .contains("write one with export");
   }
 
   @Test
@@ -301,7 +304,7 @@ class StoreCommandsTest {
     String forked =
         ended(0, "fork", run, "--at", "1", "--mode", "live", "--by", "ops", "--store", store);
     assertThat(forked).contains("How big is your company?");
-    assertThat(ended(Main.UNUSABLE, "fork", run, "--at", "77", "--store", store))
+    assertThat(ended(Commands.UNUSABLE, "fork", run, "--at", "77", "--store", store))
         .contains("has no entry 77; its entries are 1 to 2");
 
     String handle = forked.replaceAll("(?s).*its sessionId is (\\S+).*", "$1");

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.fermata.examples.Main;
+import io.fermata.examples.command.Commands;
 import io.fermata.session.Fermata;
 import io.fermata.session.cluster.HostCluster;
 import java.io.IOException;
@@ -62,7 +62,7 @@ final class Deployed {
   /** A command line as the server reads it, which refuses what it does not know. */
   static ParseResult serve(List<String> arguments) {
     ParseResult read =
-        new CommandLine(Main.class).parseArgs(arguments.toArray(String[]::new)).subcommand();
+        new CommandLine(Commands.class).parseArgs(arguments.toArray(String[]::new)).subcommand();
     assertThat(read.commandSpec().name()).isEqualTo("serve");
     return read;
   }
@@ -75,7 +75,7 @@ final class Deployed {
   /** The exit code of a server that must be started again. */
   static int lost() {
     Map<String, String> codes =
-        new CommandLine(Main.class).getCommandSpec().usageMessage().exitCodeList();
+        new CommandLine(Commands.class).getCommandSpec().usageMessage().exitCodeList();
     return codes.entrySet().stream()
         .filter(code -> code.getValue().contains("lost for good"))
         .map(code -> Integer.valueOf(code.getKey()))

@@ -6,7 +6,7 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.Hook;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.StopCode;
-import io.fermata.examples.Main;
+import io.fermata.examples.command.Commands;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Limits;
@@ -120,7 +120,7 @@ class TablesTest {
   }
 
   private Map<String, List<String>> tables() throws Exception {
-    CommandSpec main = new CommandLine(Main.class).getCommandSpec();
+    CommandSpec main = new CommandLine(Commands.class).getCommandSpec();
     Map<String, List<String>> tables = new TreeMap<>();
     tables.put("error codes", errors());
     tables.put("settings", components(Settings.class, Settings.DEFAULT));

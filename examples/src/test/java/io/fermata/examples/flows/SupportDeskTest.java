@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.examples.Chat;
-import io.fermata.examples.ChatCommand;
 import io.fermata.examples.ChatProvider;
 import io.fermata.examples.ServerProcess;
 import io.fermata.examples.ThreadClient;
+import io.fermata.examples.command.Chat;
+import io.fermata.examples.command.ChatCommand;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.examples.flows.Examples;
 import io.fermata.session.admin.Erased;
@@ -86,9 +86,9 @@ final class EraseCommand implements Callable<Integer> {
         ? "The store has nothing of %s; nothing was erased".formatted(what)
         : "Erased %s with %s, %s and %s; nothing is left"
             .formatted(
-                Main.counted(erased.journals(), "journal", "journals"),
-                Main.counted(erased.records(), "record", "records"),
-                Main.counted(erased.snapshots(), "snapshot", "snapshots"),
-                Main.counted(erased.entries(), "directory entry", "directory entries"));
+                Commands.counted(erased.journals(), "journal", "journals"),
+                Commands.counted(erased.records(), "record", "records"),
+                Commands.counted(erased.snapshots(), "snapshot", "snapshots"),
+                Commands.counted(erased.entries(), "directory entry", "directory entries"));
   }
 }

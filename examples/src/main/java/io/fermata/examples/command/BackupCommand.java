@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import java.nio.file.Path;
 import java.util.concurrent.Callable;

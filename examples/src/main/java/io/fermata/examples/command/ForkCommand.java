@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;

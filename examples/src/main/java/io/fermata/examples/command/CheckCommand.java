@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
@@ -46,7 +46,7 @@ final class CheckCommand implements Callable<Integer>, WhileServed {
         command.commandLine().getOut().print(rollout.text());
         command.commandLine().getOut().flush();
       }
-      return rollout.complete() ? 0 : Main.RUNS_STRANDED;
+      return rollout.complete() ? 0 : Commands.RUNS_STRANDED;
     }
   }
 

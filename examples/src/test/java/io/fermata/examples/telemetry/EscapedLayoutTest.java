@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.telemetry;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.agent.Agent;
 import io.fermata.examples.flows.DeskOptions;

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.telemetry;
 
 import ch.qos.logback.classic.LoggerContext;
 import org.jspecify.annotations.Nullable;
@@ -8,9 +8,9 @@ import org.slf4j.LoggerFactory;
  * The name of this server in its log lines, a property of the whole process: threads of actors, of
  * the server and of drivers log, and none of them would know a name that is bound to a thread.
  */
-final class LoggedHost {
+public final class LoggedHost {
   /** What logback.xml prints; JSON has it among the properties of the context. */
-  static final String PROPERTY = "host";
+  public static final String PROPERTY = "host";
 
   private static final String VARIABLE = "FERMATA_HOST";
 
@@ -21,7 +21,7 @@ final class LoggedHost {
    *
    * @param otherwise the name without that variable; null for none
    */
-  static void name(@Nullable String otherwise) {
+  public static void name(@Nullable String otherwise) {
     String chosen = System.getenv(VARIABLE);
     String name = chosen == null || chosen.isBlank() ? otherwise : chosen;
     if (name != null && LoggerFactory.getILoggerFactory() instanceof LoggerContext logback) {

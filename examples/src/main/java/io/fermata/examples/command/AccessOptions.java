@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.settings.OAuth;

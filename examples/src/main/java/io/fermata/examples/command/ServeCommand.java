@@ -1,7 +1,9 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
+import io.fermata.examples.telemetry.LoggedHost;
+import io.fermata.examples.telemetry.Prometheus;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.persistence.spi.OpenStore;
@@ -163,7 +165,7 @@ final class ServeCommand implements Callable<Integer> {
             .threads(examples.host().threads())
             .runs(examples.host().runs())
             .name("fermata-examples")
-            .version(Main.version())
+            .version(Commands.version())
             .address(address)
             .port(port);
     access.apply(builder, System.getenv());
@@ -191,7 +193,7 @@ final class ServeCommand implements Callable<Integer> {
     examples
         .host()
         .lost()
-        .thenAccept(reason -> end.complete(Main.explainLoss(reason, commandLine().getErr())));
+        .thenAccept(reason -> end.complete(Commands.explainLoss(reason, commandLine().getErr())));
     return end;
   }
 

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.persistence.spi.Verified;
 import java.io.PrintWriter;
@@ -34,12 +34,12 @@ final class VerifyCommand implements Callable<Integer> {
     out.println(
         "%s with %s: %s"
             .formatted(
-                Main.counted(verified.journals(), "intact journal", "intact journals"),
-                Main.counted(verified.entries(), "entry", "entries"),
+                Commands.counted(verified.journals(), "intact journal", "intact journals"),
+                Commands.counted(verified.entries(), "entry", "entries"),
                 verified.intact()
                     ? "nothing is damaged"
-                    : Main.counted(verified.damages(), "damage", "damages")));
+                    : Commands.counted(verified.damages(), "damage", "damages")));
     out.flush();
-    return verified.intact() ? 0 : Main.DAMAGED;
+    return verified.intact() ? 0 : Commands.DAMAGED;
   }
 }

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.examples.flows.Examples;
 import java.io.IOException;
@@ -59,7 +59,9 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
   public Integer call() throws IOException {
     try (Examples examples = Examples.dormant(store.present())) {
       long records = written(examples);
-      commandLine().getOut().println(Main.counted(records, "record", "records") + " in " + file);
+      commandLine()
+          .getOut()
+          .println(Commands.counted(records, "record", "records") + " in " + file);
       commandLine().getOut().flush();
     }
     return 0;

@@ -1,6 +1,6 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
-import static io.fermata.examples.ChatCommand.now;
+import static io.fermata.examples.command.ChatCommand.now;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;

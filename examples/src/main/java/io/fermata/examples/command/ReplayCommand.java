@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
@@ -97,7 +97,7 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
               ? whatIf.over(store.present())
               : whatIf.over(exports(flows, desk.agents()).iterator());
       report(result);
-      return result.otherwise() == 0 ? 0 : Main.DECIDED_OTHERWISE;
+      return result.otherwise() == 0 ? 0 : Commands.DECIDED_OTHERWISE;
     }
   }
 

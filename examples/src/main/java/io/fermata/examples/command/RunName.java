@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;

@@ -1,6 +1,6 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
-import static io.fermata.examples.ChatCommand.now;
+import static io.fermata.examples.command.ChatCommand.now;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -157,8 +157,8 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
             .getErr()
             .printf(
                 "Read %s; listed: %s; removed from the list: %d%n",
-                Main.counted(rebuilt.journals(), "journal", "journals"),
-                Main.counted(rebuilt.entered(), "run", "runs"),
+                Commands.counted(rebuilt.journals(), "journal", "journals"),
+                Commands.counted(rebuilt.entered(), "run", "runs"),
                 rebuilt.removed());
         commandLine().getErr().flush();
       }

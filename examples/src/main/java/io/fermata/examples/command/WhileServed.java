@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 /**
  * A command that needs exclusive access to a store, and has an alternative while a server has it

@@ -1,5 +1,6 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
+import io.fermata.examples.telemetry.LoggedHost;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.ClusterSettings;
 import java.nio.file.Path;

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.session.admin.DataKeys;
 import java.util.concurrent.Callable;

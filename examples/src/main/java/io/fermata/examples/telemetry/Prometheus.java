@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.telemetry;
 
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.telemetry.Meters;
@@ -9,13 +9,13 @@ import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 
 /** The meters of the server and of its JVM, in the format of Prometheus. */
-final class Prometheus {
+public final class Prometheus {
   private final PrometheusMeterRegistry registry =
       new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
 
   private Prometheus() {}
 
-  static Prometheus create() {
+  public static Prometheus create() {
     Prometheus prometheus = new Prometheus();
     new JvmMemoryMetrics().bindTo(prometheus.registry);
     new JvmThreadMetrics().bindTo(prometheus.registry);
@@ -23,11 +23,11 @@ final class Prometheus {
     return prometheus;
   }
 
-  Telemetry telemetry() {
+  public Telemetry telemetry() {
     return Meters.of(registry);
   }
 
-  String text() {
+  public String text() {
     return registry.scrape();
   }
 }

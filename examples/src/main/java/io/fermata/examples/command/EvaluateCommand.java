@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.agent.model.Model;
 import io.fermata.examples.flows.FlowToolEvaluation;

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.examples.flows.Examples;
 import io.fermata.session.admin.Imported;
@@ -49,7 +49,7 @@ final class ImportCommand implements Callable<Integer> {
           .getOut()
           .printf(
               "%s of the %s %s of %s; %s%n",
-              Main.counted(imported.records(), "record", "records"),
+              Commands.counted(imported.records(), "record", "records"),
               imported.kind(),
               imported.id(),
               imported.name(),

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.telemetry;
 
 import ch.qos.logback.classic.PatternLayout;
 import ch.qos.logback.classic.spi.ILoggingEvent;

@@ -1,4 +1,4 @@
-package io.fermata.examples;
+package io.fermata.examples.command;
 
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
@@ -38,7 +38,7 @@ final class StdioCommand implements Callable<Integer> {
     McpStdio stdio =
         McpServer.serving(examples.host())
             .name("fermata-examples")
-            .version(Main.version())
+            .version(Commands.version())
             .stdio(System.in, System.out);
     Runtime.getRuntime()
         .addShutdownHook(
@@ -54,7 +54,7 @@ final class StdioCommand implements Callable<Integer> {
         .lost()
         .thenAccept(
             reason -> {
-              code.set(Main.explainLoss(reason, err()));
+              code.set(Commands.explainLoss(reason, err()));
               stdio.close();
             });
     stdio.awaitEnd();

@@ -1,0 +1,134 @@
+package io.fermata.examples.command;
+
+import io.fermata.flow.replay.ForkException;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.EncryptionException;
+import java.io.PrintWriter;
+import java.util.concurrent.CompletionException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
+
+/** The command line of the examples. */
+@Command(
+    name = "fermata-examples",
+    description = "Example flows and agents, served as MCP tools and over HTTP.",
+    mixinStandardHelpOptions = true,
+    versionProvider = Commands.Version.class,
+    synopsisSubcommandLabel = "COMMAND",
+    subcommands = {
+      ServeCommand.class,
+      StdioCommand.class,
+      ChatCommand.class,
+      RunsCommand.class,
+      GraphCommand.class,
+      KeyCommand.class,
+      CheckCommand.class,
+      ReplayCommand.class,
+      EvaluateCommand.class,
+      ForkCommand.class,
+      VerifyCommand.class,
+      ExportCommand.class,
+      ImportCommand.class,
+      BackupCommand.class,
+      EraseCommand.class
+    },
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {
+      "0:success",
+      "1:an unexpected failure",
+      "2:the command line or the environment is wrong",
+      "3:a store, file or server cannot be used, or lacks what was asked for",
+      "4:the address or port cannot be used",
+      "5:a check found runs that this release cannot continue",
+      "6:a verification found damage",
+      "7:the store was lost for good: its file was deleted or replaced, another host took it over,"
+          + " or the other hosts removed this one from their cluster",
+      "8:a replay decided some run otherwise"
+    })
+public final class Commands {
+  public static final int UNUSABLE = 3;
+  static final int CANNOT_LISTEN = 4;
+  static final int RUNS_STRANDED = 5;
+  public static final int DAMAGED = 6;
+  public static final int LOST = 7;
+  public static final int DECIDED_OTHERWISE = 8;
+
+  private Commands() {}
+
+  public static CommandLine commandLine() {
+    return new CommandLine(new Commands())
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
+        .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
+  }
+
+  /** After a known command, only the error is printed and not the whole usage. */
+  private static int refuse(ParameterException wrong) {
+    CommandLine command = wrong.getCommandLine();
+    PrintWriter err = command.getErr();
+    err.println(wrong.getMessage());
+    UnmatchedArgumentException.printSuggestions(wrong, err);
+    if (command.getParent() == null) {
+      command.usage(err);
+    } else {
+      err.println("See " + command.getCommandName() + " --help.");
+    }
+    err.flush();
+    return ExitCode.USAGE;
+  }
+
+  /**
+   * A failure that the user can repair is printed as its message, any other with its stack trace.
+   */
+  private static int explain(Exception thrown, CommandLine command) throws Exception {
+    Throwable cause =
+        thrown instanceof CompletionException && thrown.getCause() != null
+            ? thrown.getCause()
+            : thrown;
+    if (cause instanceof ForkException
+        || cause instanceof StoreException
+        || cause instanceof ArchiveException
+        || cause instanceof EncryptionException
+        || cause instanceof UsageException) {
+      command.getErr().println(cause.getMessage());
+      if (cause instanceof StoreException
+          && !(cause instanceof NoHistoryException)
+          && command.getCommand() instanceof WhileServed other) {
+        command.getErr().println(other.whileServed());
+      }
+      return UNUSABLE;
+    } else if (thrown instanceof ServeCommand.CannotListen) {
+      command.getErr().println(thrown.getMessage());
+      return CANNOT_LISTEN;
+    }
+    throw thrown;
+  }
+
+  /** Prints why a server ends by itself, and returns its exit code. */
+  static int explainLoss(String reason, PrintWriter err) {
+    err.println("This server ends: " + reason);
+    err.flush();
+    return LOST;
+  }
+
+  static String counted(long number, String one, String many) {
+    return number + " " + (number == 1 ? one : many);
+  }
+
+  public static String version() {
+    String version = Commands.class.getPackage().getImplementationVersion();
+    return version == null ? "development" : version;
+  }
+
+  static final class Version implements CommandLine.IVersionProvider {
+    @Override
+    public String[] getVersion() {
+      return new String[] {"fermata-examples " + version()};
+    }
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.fermata.examples.telemetry;
+
+import org.jspecify.annotations.NullMarked;
