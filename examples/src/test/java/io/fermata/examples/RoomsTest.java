@@ -7,14 +7,24 @@ import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -25,6 +35,10 @@ class RoomsTest {
       new ClassFileImporter()
           .withImportOption(location -> !location.contains("/test-classes/"))
           .importPackages("io.fermata");
+
+  /** A source file of a module, with one class. */
+  private static final Pattern MAIN_CLASS =
+      Pattern.compile(".*[/\\\\]src[/\\\\]main[/\\\\]java[/\\\\].*[/\\\\]\\w+\\.java");
 
   private static final String MAKE_THREADS =
       "java\\.util\\.Timer|java\\.util\\.concurrent\\.(Executor.*|.*Executor.*|ForkJoin.*)";
@@ -237,6 +251,26 @@ class RoomsTest {
   @Test
   void theExamplesUseOnlyWhatUsersMay() {
     knowsNothingOf("io.fermata.examples..", "org.apache.pekko..", "io.vertx..");
+  }
+
+  /** So a name leads to one class, in whatever module it is searched for. */
+  @Test
+  void noTwoTopLevelClassesShareASimpleName() throws IOException {
+    Map<String, List<String>> files = new TreeMap<>();
+    try (Stream<Path> all = Files.walk(Path.of("..").toAbsolutePath().normalize())) {
+      all.map(Path::toString)
+          .filter(MAIN_CLASS.asMatchPredicate())
+          .forEach(
+              file ->
+                  files
+                      .computeIfAbsent(
+                          file.substring(file.lastIndexOf(File.separator) + 1),
+                          n -> new ArrayList<>())
+                      .add(file));
+    }
+    assertThat(files).hasSizeGreaterThan(700);
+    files.values().removeIf(same -> same.size() == 1);
+    assertThat(files).isEmpty();
   }
 
   @Test
