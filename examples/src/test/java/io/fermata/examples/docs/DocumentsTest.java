@@ -89,6 +89,13 @@ class DocumentsTest {
   private static final Pattern CODE = Pattern.compile("`([^`]+)`");
   private static final Pattern TYPE =
       Pattern.compile("(?<![\\w.@/<-])([A-Z][a-z0-9]+\\w*)(?:\\.([a-z]\\w*))?(?![\\w-])");
+
+  /** The walk of one call: how many files it names, and its numbered steps. */
+  private static final Pattern WALK =
+      Pattern.compile(
+          "## The walk of one call\n.*? (?<files>\\d+) files .*?\n(?<steps>1\\. .*?)\n\n",
+          Pattern.DOTALL);
+
   private static final Pattern METHOD = Pattern.compile("[a-z]\\w{24,}");
 
   /** Words that look like Java types. */
@@ -340,6 +347,20 @@ class DocumentsTest {
         .map(Method::getName)
         .filter(name -> !inherited.contains(name) && !parts.contains(name))
         .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  @Test
+  void theWalkOfACallCountsItsFiles() throws IOException {
+    String contributing = Files.readString(Document.of("CONTRIBUTING.md").file());
+    Matcher walk = WALK.matcher(contributing);
+    assertThat(walk.find()).isTrue();
+    Set<String> files = new TreeSet<>();
+    CODE.matcher(walk.group("steps"))
+        .results()
+        .map(name -> name.group(1))
+        .filter(name -> Character.isUpperCase(name.charAt(0)))
+        .forEach(files::add);
+    assertThat(files).hasSize(Integer.parseInt(walk.group("files")));
   }
 
   @Test

@@ -453,8 +453,7 @@ final class SharedStoreTest {
       Host.await(one.heartbeat(new ClusterHost("h", "a", "{}")));
 
       assertThat(database.number("SELECT count(*) FROM cluster_lease")).isEqualTo(2);
-      assertThat(database.number("SELECT count(*) FROM cluster_lease WHERE name = 'old'"))
-          .isZero();
+      assertThat(database.number("SELECT count(*) FROM cluster_lease WHERE name = 'old'")).isZero();
     }
   }
 

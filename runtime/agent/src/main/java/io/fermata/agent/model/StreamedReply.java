@@ -82,8 +82,7 @@ final class StreamedReply implements StreamingChatResponseHandler, AutoCloseable
       Duration timeout = begun ? between : first;
       Signal signal = signals.poll(timeout.toNanos(), TimeUnit.NANOSECONDS);
       if (signal == null) {
-        String silence =
-            begun ? "The stream was silent for " : "The stream did not start within ";
+        String silence = begun ? "The stream was silent for " : "The stream did not start within ";
         throw new Unanswered(Failure.late(ModelError.STALLED, silence + timeout));
       } else if (signal instanceof Signal.Done done) {
         return done.response();
