@@ -41,7 +41,7 @@ final class SqliteLog {
   }
 
   /** Something was written, on the thread of the writer. */
-  @SuppressWarnings("FutureReturnValueIgnored") // the next write tries again
+  @SuppressWarnings("FutureReturnValueIgnored") // the next write retries
   void written() {
     emptyLater();
     if (size() >= bound) {
@@ -60,7 +60,7 @@ final class SqliteLog {
     }
   }
 
-  @SuppressWarnings("FutureReturnValueIgnored") // the next write tries again
+  @SuppressWarnings("FutureReturnValueIgnored") // the next write retries
   private void emptyNow() {
     scheduled.set(false);
     writer

@@ -81,7 +81,7 @@ public final class SecretFields {
    * These fields, and those that a version before had for them.
    *
    * @param renamed the fields that came under another name, by their names before
-   * @param dropped what was secret before and is no more
+   * @param dropped what was secret before and no longer is
    */
   SecretFields before(Map<String, String> renamed, Set<String> dropped) {
     Set<String> all = new LinkedHashSet<>(paths);

@@ -18,7 +18,7 @@ public final class EffectOptions {
     return this;
   }
 
-  /** Tries again after a failure, with waits that double. Without this a failure stops the run. */
+  /** Retries after a failure, with waits that double. Without this a failure stops the run. */
   public EffectOptions retry(int attempts, Duration firstWait) {
     return retry(Retry.of(attempts, firstWait));
   }

@@ -189,7 +189,7 @@ final class Drive {
     retriable.forEach(place -> emit(new Event.Retried(place)));
   }
 
-  /** What a call tries again; a step whose outcome is unknown waits for somebody's decision. */
+  /** What a call retries; a step whose outcome is unknown waits for a decision. */
   private List<Place> retriable() {
     return halted().stream().filter(place -> !PauseReport.unknown(at(place))).toList();
   }

@@ -378,7 +378,7 @@ public final class FlowProgram<S extends Record>
             + ".");
   }
 
-  /** A run that ends takes no answers any more; what could not be undone is tried again. */
+  /** A run that ends accepts no answers; what could not be undone is retried. */
   private Acceptance<Event> ending(Drive drive, Map<String, JsonNode> news) {
     if (!news.isEmpty()) {
       return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));

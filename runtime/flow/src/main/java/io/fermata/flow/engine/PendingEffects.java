@@ -131,7 +131,7 @@ final class PendingEffects {
     return false;
   }
 
-  /** Whether the effect failed and is to be tried again; a late success still counts. */
+  /** Whether the effect failed and will be retried; a late success still counts. */
   static boolean waits(RunState state, StepEffect effect) {
     PlaceState at = state.places().get(effect.place());
     return at != null && at.phase() instanceof Phase.Working working && working.retryAt() != null;

@@ -409,7 +409,7 @@ public sealed interface Event extends Fact {
     JOINING
   }
 
-  /** A stopped place is tried again. */
+  /** A stopped place is retried. */
   record Retried(Place place) implements Event {}
 
   /**

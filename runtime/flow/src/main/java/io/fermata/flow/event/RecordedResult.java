@@ -14,8 +14,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an effect came to in the run that a fork comes from. It is the result of the same effect
- * with the same input, wherever that is asked for again.
+ * The result of an effect in the run that a fork comes from. It is reused for the same effect with
+ * the same input.
  *
  * @param field the field whose answer was checked; null for an action
  * @param read what the effect had read, by path; null where there was nothing
@@ -62,7 +62,7 @@ public record RecordedResult(
     return at == null ? null : at.phase();
   }
 
-  /** Whether an event is what an effect came to, if its place was working on one. */
+  /** Whether an event is the result of an effect, if its place was working on one. */
   static boolean isResult(Event event) {
     return event instanceof Event.Committed
         || event instanceof Event.Accepted
@@ -98,7 +98,7 @@ public record RecordedResult(
     return value.isMissingNode() ? NullNode.getInstance() : value;
   }
 
-  /** Whether it is the result of an effect, in whatever visit of its node. */
+  /** Whether it is the result of an effect, in any visit of its node. */
   boolean answers(Place asked, @Nullable String checked, ObjectNode data) {
     return place.branch().equals(asked.branch())
         && place.node().equals(asked.node())

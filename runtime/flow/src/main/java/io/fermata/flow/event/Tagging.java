@@ -8,7 +8,7 @@ import java.util.List;
  * nothing to the flow. A tag stays until it is taken away, also when answers are corrected.
  *
  * @param added those that the run has from now on
- * @param removed those that it has no more
+ * @param removed those that it no longer has
  */
 public record Tagging(List<String> added, List<String> removed) {
   /** Changes nothing. */

@@ -24,7 +24,7 @@ final class Grid {
   final List<Way> ways = new ArrayList<>();
   final List<Row> rows = new ArrayList<>();
 
-  /** What takes room in a row: a box, a label, or a way that passes by. */
+  /** What takes room in a row: a box, a label, or a passing way. */
   static final class Cell {
     final double width;
     final double height;

@@ -15,7 +15,7 @@ public record Joining(int needed, OnFailure failure, @Nullable String into) {
   public enum OnFailure {
     /** Only the branch halts, until its step is retried. */
     HALT,
-    /** The others stop where they are, until the failed step is tried again. */
+    /** The others stop where they are, until the failed step is retried. */
     FAIL_FAST,
     /** The branch is dropped, and the join knows. */
     COLLECT

@@ -55,7 +55,7 @@ final class ClusterBus implements HostBus {
         .exceptionally(
             thrown -> {
               LOG.warn(
-                  "{} stays claimed until it expires, as it could not be given up", name, thrown);
+                  "{} stays claimed until it expires, as it could not be released", name, thrown);
               return null;
             });
   }

@@ -51,7 +51,7 @@ public final class HostCluster {
   private static final EntityTypeKey<ToShard> SHARDS =
       EntityTypeKey.create(ToShard.class, "fermata-shard");
 
-  /** What a shard may take until it is given up, after its sessions had their time. */
+  /** What a shard may take until it is released, after its sessions had their time. */
   private static final Duration HANDED_OVER = Duration.ofSeconds(5);
 
   private static final Duration LEAVING = Duration.ofSeconds(20);

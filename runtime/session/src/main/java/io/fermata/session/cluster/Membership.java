@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  * of the cluster forms it alone, and the others of a crowd join that one.
  *
  * <p>All hosts of a cluster renew that lease together. A host that finds it in the name of another
- * cluster was paused or cut off for so long that the others went on without it, and must end.
+ * cluster was paused or cut off for so long that the others continued without it, and must end.
  */
 final class Membership {
   private static final Logger LOG = LoggerFactory.getLogger(Membership.class);

@@ -14,7 +14,7 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
  * first, and from then on no other host can write its sessions.
  *
  * <p>When another host is to hold the shard, calls are forwarded at once, sessions finish what they
- * do for a while, and only then the shard is given up.
+ * do for a while, and only then the shard is released.
  */
 final class ShardActor {
   private static final Duration AGAIN = Duration.ofSeconds(1);

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 
 /** What the shards of a host share. */
 final class ShardHost {
-  /** A follower that was not heard of for this long is gone. */
+  /** A follower that sent nothing for this long is gone. */
   private static final long FOLLOWS_NANOS = Duration.ofSeconds(10).toNanos();
 
   /** A larger entry is read from the store instead. */
@@ -103,7 +103,7 @@ final class ShardHost {
     region.tell(new SessionRegion.VacateShard(shard));
   }
 
-  /** The shard's actor has stopped, for whatever reason. */
+  /** The shard's actor has stopped, for any reason. */
   void gone(int shard) {
     shards.close(shard);
     store.release(shard);

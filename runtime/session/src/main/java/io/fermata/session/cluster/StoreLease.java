@@ -15,8 +15,8 @@ import org.apache.pekko.coordination.lease.javadsl.Lease;
  * A lease that is kept in the store that the hosts share. In a partition it decides which side
  * stays; the store's epochs, not the lease, keep the other side from writing.
  *
- * <p>It is not renewed in the background but expires by itself, so each decision takes it anew: a
- * side that believed in an older one might remove the hosts that have it by now.
+ * <p>It is not renewed in the background but expires by itself, so each decision acquires it again:
+ * a side that believed in an older one might remove the hosts that have it by now.
  */
 public final class StoreLease extends Lease {
   private final SharedStore store;

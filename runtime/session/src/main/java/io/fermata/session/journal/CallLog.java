@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * effect.
  *
  * @param replies the replies to the latest calls with a call id
- * @param past the ids of earlier calls, whose replies are deleted; a host that hears nobody may
- *     send a call again long after others have followed it
+ * @param past the ids of earlier calls, whose replies are deleted; a host that is cut off may send
+ *     a call again long after others have followed it
  * @param open the id of the call that is still being driven
  */
 public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullable String open) {
