@@ -18,7 +18,6 @@ import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.StoredEntry;
-import io.fermata.persistence.spi.Unfinished;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,31 +27,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What every store promises. */
-public abstract class JournalContract {
-
-  private Store store = Store.memory();
-
-  protected abstract Store newStore();
-
-  @BeforeEach
-  public void chooseStore() {
-    store = newStore();
-  }
-
-  @Test
-  void whatWasWrittenIsThereAfterARestart() {
-    try (Host host = Host.on(store)) {
-      host.open("a").write(new Line("one"), new Line("two")).write(new Line("three"));
-    }
-    try (Host host = Host.on(store)) {
-      assertThat(host.open("a").content())
-          .isEqualTo(new Notebook.Content(List.of("one", "two", "three"), 3));
-    }
-  }
+public abstract class JournalContract extends EssentialContract {
 
   @Test
   void aRecoveredJournalIsContinued() {
@@ -64,42 +42,6 @@ public abstract class JournalContract {
     }
     try (Host host = Host.on(store)) {
       assertThat(host.open("a").lines()).containsExactly("one", "two");
-    }
-  }
-
-  @Test
-  void aSnapshotStandsForTheEventsBeforeIt() {
-    try (Host host = Host.on(store)) {
-      Host.Desk desk = host.openWithSnapshots("a");
-      IntStream.rangeClosed(1, 7).forEach(line -> desk.write(new Line("line " + line)));
-    }
-    try (Host host = Host.on(store)) {
-      assertThat(host.openWithSnapshots("a").lines())
-          .hasSize(7)
-          .startsWith("line 1")
-          .endsWith("line 7");
-    }
-  }
-
-  @Test
-  void unfinishedJournalsAreListedPageByPage() {
-    try (Host host = Host.on(store)) {
-      List<String> all = IntStream.rangeClosed(1, 7).mapToObj(number -> "plan " + number).toList();
-      all.forEach(id -> host.open(id).write(new Plan("it")));
-      host.open("plan 4").write(new Line("did it"));
-      List<String> read = new ArrayList<>();
-      String cursor = "";
-      for (int expected : List.of(2, 2, 2, 0)) {
-        List<Unfinished> page = Host.await(host.store().unfinished(cursor, 2));
-        assertThat(page).hasSize(expected);
-        for (Unfinished each : page) {
-          read.add(each.persistenceId());
-          cursor = each.cursor();
-        }
-      }
-      assertThat(read)
-          .containsExactlyInAnyOrderElementsOf(
-              all.stream().filter(id -> !id.equals("plan 4")).toList());
     }
   }
 
@@ -345,17 +287,6 @@ public abstract class JournalContract {
   }
 
   @Test
-  void whatASweepTookIsNotRead() {
-    try (Host host = Host.on(store)) {
-      host.open("a").write(new Line("one")).write(new Conclusion("over")).write(new Line("three"));
-      host.sweep();
-
-      assertThat(host.read("a", 1, 10)).containsExactly("over", "three");
-      assertThat(host.readBack("a", 3, 10)).containsExactly("over");
-    }
-  }
-
-  @Test
   void aSliceWithoutMeaningIsRefused() {
     try (OpenStore open = store.open()) {
       assertThatThrownBy(() -> open.read("a", 1, 0))
@@ -401,20 +332,6 @@ public abstract class JournalContract {
   }
 
   @Test
-  void theServerKeyIsTheSameAfterARestart() {
-    byte[] before;
-    try (OpenStore open = store.open()) {
-      before = open.serverKey();
-    }
-    try (OpenStore open = store.open()) {
-      assertThat(open.serverKey()).hasSize(32).isEqualTo(before);
-    }
-    try (OpenStore other = newStore().open()) {
-      assertThat(other.serverKey()).isNotEqualTo(before);
-    }
-  }
-
-  @Test
   void twoHostsWithTwoStoresLiveInOneProcess() {
     Store other = newStore();
     try (Host first = Host.on(store);
@@ -435,9 +352,5 @@ public abstract class JournalContract {
 
   protected static DirectoryEntry entry(String id) {
     return new DirectoryEntry(id, "thread", "ann", "support", 1, 1, 1, Set.of(), Map.of());
-  }
-
-  public Store store() {
-    return store;
   }
 }

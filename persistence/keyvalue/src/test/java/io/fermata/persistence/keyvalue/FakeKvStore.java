@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -31,11 +32,25 @@ final class FakeKvStore implements KvStore {
     SILENT
   }
 
+  private final boolean compares;
   private final Map<String, Versioned> values = new ConcurrentHashMap<>();
   private final Map<String, Duration> expiries = new ConcurrentHashMap<>();
   private final List<String> written = new CopyOnWriteArrayList<>();
   private final AtomicInteger calls = new AtomicInteger();
   private volatile Mood mood = Mood.WELL;
+
+  FakeKvStore() {
+    this(true);
+  }
+
+  FakeKvStore(boolean compares) {
+    this.compares = compares;
+  }
+
+  @Override
+  public boolean compares() {
+    return compares;
+  }
 
   void mood(Mood now) {
     mood = now;
@@ -80,7 +95,7 @@ final class FakeKvStore implements KvStore {
   private synchronized Optional<String> compareAndSet(
       String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
     String there = value(key).map(Versioned::version).orElse(null);
-    if (there == null ? expectedVersion != null : !there.equals(expectedVersion)) {
+    if (compares && !Objects.equals(there, expectedVersion)) {
       return Optional.empty();
     }
     put(key, value.clone());

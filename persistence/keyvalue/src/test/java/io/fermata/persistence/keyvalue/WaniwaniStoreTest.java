@@ -3,9 +3,9 @@ package io.fermata.persistence.keyvalue;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.keyvalue.WaniwaniStub;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.contract.EssentialContract;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.spi.StoreException;
@@ -13,11 +13,7 @@ import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.time.Duration;
-import java.util.Base64;
-import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -25,11 +21,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+/** The key-value API of WaniWani over HTTP; {@link NotComparingStoreTest} shows the rest. */
 @Tag("slow")
-final class WaniwaniStoreTest extends KeyValueContract {
+final class WaniwaniStoreTest extends EssentialContract {
 
   private final WaniwaniStub stub = stub();
-  private final Map<Store, String> keys = new HashMap<>();
 
   private static WaniwaniStub stub() {
     try {
@@ -46,21 +42,10 @@ final class WaniwaniStoreTest extends KeyValueContract {
 
   @Override
   protected Store newStore() {
-    String key = stub.newKey();
-    Store store =
-        new KeyValueProvider()
-            .fromEnvironment(Map.of("WANIWANI_API_KEY", key, "WANIWANI_API_URL", stub.base()))
-            .map(Store::of)
-            .orElseThrow();
-    keys.put(store, key);
-    return store;
-  }
-
-  @Override
-  Optional<byte[]> value(String key) {
-    JsonNode value = stub.value(Objects.requireNonNull(keys.get(store())), key);
-    return Optional.ofNullable(value)
-        .map(found -> Base64.getDecoder().decode(found.path("value").textValue()));
+    return new KeyValueProvider()
+        .fromEnvironment(Map.of("WANIWANI_API_KEY", stub.newKey(), "WANIWANI_API_URL", stub.base()))
+        .map(Store::of)
+        .orElseThrow();
   }
 
   private KvStore adapter(String apiKey) {
@@ -105,7 +90,7 @@ final class WaniwaniStoreTest extends KeyValueContract {
           .rootCause()
           .hasMessageContaining(why)
           .hasMessageNotContaining("wwk-");
-      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("two"))))
+      assertThatThrownBy(() -> Host.await(desk.begin(KeyValueContract.HASTE, new Line("two"))))
           .hasRootCauseInstanceOf(TimeoutException.class);
       stub.answer(200, null);
       assertThat(host.open("a").write(new Line("three")).lines()).containsExactly("one", "three");
