@@ -99,11 +99,17 @@ class StartTest {
     McpServer server = McpServer.serving(host).port(0).start();
     var call =
         CompletableFuture.supplyAsync(
-            () -> new Wired(server).request("tools/call", "\"name\":\"slow\""),
+            () -> new Wired(server).request("tools/call", "\"name\":\"working\""),
             task -> new Thread(task).start());
-    Thread.sleep(150);
-    server.close();
+    FakeHost.Work work = host.work();
+    var closing = CompletableFuture.runAsync(server::close, task -> new Thread(task).start());
+    while (new Wired(server).method("GET").sendTo("/health/ready").status() == 200) {
+      Thread.sleep(5);
+    }
+    assertThat(closing).isNotDone();
+    work.ends();
 
     assertThat(call.get().status()).isEqualTo(200);
+    closing.get();
   }
 }

@@ -348,13 +348,12 @@ class CallTest {
   }
 
   @Test
-  void anExpiredRunIsDistinguished() throws Exception {
-    Flow<Trip> flow =
-        TestFlows.trip(run -> {}, o -> {}).expireAfter(Duration.ofMillis(100)).compile();
-    try (TestHost host = new TestHost(Store.memory(), flow)) {
+  void anExpiredRunIsDistinguished() {
+    Flow<Trip> flow = TestFlows.trip(run -> {}, o -> {}).expireAfter(Duration.ofHours(1)).compile();
+    try (TestHost host = TestHost.manualTime(Store.memory(), s -> s, flow)) {
       Client client = host.client();
-      client.start();
-      Thread.sleep(300);
+      assertThat(field(client.start())).isEqualTo("from");
+      host.passTime(Duration.ofHours(2));
       assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("run_expired");
       assertThat(code(client.status())).isEqualTo("run_expired");
       assertThat(field(client.start())).isEqualTo("from");

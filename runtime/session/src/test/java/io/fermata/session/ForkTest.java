@@ -39,6 +39,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -61,6 +62,7 @@ class ForkTest {
   private final List<String> done = new CopyOnWriteArrayList<>();
 
   private final List<String> observed = new CopyOnWriteArrayList<>();
+  private final AtomicInteger pricing = new AtomicInteger();
   private volatile @Nullable CountDownLatch gate;
 
   private Flow<Trip> trip() {
@@ -74,6 +76,7 @@ class ForkTest {
         .act(
             "price",
             run -> {
+              pricing.incrementAndGet();
               await();
               done.add("price of " + run.get("city", String.class));
               run.set("price", 10 * Objects.requireNonNull(run.get("city", String.class)).length());
@@ -344,7 +347,7 @@ class ForkTest {
     try (Fermata host = host(trip())) {
       call(host, "trip", "s", "start");
       call(host, "trip", "s", "continue", "card", "4111-1111");
-      CompletionStage<ToolReply> pricing =
+      CompletionStage<ToolReply> driving =
           host.call(
               new ToolCall(
                   "trip",
@@ -356,16 +359,12 @@ class ForkTest {
               progress -> {});
       String source =
           call(host, "trip", "s", "status").meta().path("fermata/run").path("runId").asText();
-      long last = 0;
-      for (int i = 0; i < 200 && last < 3; i++) {
-        last = now(host.journalWithSecrets("trip", source)).entries().size();
-        Thread.sleep(20);
-      }
+      TimeTest.eventually(() -> pricing.get() == 1);
       CompletionStage<Fork> forking = host.fork("trip", source, 3, ForkOptions.live());
-      Thread.sleep(200);
+      TimeTest.eventually(() -> pricing.get() == 2);
       priced.countDown();
       Fork forked = now(forking);
-      now(pricing);
+      now(driving);
       assertThat(asked(forked.reply())).isEqualTo("Rome for 40?");
       assertThat(done).containsExactly("price of Rome", "price of Rome");
       fork = forked.runId();

@@ -12,6 +12,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.StoreFiles;
 import java.nio.file.Path;
@@ -29,6 +30,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -213,13 +215,13 @@ public class PromisesTest {
 
   @Test
   void aFailingWriteIsAnErrorAtOnceAndTheSessionComesBackWhenTheStoreDoes() throws Exception {
-    try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
+    UnaryOperator<Settings> patient = s -> s.callDeadline(Duration.ofHours(1));
+    try (TestHost host = new TestHost(sqlite(), patient, TestFlows.trip())) {
       Client client = host.client();
       client.start();
       sql("alter table event_journal rename to hidden");
-      long before = System.nanoTime();
+      // The reply comes long before the deadline of the call.
       assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("store_unavailable");
-      assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(20));
       sql("alter table hidden rename to event_journal");
       assertThat(field(client.proceed())).isEqualTo("from");
       assertThat(field(client.proceed("from", "Ulm"))).isEqualTo("to");

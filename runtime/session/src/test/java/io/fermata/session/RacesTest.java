@@ -34,6 +34,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What happens when things meet: late results, sleep, repetitions, the end of a run or a host. */
@@ -353,6 +354,7 @@ class RacesTest {
   }
 
   @Test
+  @Timeout(300)
   void aHostClosesWithoutWaitingForTheNextAttemptOfAFailedStep() {
     Flow<Trip> flow =
         TestFlows.trip(
@@ -360,13 +362,12 @@ class RacesTest {
                   Thread.sleep(200);
                   throw new IllegalStateException("not yet");
                 },
-                o -> o.retry(3, Duration.ofSeconds(50)))
+                o -> o.retry(3, Duration.ofHours(1)))
             .compile();
     TestHost host = new TestHost(Store.memory(), s -> s.callDeadline(Duration.ofMillis(50)), flow);
     Client client = host.client();
     assertThat(code(client.start("from", "Ulm"))).isEqualTo("still_working");
-    long before = System.nanoTime();
+    host.fermata().close(Duration.ofHours(1));
     host.close();
-    assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(20));
   }
 }

@@ -66,9 +66,17 @@ public class TimeTest {
   }
 
   @Test
-  void aCallWaitsForAShortSleep() {
-    try (TestHost host = new TestHost(store(), sleeping(Duration.ofMillis(200)))) {
-      assertThat(status(host.client().start())).isEqualTo("complete");
+  void aCallWaitsForAShortSleep() throws Exception {
+    try (TestHost host =
+        TestHost.manualTime(
+            store(), s -> s.callDeadline(Duration.ofDays(1)), sleeping(Duration.ofSeconds(5)))) {
+      CompletableFuture<ToolReply> reply = host.client().startLater();
+      eventually(
+          () -> {
+            host.passTime(Duration.ofSeconds(5));
+            return reply.isDone();
+          });
+      assertThat(status(got(reply))).isEqualTo("complete");
     }
   }
 
@@ -172,10 +180,10 @@ public class TimeTest {
   }
 
   @Test
-  void aRunThatIsWokenContinuesWithoutACallerHoweverMuchItHasToDo() throws Exception {
+  void aRunThatIsWokenContinuesWithoutACallerHoweverMuchItHasToDo() {
     Flow<Parcel> flow =
         parcel()
-            .sleep("sleep", Duration.ofMillis(400))
+            .sleep("sleep", Duration.ofMinutes(3))
             .act("count", run -> run.set("note", "" + run.visit()))
             .edge(START, "sleep")
             .edge("sleep", "count")
@@ -186,10 +194,10 @@ public class TimeTest {
                         .to("count")
                         .otherwise("note"))
             .compile();
-    try (TestHost host = new TestHost(store(), s -> s.callDeadline(Duration.ofMillis(300)), flow)) {
+    try (TestHost host = TestHost.manualTime(store(), settings -> settings, flow)) {
       TestHost.Client client = host.client();
       assertThat(status(client.start())).isEqualTo("waiting");
-      eventually(() -> status(client.status()).equals("complete"));
+      host.passTimeUntil(() -> status(client.status()).equals("complete"));
       assertThat(client.status().structured().at("/result/note").asText()).isEqualTo("450");
     }
   }

@@ -462,8 +462,8 @@ class ModelTest {
 
   @Test
   void aStreamThatContinuesIsNeverCutOffHoweverLongItTakes() throws InterruptedException {
-    stub.turn(Turn.say("slow but steady").inPiecesOf(1).every(Duration.ofMillis(100)));
-    Duration silence = Duration.ofSeconds(1);
+    stub.turn(Turn.say("slow but steady").inPiecesOf(1).every(Duration.ofMillis(250)));
+    Duration silence = Duration.ofSeconds(3);
     long begin = System.nanoTime();
 
     ModelReply reply =
@@ -490,10 +490,15 @@ class ModelTest {
 
   @Test
   void aTimeoutThatWasNotNeededInterruptsNothingLater() throws InterruptedException {
-    stub.say("Hello");
+    stub.say("Hello").say("Hello");
+    Duration timeout = Duration.ofSeconds(2);
+    Way.WHOLE.model("gpt", stub).call(request());
 
-    Way.WHOLE.model("gpt", stub).timeout(Duration.ofSeconds(1)).call(request());
-    Thread.sleep(1_200);
+    Way.WHOLE.model("gpt", stub).timeout(timeout).call(request());
+    // The timers of the JDK fire in order.
+    new CompletableFuture<@Nullable Void>()
+        .completeOnTimeout(null, timeout.toMillis(), TimeUnit.MILLISECONDS)
+        .join();
 
     assertThat(Thread.currentThread().isInterrupted()).isFalse();
   }

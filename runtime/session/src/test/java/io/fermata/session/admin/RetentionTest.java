@@ -51,10 +51,21 @@ class RetentionTest {
         .compile();
   }
 
+  /** Ends at once, and its journal is swept as soon as the store is. */
+  private static Flow<Order> glance() {
+    return Flow.of("glance", Order.class)
+        .description("Looks.")
+        .act("look", run -> {})
+        .edge(START, "look")
+        .edge("look", END)
+        .compile();
+  }
+
   private Fermata host(Retention retention) {
     return Fermata.host()
         .store(Store.sqlite(directory.resolve("kept.db")))
         .flow(order())
+        .flow(glance())
         .retention("order", retention)
         .clock(() -> Instant.ofEpochMilli(System.currentTimeMillis() + passed.get()))
         .start();
@@ -65,6 +76,10 @@ class RetentionTest {
   }
 
   private static ToolReply call(Fermata host, String action, String... updates) {
+    return call(host, "order", action, updates);
+  }
+
+  private static ToolReply call(Fermata host, String flow, String action, String[] updates) {
     var arguments = Json.object().put("action", action);
     if (action.equals("start")) {
       arguments.put("intent", "to eat");
@@ -74,7 +89,7 @@ class RetentionTest {
     }
     var meta = Json.object().put("fermata/sessionId", "s");
     try {
-      return host.call(new ToolCall("order", "ann", arguments, meta, null), told -> {})
+      return host.call(new ToolCall(flow, "ann", arguments, meta, null), progress -> {})
           .toCompletableFuture()
           .get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
@@ -92,24 +107,38 @@ class RetentionTest {
   }
 
   private static List<Observation> replayed(Fermata host, String run) {
-    List<Observation> told = new ArrayList<>();
+    return replayed(host, "order", run);
+  }
+
+  private static List<Observation> replayed(Fermata host, String flow, String run) {
+    List<Observation> observed = new ArrayList<>();
     host.replay(
-            "order",
+            flow,
             run,
             new Recorder() {
               @Override
               public void onEvent(Observation event) {
-                told.add(event);
+                observed.add(event);
               }
             })
         .toCompletableFuture()
         .join();
-    return told;
+    return observed;
+  }
+
+  /** Waits until the store has been swept. */
+  private static void awaitSweep(Fermata host) throws InterruptedException {
+    String run = run(call(host, "glance", "start", new String[0]));
+    eventually(() -> !known(host, "glance", run));
   }
 
   private static boolean known(Fermata host, String run) {
+    return known(host, "order", run);
+  }
+
+  private static boolean known(Fermata host, String flow, String run) {
     try {
-      return !replayed(host, run).isEmpty();
+      return !replayed(host, flow, run).isEmpty();
     } catch (RuntimeException unknown) {
       return false;
     }
@@ -123,10 +152,10 @@ class RetentionTest {
     }
     pass(Duration.ofDays(6));
     try (Fermata host = host(A_WEEK)) {
-      Thread.sleep(1_500);
-      List<Observation> told = replayed(host, run);
-      assertThat(told.get(0).fact()).isInstanceOf(Observation.RunStart.class);
-      assertThat(told.get(told.size() - 1).fact()).isInstanceOf(Observation.RunEnd.class);
+      awaitSweep(host);
+      List<Observation> kept = replayed(host, run);
+      assertThat(kept.get(0).fact()).isInstanceOf(Observation.RunStart.class);
+      assertThat(kept.get(kept.size() - 1).fact()).isInstanceOf(Observation.RunEnd.class);
       assertThat(TestHost.code(call(host, "continue"))).isEqualTo("run_completed");
 
       pass(Duration.ofDays(2));

@@ -67,6 +67,7 @@ class TasksTest {
             .store(Store.sqlite(directory.resolve("tasks.db")))
             .flow(report("long").longRunning().compile())
             .flow(report("late").compile())
+            .flow(glance())
             .job(
                 FlowTool.of("job", "Researches.", report("job").longRunning().compile())
                     .inputSchema(topics()))
@@ -76,10 +77,34 @@ class TasksTest {
             .start();
   }
 
+  /** Waits until the store has been swept: a run that is kept no longer is gone. */
+  private void awaitSweep() throws InterruptedException {
+    ToolCall call = call("glance", "another");
+    TaskRun run = run(call, got(host.call(call)));
+    eventually(() -> !known(run));
+  }
+
+  private boolean known(TaskRun run) {
+    try {
+      return !got(host.journalWithSecrets(run.tool(), run.runId())).entries().isEmpty();
+    } catch (AssertionError unknown) {
+      return false;
+    }
+  }
+
   private static ObjectNode topics() {
     ObjectNode schema = Json.object().put("type", "object");
     schema.putObject("properties").putObject("topic").put("type", "string");
     return schema.put("additionalProperties", false);
+  }
+
+  private static Flow<Report> glance() {
+    return Flow.of("glance", Report.class)
+        .description("Looks.")
+        .act("look", run -> {})
+        .edge(START, "look")
+        .edge("look", END)
+        .compile();
   }
 
   private FlowBuilder<Report> report(String id) {
@@ -311,7 +336,7 @@ class TasksTest {
           .isEqualTo("complete");
     }
 
-    Thread.sleep(1_500);
+    awaitSweep();
     host.close();
     start(Settings.DEFAULT, none);
     assertThat(view(first).reply().structured().path("result").asText()).isEqualTo("cats in red");
@@ -396,7 +421,7 @@ class TasksTest {
     answer(run, answers("topic", "cats", "colour", "red"));
     when(run, Status.ENDED);
 
-    Thread.sleep(1_500);
+    awaitSweep();
     host.close();
     start(Settings.DEFAULT, new Retention(Duration.ZERO, Duration.ZERO));
     TaskView kept = view(run);

@@ -49,6 +49,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(900)
 class ClusterFaultsTest {
   private static final int CLIENTS = 12;
+  private static final int WORDS_BETWEEN_FAULTS = 5;
 
   @TempDir Path folder;
 
@@ -56,6 +57,10 @@ class ClusterFaultsTest {
   private final List<Member> members = new CopyOnWriteArrayList<>();
   private final Random random = new Random(42);
   private final AtomicLong calls = new AtomicLong();
+
+  /** How many words of each session were acknowledged. */
+  private final Map<String, Integer> acknowledged = new ConcurrentHashMap<>();
+
   private final AtomicBoolean over = new AtomicBoolean();
 
   /** A host in a process of its own. */
@@ -183,8 +188,21 @@ class ClusterFaultsTest {
       arguments.putObject("stateUpdates").put("word", word);
       persistently(session, word, arguments, which);
       said.add(word);
+      acknowledged.merge(session, 1, Integer::sum);
     }
     return said;
+  }
+
+  /** Waits until every session has got its word acknowledged a few times more. */
+  private void talkOn() throws InterruptedException {
+    Map<String, Integer> before = new HashMap<>(acknowledged);
+    for (int i = 0; i < CLIENTS; i++) {
+      String session = "s" + i;
+      int enough = before.getOrDefault(session, 0) + WORDS_BETWEEN_FAULTS;
+      while (!over.get() && acknowledged.getOrDefault(session, 0) < enough) {
+        Thread.sleep(20);
+      }
+    }
   }
 
   private JsonNode persistently(String session, String callId, ObjectNode arguments, Random which)
@@ -211,11 +229,20 @@ class ClusterFaultsTest {
       for (int i = 0; i < CLIENTS; i++) {
         String session = "s" + i;
         int seed = i;
-        talks.put(session, clients.submit(() -> talk(session, seed)));
+        talks.put(
+            session,
+            clients.submit(
+                () -> {
+                  try {
+                    return talk(session, seed);
+                  } finally {
+                    over.set(true);
+                  }
+                }));
       }
-      Thread.sleep(2_000);
+      talkOn();
       faults.happen();
-      Thread.sleep(2_000);
+      talkOn();
       over.set(true);
       int words = 0;
       for (Map.Entry<String, Future<List<String>>> talk : talks.entrySet()) {
@@ -250,7 +277,7 @@ class ClusterFaultsTest {
           for (int i = 0; i < 2 * rounds(); i++) {
             members.get(random.nextInt(members.size())).kill();
             start();
-            Thread.sleep(1_000);
+            talkOn();
           }
         });
   }
@@ -283,6 +310,7 @@ class ClusterFaultsTest {
           for (int i = 0; i < rounds(); i++) {
             Member victim = members.get(random.nextInt(members.size()));
             victim.signal("STOP");
+            // Longer than the others wait before they remove a host that is silent.
             Thread.sleep(20_000);
             victim.signal("CONT");
             assertThat(victim.process.waitFor(60, TimeUnit.SECONDS))

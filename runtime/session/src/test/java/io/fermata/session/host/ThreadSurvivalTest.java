@@ -3,6 +3,10 @@ package io.fermata.session.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.UserMessage;
@@ -62,6 +66,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** Threads whose store fails, whose host goes away, and whose neighbours are gone. */
 @Tag("slow")
@@ -165,16 +170,27 @@ class ThreadSurvivalTest {
 
   @Test
   void aDeletionThatTheStoreRefusedIsTriedAgain() throws Exception {
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    Logger log = (Logger) LoggerFactory.getLogger("io.fermata.session");
+    log.setLevel(Level.WARN);
+    log.addAppender(lines);
     try (Fermata host = host(echo())) {
       String id = created(host, "echo");
       post(host, id, "secret");
       settled(host, id);
       refuse("DELETE ON event_journal");
       now(host.threads().delete("ann", id));
-      Thread.sleep(500);
+      eventually(
+          () ->
+              List.copyOf(lines.list).stream()
+                  .anyMatch(line -> line.getFormattedMessage().contains(" failed: ")));
       assertThat(rows("event_journal")).isPositive();
       repair();
       eventually(() -> rows("event_journal") == 0);
+    } finally {
+      log.detachAppender(lines);
+      log.setLevel(null);
     }
   }
 

@@ -32,7 +32,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -181,7 +183,23 @@ class ThreadFamilyTest {
       assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("too many calls");
       held.countDown();
       assertThat(now(waiting).status()).isEqualTo(Threads.Status.RESTING);
-      assertThat(now(threads.get("ann", id)).code()).isEqualTo("stop_on_response");
+      assertThat(oneAtATime(() -> threads.get("ann", id)).code()).isEqualTo("stop_on_response");
+    }
+  }
+
+  /** A call that the host has no room for is made again, as its error says. */
+  private static <T> T oneAtATime(Supplier<CompletionStage<T>> call) throws Exception {
+    long end = System.nanoTime() + TIMEOUT.toNanos();
+    while (true) {
+      try {
+        return now(call.get());
+      } catch (ExecutionException e) {
+        boolean full = String.valueOf(e.getMessage()).contains("too many calls");
+        if (!full || System.nanoTime() - end > 0) {
+          throw e;
+        }
+        Thread.sleep(10);
+      }
     }
   }
 
