@@ -56,6 +56,7 @@ class StrangersTest {
   }
 
   @Test
+  @Tag("long")
   void thousandsOfIdleAndTricklingConnectionsShutNobodyOut() throws Exception {
     List<Socket> crowd = new ArrayList<>();
     try (ServerProcess server = server()) {

@@ -27,6 +27,7 @@ import org.slf4j.LoggerFactory;
 /** A server that would lose acknowledged writes is no store, unless its address accepts that. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Tag("slow")
+@Tag("long")
 final class PostgresDurabilityTest {
 
   private PostgresServer server = PostgresServer.shared();

@@ -36,6 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Servers that talk by TLS with each other, as the manifests start them. */
 @Tag("slow")
+@Tag("long")
 @Timeout(900)
 class SecureClusterTest {
   private static final int CHATS = 8;

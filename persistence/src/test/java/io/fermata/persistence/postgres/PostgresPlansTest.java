@@ -3,7 +3,7 @@ package io.fermata.persistence.postgres;
 import io.fermata.postgres.PostgresRelease;
 import org.junit.jupiter.api.Tag;
 
-@Tag("slow")
+@Tag("long")
 final class PostgresPlansTest extends PlansContract {
 
   PostgresPlansTest() {

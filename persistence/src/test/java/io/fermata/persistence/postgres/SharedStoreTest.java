@@ -482,6 +482,7 @@ final class SharedStoreTest {
   // --- the server
 
   @Test
+  @Tag("faults")
   void aClusterGoesOnWhenItsConnectionsWereCut() {
     try (Host one = host(1);
         Host two = host(2)) {
@@ -497,6 +498,7 @@ final class SharedStoreTest {
   }
 
   @Test
+  @Tag("faults")
   void epochsStayWhatTheyAreWhenTheServerWasKilledAndCameBack() {
     try (PostgresServer server = PostgresServer.start()) {
       PostgresProbe own = PostgresProbe.of(server);

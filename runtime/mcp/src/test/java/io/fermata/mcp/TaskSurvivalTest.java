@@ -23,6 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A task id is valid in every process that has the store. */
 @Timeout(180)
 @Tag("slow")
+@Tag("faults")
 class TaskSurvivalTest {
   @TempDir Path directory;
 

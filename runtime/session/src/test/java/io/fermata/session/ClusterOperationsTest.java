@@ -35,6 +35,7 @@ import org.slf4j.LoggerFactory;
 
 /** What operators see of a cluster; on real hosts that share a real PostgreSQL server. */
 @Tag("slow")
+@Tag("long")
 class ClusterOperationsTest {
   private final PostgresServer server = PostgresServer.shared();
   private final String database = server.newDatabase();

@@ -31,6 +31,7 @@ import org.junit.jupiter.api.Test;
 
 /** Hosts with another release join a cluster, on a real PostgreSQL server. */
 @Tag("slow")
+@Tag("long")
 class ClusterRolloutTest {
   record Meal(@Nullable String dish, @Nullable String table) {}
 

@@ -94,6 +94,7 @@ class HandBackTest {
   }
 
   @Test
+  @Tag("faults")
   void aHostWhoseStoreDoesNotAnswerOrAcceptsNoWritesIsNotReady() {
     LocalKvStore store = new LocalKvStore();
     try (TestHost host = new TestHost(KeyValueStore.of(store), slow)) {

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.Test;
 final class PostgresHostTest {
 
   @Test
+  @Tag("faults")
   void aRunContinuesByItselfAfterItsServerWasKilledAndCameBack() throws Exception {
     List<Integer> attempts = new CopyOnWriteArrayList<>();
     CountDownLatch first = new CountDownLatch(1);

@@ -12,9 +12,11 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** An application without an SLF4J provider, in a JVM of its own. */
+@Tag("slow")
 class WithoutProviderTest {
   record Nothing() {}
 

@@ -26,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A script survives a kill of its host at every entry, and a defect that a kill shows is found. */
 @Tag("slow")
+@Tag("faults")
 class CrashEverywhereTest {
   record Trip(
       String from,

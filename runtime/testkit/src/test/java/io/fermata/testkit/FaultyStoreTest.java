@@ -141,6 +141,7 @@ final class FaultyStoreTest {
   }
 
   @Test
+  @Tag("faults")
   void aSessionContinuesWhenTheStoreCanBeReachedAgain() {
     try (SessionProbe probe = SessionProbe.of(trip())) {
       probe.start("wants to travel").asks("from");
@@ -151,6 +152,7 @@ final class FaultyStoreTest {
   }
 
   @Test
+  @Tag("faults")
   void howLongUnfinishedWorkWaitsShowsWhileItCannotBeRead() throws Exception {
     CompletableFuture<Telemetry.Gauges> opened = new CompletableFuture<>();
     Telemetry telemetry =
@@ -216,6 +218,7 @@ final class FaultyStoreTest {
   }
 
   @ParameterizedTest
+  @Tag("faults")
   @ValueSource(longs = {1, 2, 3})
   void noEffectRunsTwiceAndNoOutcomeIsUnknownWhileTheHostLives(long seed) {
     Map<String, Integer> counts = new ConcurrentHashMap<>();

@@ -15,6 +15,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.seeds.Seeds;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -28,7 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** A run that is forked from another one, at whatever entry. */
 @Tag("slow")
 class ForkedRunTest {
-  private static final int SEEDS = 25;
+  private static final int SEEDS = Seeds.of(25);
 
   @ParameterizedTest
   @EnumSource(ForkOrigin.Mode.class)

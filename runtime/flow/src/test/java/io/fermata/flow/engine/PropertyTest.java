@@ -22,6 +22,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Sizes;
+import io.fermata.seeds.Seeds;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -39,7 +40,7 @@ import org.junit.jupiter.api.Test;
 /** What holds of every run of every flow, whatever a client, a handler or a crash does. */
 @Tag("slow")
 public class PropertyTest {
-  private static final int SEEDS = 300;
+  private static final int SEEDS = Seeds.of(300);
   static final Limits LIMITS = new Limits(8_000, 120, 40, 8);
 
   /** The seeds are the same in every build; to look further, begin with another, -Dseed=1000. */

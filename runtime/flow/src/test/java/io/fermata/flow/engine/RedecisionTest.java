@@ -9,6 +9,7 @@ import io.fermata.flow.engine.PropertyTest.Walk;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.seeds.Seeds;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
@@ -21,7 +22,7 @@ import org.junit.jupiter.api.Test;
 /** The present code decides a journal again: the same code the same, other code otherwise. */
 @Tag("slow")
 class RedecisionTest {
-  private static final int SEEDS = 300;
+  private static final int SEEDS = Seeds.of(300);
   private static final int NONE = -1;
 
   private static RandomFlows flows(Random random, int mutated) {

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
  * wide margin.
  */
 @Tag("slow")
+@Tag("long")
 class CostTest {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 

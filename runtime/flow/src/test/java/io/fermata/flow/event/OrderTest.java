@@ -10,6 +10,7 @@ import io.fermata.flow.RandomFlows;
 import io.fermata.flow.engine.PropertyTest;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
+import io.fermata.seeds.Seeds;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -26,7 +27,7 @@ import org.junit.jupiter.api.Test;
 /** The order in which things happen outside, in which nobody must have to trust. */
 @Tag("slow")
 public class OrderTest {
-  private static final int SEEDS = 200;
+  private static final int SEEDS = Seeds.of(200);
   public static final Limits LIMITS = new Limits(64 * 1024, 5_000, 5_000, 8);
 
   public static RandomFlows flows(long seed, boolean races, boolean optional) {

@@ -34,6 +34,7 @@ import io.fermata.mcp.protocol.ServerIdentity;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.settings.PrincipalLimits;
+import io.fermata.seeds.Seeds;
 import io.fermata.session.observe.Telemetry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -152,7 +153,7 @@ class FuzzTest {
     try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
       McpDispatcher core = core(workers);
       forEverySeed(
-          6_000,
+          Seeds.of(6_000),
           seed -> {
             Messages messages = new Messages(new Random(seed));
             byte[] body = messages.body();
@@ -234,7 +235,7 @@ class FuzzTest {
     Set<Integer> seen = new HashSet<>();
     try (McpServer server = served()) {
       forEverySeed(
-          1_500,
+          Seeds.of(1_500),
           seed -> {
             Messages messages = new Messages(new Random(seed));
             byte[] body = messages.body();
@@ -278,7 +279,7 @@ class FuzzTest {
   void bytesThatAreNoRequestHarmNobody() {
     try (McpServer server = served()) {
       forEverySeed(
-          200,
+          Seeds.of(200),
           seed -> {
             Random random = new Random(seed);
             byte[] noise = new byte[random.nextInt(2_000)];

@@ -565,14 +565,14 @@ class TasksTest {
     try (McpServer serving = McpServer.serving(large).port(0).start()) {
       TaskClient client = new TaskClient(serving.endpoint());
       Set<String> ids = new HashSet<>();
-      for (int i = 0; i < 24; i++) {
+      for (int i = 0; i < 12; i++) {
         ids.add(created(client.start("cook")));
       }
 
       Events listening = client.listen(ids.toArray(String[]::new));
-      assertThat(listening.next().at("/params/notifications/taskIds")).hasSize(24);
+      assertThat(listening.next().at("/params/notifications/taskIds")).hasSize(12);
       Set<String> notified = new HashSet<>();
-      for (int i = 0; i < 24; i++) {
+      for (int i = 0; i < 12; i++) {
         JsonNode task = listening.next().path("params");
         assertThat(task.path("status").asText()).isEqualTo("completed");
         notified.add(task.path("taskId").asText());

@@ -8,10 +8,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is wrong with a certificate is said at the start, and by the file that has to change. */
+@Tag("slow")
+@Tag("long")
 class ClusterTlsTest {
   @TempDir private static Path folder = Path.of("");
   private static TestAuthority authority = new TestAuthority(folder);
