@@ -179,7 +179,7 @@ class StoreCommandsTest {
   }
 
   @Test
-  void aDamagedRunSaysSoAndTheOthersGoOn() throws Exception {
+  void aDamagedRunSaysSoAndTheOthersContinue() throws Exception {
     String store = store("fermata.db");
     try (ServerProcess server = server("fermata.db", 0)) {
       for (int i = 0; i < 6; i++) {

@@ -28,10 +28,10 @@ class FlowToolEvaluationTest {
   /** It forgets the run at every message and takes what it knows for done. */
   @Test
   void aModelThatStartsAgainAtEveryMessageScoresLower() {
-    Predicate<ChatRequest> told = lastIsResultOf("quote").or(lastIsResultOf("callback"));
+    Predicate<ChatRequest> messages = lastIsResultOf("quote").or(lastIsResultOf("callback"));
     Model bad =
         ScriptedModel.script()
-            .when(told)
+            .when(messages)
             .answer(ScriptedDriver::turn)
             .otherwise()
             .answer(

@@ -86,11 +86,11 @@ class SupportDeskTest {
       assertThat(ann.say("I need the invoice for B-1002.").path("agent").asText())
           .isEqualTo("billing");
       assertThat(ann.said()).last().asString().contains("The invoice of B-1002 is in the mail");
-      heardFromTheBeginning(ann);
+      receivedFromTheBeginning(ann);
     }
   }
 
-  private static void heardFromTheBeginning(ThreadClient ann) throws Exception {
+  private static void receivedFromTheBeginning(ThreadClient ann) throws Exception {
     List<String> lines = ann.events(null, "event: handed_over");
     assertThat(lines)
         .containsSubsequence(

@@ -3,7 +3,10 @@ package io.fermata.persistence.contract;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.StoreException;
 
-/** A process of its own that opens a store and does as it is told: {@code <store> <writes>}. */
+/**
+ * A process of its own that opens a store and does what its arguments say: {@code <store>
+ * <writes>}.
+ */
 public final class JournalProcess {
 
   public static final String ACKNOWLEDGED = "acknowledged ";

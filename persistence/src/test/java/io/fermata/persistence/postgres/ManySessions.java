@@ -63,7 +63,7 @@ final class ManySessions {
         SELECT 'run|' || i, 1, 1, 1, 'm', '\\x00'::bytea, 1, 1 %s
         """
             .formatted(numbers),
-        // Hosts of a day, and one that was last heard of before.
+        // Hosts of a day, and one whose last heartbeat was before.
         """
         INSERT INTO cluster_host (id, address, description, registered_at, heartbeat_at)
         SELECT 'h' || i, 'a', '{}', now() - INTERVAL '1 hour', now() - i * INTERVAL '1 minute'

@@ -26,7 +26,7 @@ import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** One host writes a schema, and the others are told which. */
+/** One host writes a schema, and the others learn which. */
 @Tag("slow")
 public final class PostgresClaimTest {
 

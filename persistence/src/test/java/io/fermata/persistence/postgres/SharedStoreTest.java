@@ -239,7 +239,7 @@ final class SharedStoreTest {
   }
 
   @Test
-  void sessionsOfOtherShardsInTheSameBatchGoOn() {
+  void sessionsOfOtherShardsInTheSameBatchContinue() {
     Integer[] shards = IntStream.range(0, 20).boxed().toArray(Integer[]::new);
     try (Host old = host(shards);
         Host next = host()) {
@@ -483,7 +483,7 @@ final class SharedStoreTest {
 
   @Test
   @Tag("faults")
-  void aClusterGoesOnWhenItsConnectionsWereCut() {
+  void aClusterContinuesWhenItsConnectionsWereCut() {
     try (Host one = host(1);
         Host two = host(2)) {
       one.open(in(1)).write(new Line("one"));

@@ -77,10 +77,10 @@ public final class Conversation {
    *
    * @param at when it was written
    * @param seen the thread as the effect saw it that has ended; null for other inputs
-   * @param heard what the model of the effect replied or threw; null if none was asked
+   * @param received what the model of the effect replied or threw; null if none was asked
    */
   public record Cause(
-      long at, ThreadInput input, @Nullable ThreadState seen, @Nullable Object heard) {}
+      long at, ThreadInput input, @Nullable ThreadState seen, @Nullable Object received) {}
 
   private Conversation(List<Agent> agents) {
     program = new ThreadProgram(new Agents(agents));
@@ -164,7 +164,7 @@ public final class Conversation {
     if (acceptance instanceof Program.Accepted<ThreadEvent> accepted) {
       if (!accepted.events().isEmpty()) {
         boolean ended = input instanceof ThreadInput.EffectEnded;
-        causes.add(new Cause(now, input, ended ? seen : null, ended ? world.heard : null));
+        causes.add(new Cause(now, input, ended ? seen : null, ended ? world.received : null));
       }
       journal(accepted.events());
     } else {
@@ -192,7 +192,7 @@ public final class Conversation {
 
   // --- what is done ----------------------------------------------------------------------------
 
-  /** Which of the effects that are wanted is performed, or ends, next; the first unless told. */
+  /** Which of the effects that are wanted is performed, or ends, next; the first unless chosen. */
   public Conversation order(Function<List<ThreadEffect>, ThreadEffect> chosen) {
     order = chosen;
     return this;
@@ -242,7 +242,7 @@ public final class Conversation {
     ThreadState then = Objects.requireNonNull(inFlight.get(effect.key()), effect.key());
     performed.add(effect.key());
     seen = then;
-    world.heard = null;
+    world.received = null;
     return program.perform(then, effect, world).toCompletableFuture().join();
   }
 

@@ -41,7 +41,7 @@ class DeliveryTest {
   }
 
   @Test
-  void aThreadThatIsToTellItsParentLaterSleepsMeanwhile() {
+  void aThreadThatIsToNotifyItsParentLaterSleepsMeanwhile() {
     Conversation talk = owing();
     fails(talk, 1);
     assertThat(talk.program().next(talk.state()))

@@ -117,7 +117,7 @@ class FlowStateTest {
   // --- tools -----------------------------------------------------------------------------------
 
   @Test
-  void theModelSeesTheCallThatAToolQueuedAndWhatItCameTo() {
+  void theModelSeesTheCallThatAToolQueuedAndItsResult() {
     Conversation talk = working(flow -> flow.queueTool("note", Map.of("text", "tea")).name());
 
     assertThat(noted).containsExactly("tea");

@@ -170,7 +170,7 @@ public final class RandomAgents {
   }
 
   private static AiMessage reply(ChatRequest request, int salt) {
-    Random random = new Random(hash(Scripted.told(request)) + salt * 7_919L);
+    Random random = new Random(hash(Scripted.received(request)) + salt * 7_919L);
     int kind = random.nextInt(20);
     if (kind == 0) {
       throw new IllegalStateException("the model is away");
@@ -354,7 +354,7 @@ public final class RandomAgents {
     all.add(
         Hook.filterMessages("some", (flow, rows) -> rows.subList(rows.size() / 9, rows.size())));
     int guard = piece(11, 5);
-    all.add(Hook.prefilterLlmHistory("guard", (flow, told) -> guarded(flow, told, guard)));
+    all.add(Hook.prefilterLlmHistory("guard", (flow, messages) -> guarded(flow, messages, guard)));
     int strike = piece(5, 2);
     all.add(
         Hook.afterToolCallSuccess(
@@ -385,14 +385,14 @@ public final class RandomAgents {
     }
   }
 
-  private static <T> List<T> guarded(FlowState flow, List<T> told, int guard) {
-    int n = hash(told.size());
+  private static <T> List<T> guarded(FlowState flow, List<T> messages, int guard) {
+    int n = hash(messages.size());
     if (n % guard == 0) {
       throw new BlockedException("not " + n);
     } else if (n % 3 == 0) {
       flow.injectMessage(Message.system("guard " + n));
     }
-    return told;
+    return messages;
   }
 
   private static void ended(FlowState flow, RequestedCall call, ToolResult result) {

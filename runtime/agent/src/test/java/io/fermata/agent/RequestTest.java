@@ -51,7 +51,7 @@ class RequestTest {
   }
 
   @Test
-  void whatTheToolsOfEarlierTurnsCameToIsShownUnlessThePromptLeavesItOut() {
+  void theResultsOfToolsOfEarlierTurnsAreShownUnlessThePromptLeavesThemOut() {
     model.sayAndCall("A moment.", "look", Map.of()).say("There.").call("look").say("Again.");
     Conversation talk =
         Conversation.with(Agent.aiHuman("desk", support(LOOK).includePastTools(false)));
@@ -69,7 +69,7 @@ class RequestTest {
   }
 
   @Test
-  void aMessageThatAToolInjectsDoesNotHideWhatTheToolCameTo() {
+  void aMessageThatAToolInjectsDoesNotHideTheResultOfTheTool() {
     Tool chat =
         Tool.of(
             "look",
@@ -222,7 +222,7 @@ class RequestTest {
     assertThat(model.lastRequest()).endsWith("user: number 5", "user: meanwhile");
   }
 
-  // --- what is told while it is said -----------------------------------------------------------
+  // --- what is shown while it is said ----------------------------------------------------------
 
   @Test
   void subscribersGetWhatAModelSaysUnderTheIdOfTheMessageItBecomes() {

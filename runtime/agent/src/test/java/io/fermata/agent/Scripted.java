@@ -108,7 +108,7 @@ public final class Scripted implements ChatModel {
     requests.add(request);
     Function<ChatRequest, AiMessage> next = script.isEmpty() ? always : script.poll();
     if (next == null) {
-      throw new IllegalStateException("The script is over, and is asked " + told(request));
+      throw new IllegalStateException("The script is over, and is asked " + received(request));
     }
     return ChatResponse.builder()
         .aiMessage(next.apply(request))
@@ -125,14 +125,14 @@ public final class Scripted implements ChatModel {
 
   /** The messages of one request, a line each: {@code user: hi}. */
   public List<String> request(int number) {
-    return told(requests.get(number));
+    return received(requests.get(number));
   }
 
   public List<String> lastRequest() {
     return request(requests.size() - 1);
   }
 
-  static List<String> told(ChatRequest request) {
+  static List<String> received(ChatRequest request) {
     return request.messages().stream().map(Scripted::line).toList();
   }
 

@@ -52,7 +52,7 @@ public final class World implements Outside {
   public Function<ObjectNode, FlowOutcome> flowAnswer = answers -> result("done");
 
   /** What the model or flow that was asked last returned or threw; null if none was asked. */
-  @Nullable Object heard;
+  @Nullable Object received;
 
   /** What models and flows return from now on instead. */
   private Conversation.@Nullable Cause again;
@@ -80,17 +80,17 @@ public final class World implements Outside {
   public ModelReply ask(Model model, ChatRequest request, ModelListener listener)
       throws InterruptedException {
     if (again != null) {
-      if (again.heard() instanceof ModelReply reply) {
+      if (again.received() instanceof ModelReply reply) {
         return reply;
       }
-      throw again.heard() instanceof ModelException e ? e : new IllegalStateException("silent");
+      throw again.received() instanceof ModelException e ? e : new IllegalStateException("silent");
     }
     try {
       ModelReply reply = Outside.super.ask(model, request, listener);
-      heard = reply;
+      received = reply;
       return reply;
     } catch (ModelException e) {
-      heard = e;
+      received = e;
       throw e;
     }
   }
@@ -108,7 +108,7 @@ public final class World implements Outside {
   @Override
   public CompletionStage<FlowOutcome> callFlow(String name, String callKey, ObjectNode arguments) {
     if (again != null) {
-      return CompletableFuture.completedFuture((FlowOutcome) again.heard());
+      return CompletableFuture.completedFuture((FlowOutcome) again.received());
     }
     flowCalls.add(name + " " + callKey + " " + arguments);
     FlowOutcome known = begun.get(callKey);
@@ -118,7 +118,7 @@ public final class World implements Outside {
       known = flow.apply(arguments);
       begun.put(callKey, known);
     }
-    heard = known;
+    received = known;
     return CompletableFuture.completedFuture(known);
   }
 
@@ -126,13 +126,13 @@ public final class World implements Outside {
   public CompletionStage<FlowOutcome> answerFlow(
       String name, String callKey, String answerId, ObjectNode answers) {
     if (again != null) {
-      return CompletableFuture.completedFuture((FlowOutcome) again.heard());
+      return CompletableFuture.completedFuture((FlowOutcome) again.received());
     }
     flowCalls.add(name + " " + callKey + " " + answerId + " " + answers);
     String key = callKey + "/" + answerId;
     FlowOutcome known = answered.computeIfAbsent(key, k -> flowAnswer.apply(answers));
     begun.put(callKey, known);
-    heard = known;
+    received = known;
     return CompletableFuture.completedFuture(known);
   }
 

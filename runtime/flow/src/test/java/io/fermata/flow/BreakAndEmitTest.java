@@ -275,11 +275,11 @@ class BreakAndEmitTest {
   }
 
   @Test
-  void itIsHeardAtOnceByThoseWhoListen() {
+  void itsListenersAreNotifiedAtOnce() {
     Driver talk =
         drive(talk().act("tell", run -> run.stream("Look").stream("ing").emit("found", 3)), "tell");
     talk.feed(new Input.Start("r", "i", Json.object(), 1));
-    List<String> heard = new ArrayList<>();
+    List<String> observed = new ArrayList<>();
     StepEffect effect = talk.pendingEffect();
     talk.program
         .perform(
@@ -289,18 +289,18 @@ class BreakAndEmitTest {
                 new Progress() {
                   @Override
                   public void emitted(Place place, String name, @Nullable JsonNode payload) {
-                    heard.add(place + " " + name + " " + payload);
+                    observed.add(place + " " + name + " " + payload);
                   }
 
                   @Override
                   public void streamed(Place place, String text) {
-                    heard.add(text);
+                    observed.add(text);
                   }
                 },
                 Caller.NONE))
         .toCompletableFuture()
         .join();
-    assertThat(heard).containsExactly("Look", "ing", "tell#1 found 3");
+    assertThat(observed).containsExactly("Look", "ing", "tell#1 found 3");
   }
 
   @Test

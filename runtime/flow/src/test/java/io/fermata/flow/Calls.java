@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public final class Calls {
   private static final Set<String> NO_HOOKS = Set.of("id", "onEntry", "onEvent", "onDropped");
 
-  /** A hook and what it was told. */
+  /** A hook and what it received. */
   public record Call(String hook, Observation event) {
     @Override
     public String toString() {
@@ -74,21 +74,21 @@ public final class Calls {
     return hooks;
   }
 
-  /** A fact as it was told, with its moment. */
-  public record Told<F>(Occurrence moment, F fact) {}
+  /** A fact as it was observed, with its moment. */
+  public record Observed<F>(Occurrence moment, F fact) {}
 
-  /** What was told of a kind, in order, with the moments. */
-  public <F extends Fact> List<Told<F>> moments(Class<F> kind) {
+  /** What was observed of a kind, in order, with the moments. */
+  public <F extends Fact> List<Observed<F>> moments(Class<F> kind) {
     return calls.stream()
         .map(Call::event)
         .filter(event -> kind.isInstance(event.fact()))
-        .map(event -> new Told<>(event.moment(), kind.cast(event.fact())))
+        .map(event -> new Observed<>(event.moment(), kind.cast(event.fact())))
         .toList();
   }
 
-  /** What was told of a kind, in order. */
-  public <F extends Fact> List<F> told(Class<F> kind) {
-    return moments(kind).stream().map(Told::fact).toList();
+  /** What was observed of a kind, in order. */
+  public <F extends Fact> List<F> observed(Class<F> kind) {
+    return moments(kind).stream().map(Observed::fact).toList();
   }
 
   public List<String> lines() {

@@ -50,7 +50,7 @@ class ExpiryTest {
   }
 
   @Test
-  void aRunThatStandsStillWaitsForTheTimeAtWhichItExpires() {
+  void aRunThatIsStoppedWaitsForTheTimeAtWhichItExpires() {
     Driver talk = drive(ask(flow(), "a", "b"), "ask_a");
     talk.start();
     long asked = talk.state.changedAt();

@@ -75,7 +75,7 @@ class ForkTest {
   }
 
   @Test
-  void anAnswerIsHeardInTheBranchThatAsksForItAndInNoOther() {
+  void anAnswerGoesToTheBranchThatAsksForItAndToNoOther() {
     Driver talk = run(besideAQuestion());
     talk.start();
     talk.proceed("a", "x", "c", "all");

@@ -198,7 +198,7 @@ public class JoinTest {
   // --- failures: all at once ------------------------------------------------------------------
 
   @Test
-  void failFastStopsTheOthersWhereTheyAreAndContinueLetsAllGoOn() {
+  void failFastStopsTheOthersWhereTheyAreAndContinueLetsAllFinish() {
     Driver talk = asking(Branches::failFast);
     broken.add("b");
     talk.start();
@@ -219,7 +219,7 @@ public class JoinTest {
   }
 
   @Test
-  void anAnswerGivenWhileABranchStandsStillIsTakenWhenItContinues() {
+  void anAnswerGivenWhileABranchIsStoppedIsTakenWhenItContinues() {
     Driver talk = asking(Branches::failFast);
     broken.add("b");
     talk.start();
@@ -229,7 +229,7 @@ public class JoinTest {
   }
 
   @Test
-  void aCorrectionInTheFailedBranchLetsTheOthersGoOn() {
+  void aCorrectionInTheFailedBranchLetsTheOthersContinue() {
     Driver talk =
         new Driver(
             ask(ask(talk(), "a"), "b")

@@ -191,13 +191,13 @@ public final class Loads {
     return new Input.Continue(updates, 2);
   }
 
-  /** A recorder that is told everything, hook by hook. */
+  /** A recorder that observes everything, hook by hook. */
   public static final class Counter implements Recorder {
-    long heard;
+    long observed;
 
     @Override
     public void onEvent(Observation event) {
-      heard++;
+      observed++;
       Recorder.super.onEvent(event);
     }
   }
@@ -205,7 +205,7 @@ public final class Loads {
   /**
    * Takes an input and performs what follows, until the run waits or is over.
    *
-   * @param recorder told of it all; null for none
+   * @param recorder observes it all; null for none
    */
   public static RunState take(
       FlowProgram<?> program, RunState state, Input input, @Nullable Recorder recorder) {

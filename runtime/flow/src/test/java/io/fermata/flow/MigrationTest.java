@@ -537,13 +537,13 @@ class MigrationTest {
     }
   }
 
-  // --- what is told ---------------------------------------------------------------------------
+  // --- what is observed -----------------------------------------------------------------------
 
   @Test
   void recordersReceiveItAndWhatItChanged() {
     Driver run = new Driver(second(MigrationTest::renamed));
     run.takeOver(started(first(), "mail", "m", "size", "12"));
-    List<Observation> heard = new ArrayList<>();
+    List<Observation> observed = new ArrayList<>();
     Narrative narrative = new Narrative();
     RunObserver recording =
         RunObserver.of(
@@ -552,14 +552,14 @@ class MigrationTest {
             new Recorder() {
               @Override
               public void onEvent(Observation event) {
-                heard.add(event);
+                observed.add(event);
               }
             },
             narrative);
     run.entries.forEach(entry -> recording.record(entry.seq(), entry.at(), entry.events()));
 
-    assertThat(heard.stream().filter(one -> one.fact() instanceof Event.Migrated)).hasSize(1);
-    assertThat(heard.stream().filter(MigrationTest::ofMigration).map(MigrationTest::written))
+    assertThat(observed.stream().filter(one -> one.fact() instanceof Event.Migrated)).hasSize(1);
+    assertThat(observed.stream().filter(MigrationTest::ofMigration).map(MigrationTest::written))
         .containsExactlyInAnyOrder("mail null", "size null", "email \"m\"", "seats 12");
     assertThat(narrative.text("run-1"))
         .contains("carried over from version 1 of its flow to version 2");

@@ -421,7 +421,7 @@ class OptionalTest {
     order("key", QuestionOptions::optional).compile();
   }
 
-  // --- what is told of it ---------------------------------------------------------------------
+  // --- what is observed of it -----------------------------------------------------------------
 
   @Test
   void theNarrativeSaysWhatWasLeftOpenAndWhatItTook() {

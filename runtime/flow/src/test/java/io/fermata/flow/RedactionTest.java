@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 class RedactionTest {
   private static final String SECRET = "4111-2222-3333";
 
-  private static Calls heard(Driver run, String... fields) {
+  private static Calls observed(Driver run, String... fields) {
     Calls calls = new Calls();
     tell(run, Redaction.of(fields).over(calls.recorder));
     return calls;
@@ -97,21 +97,21 @@ class RedactionTest {
           .as("what %s tells without redaction", hook)
           .anyMatch(c -> c.hook().equals(hook) && c.event().toString().contains(SECRET));
     }
-    assertThat(open.told(Observation.Failure.class).get(0).message()).contains(SECRET);
-    Calls redacted = heard(talk, "a");
+    assertThat(open.observed(Observation.Failure.class).get(0).message()).contains(SECRET);
+    Calls redacted = observed(talk, "a");
     silent(redacted, SECRET);
     assertThat(redacted.lines()).isEqualTo(open.lines());
   }
 
   @Test
-  void whatIsAroundItIsStillTold() {
-    Calls calls = heard(loose(), "a");
-    List<Write> writes = calls.told(Event.Committed.class).get(0).writes();
+  void whatIsAroundItIsStillReported() {
+    Calls calls = observed(loose(), "a");
+    List<Write> writes = calls.observed(Event.Committed.class).get(0).writes();
     assertThat(writes.get(0).value()).isEqualTo(Json.tree(Redaction.MARK));
     assertThat(writes.get(1).value()).isEqualTo(Json.tree("card [redacted] of Ann"));
-    assertThat(calls.told(Observation.Failure.class).get(0).message())
+    assertThat(calls.observed(Observation.Failure.class).get(0).message())
         .isEqualTo("No money on [redacted].");
-    assertThat(calls.told(Event.Emitted.class).get(0).payload())
+    assertThat(calls.observed(Event.Emitted.class).get(0).payload())
         .isEqualTo(Json.tree(Map.of("card", Redaction.MARK)));
   }
 
@@ -130,11 +130,11 @@ class RedactionTest {
   void aNamedFieldIsRedactedWhateverItHolds() {
     Driver talk = drive(ask(talk(), "flag", "number"), "ask_flag");
     talk.start("flag", true, "number", 7);
-    Calls calls = heard(talk, "flag", "number");
-    assertThat(calls.told(Observation.Written.class))
+    Calls calls = observed(talk, "flag", "number");
+    assertThat(calls.observed(Observation.Written.class))
         .extracting(written -> written.write().value())
         .containsOnly(Json.tree(Redaction.MARK));
-    assertThat(calls.told(Observation.RunStart.class).get(0).input().values())
+    assertThat(calls.observed(Observation.RunStart.class).get(0).input().values())
         .containsOnly(Json.tree(Redaction.MARK));
   }
 
@@ -142,7 +142,7 @@ class RedactionTest {
   void theResultOfARunIsRedacted() {
     Driver talk = drive(ask(talk(), "a"), "ask_a");
     talk.start("a", SECRET);
-    JsonNode result = heard(talk, "a").told(Observation.RunEnd.class).get(0).result();
+    JsonNode result = observed(talk, "a").observed(Observation.RunEnd.class).get(0).result();
     assertThat(Objects.requireNonNull(result).get("a")).isEqualTo(Json.tree(Redaction.MARK));
   }
 
@@ -160,9 +160,9 @@ class RedactionTest {
             "ask_number",
             "copy");
     talk.start("number", 987_654);
-    Calls calls = heard(talk, "number");
+    Calls calls = observed(talk, "number");
     silent(calls, "987654");
-    assertThat(calls.told(Event.Emitted.class))
+    assertThat(calls.observed(Event.Emitted.class))
         .extracting(Event.Emitted::payload)
         .containsExactly(Json.tree(Redaction.MARK), Json.tree("no. [redacted]"));
   }
@@ -181,7 +181,7 @@ class RedactionTest {
             "ask_a",
             "copy");
     talk.start("a", "open \"sesame\"");
-    Calls calls = heard(talk, "a");
+    Calls calls = observed(talk, "a");
     silent(calls, "sesame");
     silent(calls, "SESAME");
   }
@@ -200,7 +200,7 @@ class RedactionTest {
             "ask_a",
             "copy");
     talk.start("a", "ab");
-    assertThat(heard(talk, "a").told(Event.Emitted.class))
+    assertThat(observed(talk, "a").observed(Event.Emitted.class))
         .extracting(Event.Emitted::payload)
         .containsExactly(Json.tree(Redaction.MARK), Json.tree("an abc"));
   }
@@ -210,17 +210,17 @@ class RedactionTest {
     Trips trips = new Trips();
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);
-    Calls calls = heard(trip, "badges_for.*.badge", "**.town");
+    Calls calls = observed(trip, "badges_for.*.badge", "**.town");
     silent(calls, "Guest Ann");
     silent(calls, "Tokyo");
-    assertThat(calls.told(Event.Emitted.class)).isEmpty();
+    assertThat(calls.observed(Event.Emitted.class)).isEmpty();
   }
 
   @Test
   void theElementsOfAListMayBeNamed() {
     Driver talk = drive(talk().act("note", run -> run.append("log", SECRET)), "note");
     talk.start();
-    silent(heard(talk, "log.*"), SECRET);
+    silent(observed(talk, "log.*"), SECRET);
   }
 
   @Test
@@ -257,7 +257,7 @@ class RedactionTest {
         coming.observations().forEach(redacted::onEvent);
       }
     }
-    assertThat(calls.told(Event.Emitted.class)).hasSize(1);
+    assertThat(calls.observed(Event.Emitted.class)).hasSize(1);
     silent(calls, SECRET);
   }
 
@@ -283,7 +283,7 @@ class RedactionTest {
     Calls calls = new Calls();
     tell(loose(), leaking, Redaction.of("a").over(calls.recorder));
     silent(calls, SECRET);
-    assertThat(calls.told(Observation.Failure.class).get(0).message()).contains(Redaction.MARK);
+    assertThat(calls.observed(Observation.Failure.class).get(0).message()).contains(Redaction.MARK);
   }
 
   @Test
@@ -293,10 +293,10 @@ class RedactionTest {
     talk.start("a", "ask_a");
     Calls open = new Calls();
     tell(talk, open.recorder);
-    Calls redacted = heard(talk, "a");
+    Calls redacted = observed(talk, "a");
     assertThat(redacted.lines()).isEqualTo(open.lines());
-    assertThat(redacted.told(Event.Moved.class)).isEqualTo(open.told(Event.Moved.class));
-    assertThat(redacted.told(Event.Committed.class).get(0).writes())
+    assertThat(redacted.observed(Event.Moved.class)).isEqualTo(open.observed(Event.Moved.class));
+    assertThat(redacted.observed(Event.Committed.class).get(0).writes())
         .extracting(Write::value)
         .containsExactly(Json.tree(Redaction.MARK));
   }

@@ -64,13 +64,13 @@ class SvgTest {
         .orElseThrow(() -> new AssertionError("There is no way from " + from + " to " + to));
   }
 
-  private static String told(Element element) {
+  private static String wording(Element element) {
     NodeList texts = element.getElementsByTagName("text");
-    StringBuilder told = new StringBuilder();
+    StringBuilder wording = new StringBuilder();
     for (int i = 0; i < texts.getLength(); i++) {
-      told.append(told.isEmpty() ? "" : " ").append(texts.item(i).getTextContent());
+      wording.append(wording.isEmpty() ? "" : " ").append(texts.item(i).getTextContent());
     }
-    return told.toString();
+    return wording.toString();
   }
 
   private static String title(Element element) {
@@ -184,7 +184,7 @@ class SvgTest {
   @Test
   void aLongTextIsBrokenAndAllOfItIsThere() {
     Document drawn = parsed(Pictured.wild().picture().svg());
-    assertThat(told(edge(drawn, "graph", "class")).replace(" ", ""))
+    assertThat(wording(edge(drawn, "graph", "class")).replace(" ", ""))
         .isEqualTo(Pictured.WILD.replaceAll("\\s", ""));
   }
 
@@ -205,13 +205,13 @@ class SvgTest {
     assertThat(classes(node(drawn, "ask_hotel"))).as("not waited for").contains("dropped");
     assertThat(classes(node(drawn, "payment"))).contains("dropped").doesNotContain("visited");
     assertThat(classes(edge(drawn, "ask_who<", "triage"))).contains("taken");
-    assertThat(told(edge(drawn, "triage>", "ask_passport"))).contains("✗ visa = false");
+    assertThat(wording(edge(drawn, "triage>", "ask_passport"))).contains("✗ visa = false");
     assertThat(classes(edge(drawn, "triage>", "ask_passport"))).doesNotContain("taken");
-    assertThat(told(edge(drawn, "triage>", "ask_licence")))
+    assertThat(wording(edge(drawn, "triage>", "ask_licence")))
         .contains("✓ travel = \"car\"", "✓ guests = 3");
     assertThat(classes(edge(drawn, "triage>", "ask_licence"))).contains("taken");
     assertThat(classes(node(drawn, "ask_licence"))).contains("waits", "visited");
-    assertThat(told(node(drawn, "ask_licence"))).contains("waits: Number?");
+    assertThat(wording(node(drawn, "ask_licence"))).contains("waits: Number?");
     assertThat(title(edge(drawn, "triage>", "ask_licence"))).endsWith("taken once");
   }
 
@@ -222,10 +222,10 @@ class SvgTest {
     run.start("drivers", List.of("a", "b", "c"));
     run.proceed("each.0.name", "zed", "each.1.name", "boom", "each.2.name", "Bo");
     Document drawn = drawn(flow, run.journal);
-    assertThat(told(node(drawn, "each"))).contains("3 items: 1 done, 1 failed, 1 open");
-    assertThat(told(node(drawn, "each/verify"))).contains("verify ×3", "failed: step_failed");
+    assertThat(wording(node(drawn, "each"))).contains("3 items: 1 done, 1 failed, 1 open");
+    assertThat(wording(node(drawn, "each/verify"))).contains("verify ×3", "failed: step_failed");
     assertThat(classes(node(drawn, "each/ask_alias"))).contains("waits");
-    assertThat(told(edge(drawn, "each/ask_name", "each/verify"))).isEqualTo("×3");
+    assertThat(wording(edge(drawn, "each/ask_name", "each/verify"))).isEqualTo("×3");
     assertThat(classes(edge(drawn, "each", "deep"))).as("an item is open").doesNotContain("taken");
   }
 
@@ -237,9 +237,9 @@ class SvgTest {
     run.proceed("deep.inner.name", "boom");
     Document drawn = drawn(flow, run.journal);
     assertThat(classes(node(drawn, "deep/inner/verify"))).contains("halted");
-    assertThat(told(node(drawn, "deep/inner/verify")))
+    assertThat(wording(node(drawn, "deep/inner/verify")))
         .contains("halted: step_failed – The register is closed.");
-    assertThat(told(node(drawn, "deep"))).isEqualTo("deep flow outer");
+    assertThat(wording(node(drawn, "deep"))).isEqualTo("deep flow outer");
   }
 
   @Test
@@ -249,7 +249,7 @@ class SvgTest {
     run.start("who", "Ann", "guests", 2, "flight", "LH1");
     run.start("who", "Bo");
     Document drawn = drawn(flow, run.journal);
-    assertThat(told(node(drawn, "ask_who"))).endsWith("waits: How many?");
+    assertThat(wording(node(drawn, "ask_who"))).endsWith("waits: How many?");
     assertThat(classes(node(drawn, "book_flight"))).doesNotContain("visited");
   }
 
@@ -260,8 +260,8 @@ class SvgTest {
     run.start("who", "Ann", "guests", 2);
     run.reset("who", "Bo");
     Document drawn = drawn(flow, run.journal);
-    assertThat(told(node(drawn, "ask_who"))).contains("ask_who ×2");
-    assertThat(told(node(drawn, "ask_hotel"))).endsWith("waits: Which?");
+    assertThat(wording(node(drawn, "ask_who"))).contains("ask_who ×2");
+    assertThat(wording(node(drawn, "ask_hotel"))).endsWith("waits: Which?");
   }
 
   @Test
@@ -285,15 +285,15 @@ class SvgTest {
     run.proceed();
     run.proceed();
     Document drawn = drawn(flow, run.journal);
-    assertThat(told(edge(drawn, "confirm", "ask_who"))).contains("✓ guests = 0");
-    assertThat(told(node(drawn, "ask_who"))).contains("ask_who ×2");
+    assertThat(wording(edge(drawn, "confirm", "ask_who"))).contains("✓ guests = 0");
+    assertThat(wording(node(drawn, "ask_who"))).contains("ask_who ×2");
   }
 
   @Test
   void theTimesThatAreKnownAreShown() {
     Document drawn = parsed(Pictured.trip().picture().svg());
-    assertThat(told(node(drawn, "cool_down"))).contains("sleeps 5 min");
-    assertThat(told(edge(drawn, "payment", "give_up"))).isEqualTo("late, after 1 d");
+    assertThat(wording(node(drawn, "cool_down"))).contains("sleeps 5 min");
+    assertThat(wording(edge(drawn, "payment", "give_up"))).isEqualTo("late, after 1 d");
     assertThat(classes(edge(drawn, "payment", "give_up"))).contains("late");
   }
 
@@ -305,8 +305,8 @@ class SvgTest {
     run.cancel();
     Document drawn = drawn(flow, run.journal);
     assertThat(classes(node(drawn, "book_flight"))).contains("undone");
-    assertThat(told(node(drawn, "book_flight"))).endsWith("undone");
-    assertThat(told(node(drawn, "ask_hotel"))).endsWith("left here");
+    assertThat(wording(node(drawn, "book_flight"))).endsWith("undone");
+    assertThat(wording(node(drawn, "ask_hotel"))).endsWith("left here");
     assertThat(drawn.getElementsByTagName("desc").item(0).getTextContent()).endsWith("cancelled");
   }
 
@@ -319,7 +319,7 @@ class SvgTest {
     RunPicture drawn = new RunPicture(flow);
     RunObserver.of(flow.id(), "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
     Picture picture = drawn.picture();
-    assertThat(told(edge(parsed(picture.svg()), "triage>", "ask_licence")))
+    assertThat(wording(edge(parsed(picture.svg()), "triage>", "ask_licence")))
         .contains("travel = \"[redacted]\"", "guests = 3")
         .doesNotContain("✓ travel = \"car\"");
     assertThat(picture.mermaid()).doesNotContain("travel = #34;car#34;");

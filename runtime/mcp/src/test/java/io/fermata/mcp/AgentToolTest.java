@@ -96,7 +96,7 @@ class AgentToolTest {
   }
 
   @Test
-  void theFirstMessageBeginsAThreadAndTheNextOnesGoOn() {
+  void theFirstMessageBeginsAThreadAndTheNextOnesContinueIt() {
     JsonNode first = call("\"action\":\"send\",\"message\":\"hello\"");
     assertThat(first.path("status").asText()).isEqualTo("rest");
     assertThat(Desk.contents(first.path("messages"))).containsExactly("How can I help?");

@@ -195,7 +195,7 @@ class AnyServerTest {
     elsewhere(client).request("resources/unsubscribe", "\"uri\":\"test://gone\"");
     elsewhere(client).request("logging/setLevel", "\"level\":\"debug\"");
 
-    // Until the other server has heard of the level, there is the result only.
+    // Until the other server knows the level, there is the result only.
     while (!calling(client, "log").next().path("method").asText().equals("notifications/message")) {
       Thread.sleep(10);
     }
@@ -206,7 +206,7 @@ class AnyServerTest {
   }
 
   @Test
-  void noServerHearsOfRepliesThatNobodyAskedFor() {
+  void noServerReceivesRepliesThatNobodyAskedFor() {
     Wired client = ada();
     String handle = client.header("Mcp-Session-Id").split("\\.", 2)[0];
     for (String id : List.of("made up", "1", handle, "n." + handle, handle + "." + handle)) {

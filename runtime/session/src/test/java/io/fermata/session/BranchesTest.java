@@ -402,14 +402,14 @@ class BranchesTest {
             .edge("tell", "book")
             .compile();
     try (TestHost host = new TestHost(store(), flow)) {
-      List<ToolProgress> heard = new CopyOnWriteArrayList<>();
+      List<ToolProgress> received = new CopyOnWriteArrayList<>();
       ObjectNode arguments = Json.object().put("action", "start").put("intent", "to test");
       host.fermata()
-          .call(new ToolCall("trip", "local", arguments, Json.object(), null), heard::add)
-          .thenAccept(reply -> heard.add(ToolProgress.text("end", status(reply))))
+          .call(new ToolCall("trip", "local", arguments, Json.object(), null), received::add)
+          .thenAccept(reply -> received.add(ToolProgress.text("end", status(reply))))
           .toCompletableFuture()
           .get();
-      assertThat(heard)
+      assertThat(received)
           .containsExactly(
               new ToolProgress("tell", "found", Json.tree(3)),
               ToolProgress.text("tell", "Loo"),

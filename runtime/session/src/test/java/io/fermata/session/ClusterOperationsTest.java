@@ -230,7 +230,7 @@ class ClusterOperationsTest {
   }
 
   @Test
-  void aHostThatTheDatabaseDoesNotHearShowsForHowLong() throws InterruptedException {
+  void aHostThatCannotReachTheDatabaseShowsForHowLong() throws InterruptedException {
     start();
     Member cutOff = start(cable.through(database));
     awaitBalance(2);

@@ -116,7 +116,7 @@ class KeyValueHostTest {
   }
 
   @Test
-  void callsFailClearlyWhileTheStoreIsOutOfOrderAndGoOnAfterwards() throws Exception {
+  void callsFailClearlyWhileTheStoreIsOutOfOrderAndContinueAfterwards() throws Exception {
     try (TestHost host = new TestHost(store, TestFlows.trip())) {
       Client client = host.client();
       client.start();
@@ -313,7 +313,7 @@ class KeyValueHostTest {
   }
 
   @Test
-  void anErasureThatFailsLetsWhatWasAtWorkGoOn() throws Exception {
+  void anErasureThatFailsLetsWhatWasAtWorkContinue() throws Exception {
     CountDownLatch first = new CountDownLatch(1);
     CountDownLatch second = new CountDownLatch(1);
     Flow<Trip> flow = TestFlows.cutOff(first, second);

@@ -46,11 +46,11 @@ class RolloutTest {
         Prompt.of(
                 "p",
                 ScriptedModels.answering(
-                    told ->
+                    messages ->
                         AiMessage.from(
                             ToolExecutionRequest.builder()
-                                .id("" + told.size())
-                                .name(told.size() == 1 ? "plans" : "pay")
+                                .id("" + messages.size())
+                                .name(messages.size() == 1 ? "plans" : "pay")
                                 .arguments("{}")
                                 .build())))
             .tools(pays, plans));

@@ -17,7 +17,7 @@ public final class ScriptedModels {
   private ScriptedModels() {}
 
   public static Model saying(String text) {
-    return answering(told -> AiMessage.from(text));
+    return answering(messages -> AiMessage.from(text));
   }
 
   public static Model answering(Function<List<ChatMessage>, AiMessage> says) {
@@ -36,8 +36,8 @@ public final class ScriptedModels {
     ToolExecutionRequest request =
         ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build();
     return answering(
-        told ->
-            told.get(told.size() - 1) instanceof ToolExecutionResultMessage result
+        messages ->
+            messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
                 ? AiMessage.from(says.apply(result.text()))
                 : AiMessage.from(request));
   }

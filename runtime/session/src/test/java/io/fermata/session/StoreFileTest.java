@@ -136,7 +136,8 @@ class StoreFileTest {
   private static Agent echo() {
     return Agent.aiHuman(
         "echo",
-        Prompt.of("p", ScriptedModels.answering(told -> AiMessage.from("heard " + told.size()))));
+        Prompt.of(
+            "p", ScriptedModels.answering(messages -> AiMessage.from("heard " + messages.size()))));
   }
 
   private static Fermata host(Path file, boolean writes) {

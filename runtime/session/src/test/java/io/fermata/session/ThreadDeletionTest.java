@@ -34,7 +34,7 @@ class ThreadDeletionTest {
     Agent worker =
         Agent.aiHuman(
             "worker",
-            Prompt.of("p", ScriptedModels.calling("dig", "{}", told -> told))
+            Prompt.of("p", ScriptedModels.calling("dig", "{}", result -> result))
                 .tools(
                     Tool.of(
                         "dig",
@@ -46,7 +46,9 @@ class ThreadDeletionTest {
     Agent desk =
         Agent.aiHuman(
             "desk",
-            Prompt.of("p", ScriptedModels.calling("worker", "{\"message\":\"dig\"}", told -> told))
+            Prompt.of(
+                    "p",
+                    ScriptedModels.calling("worker", "{\"message\":\"dig\"}", result -> result))
                 .tools(SubAgent.of("worker", "Works").asBlocking()));
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))

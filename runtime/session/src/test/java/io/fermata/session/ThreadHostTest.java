@@ -63,8 +63,8 @@ class ThreadHostTest {
     return ToolExecutionRequest.builder().id(id).name(tool).arguments("{}").build();
   }
 
-  private static AiMessage echo(List<ChatMessage> told) {
-    ChatMessage last = told.get(told.size() - 1);
+  private static AiMessage echo(List<ChatMessage> messages) {
+    ChatMessage last = messages.get(messages.size() - 1);
     String text =
         last instanceof UserMessage user
             ? user.singleText()
@@ -156,8 +156,8 @@ class ThreadHostTest {
     CountDownLatch third = new CountDownLatch(1);
     Model model =
         ScriptedModels.answering(
-            told ->
-                told.get(told.size() - 1) instanceof UserMessage
+            messages ->
+                messages.get(messages.size() - 1) instanceof UserMessage
                     ? AiMessage.from(call("1", "one"), call("2", "two"), call("3", "three"))
                     : AiMessage.from("done"));
     Agent agent =
@@ -245,8 +245,8 @@ class ThreadHostTest {
   void aToolOfAThreadSeesAndChangesItsState() throws Exception {
     Model model =
         ScriptedModels.answering(
-            told ->
-                told.get(told.size() - 1) instanceof UserMessage
+            messages ->
+                messages.get(messages.size() - 1) instanceof UserMessage
                     ? AiMessage.from(call("1", "note"))
                     : AiMessage.from("noted"));
     Agent agent =
@@ -339,8 +339,8 @@ class ThreadHostTest {
             .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
   }
 
-  private static AiMessage paints(List<ChatMessage> told) {
-    return told.stream()
+  private static AiMessage paints(List<ChatMessage> messages) {
+    return messages.stream()
         .filter(ToolExecutionResultMessage.class::isInstance)
         .map(result -> AiMessage.from(((ToolExecutionResultMessage) result).text()))
         .findFirst()
@@ -412,11 +412,11 @@ class ThreadHostTest {
                 .compile());
     Model model =
         ScriptedModels.answering(
-            told ->
-                told.get(told.size() - 1) instanceof UserMessage user
+            messages ->
+                messages.get(messages.size() - 1) instanceof UserMessage user
                         && user.singleText().equals("And now?")
-                    ? AiMessage.from("Wait. " + paints(told).text())
-                    : paints(told));
+                    ? AiMessage.from("Wait. " + paints(messages).text())
+                    : paints(messages));
     try (Fermata host = withFlow(decorator(model), paint)) {
       String id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
@@ -494,7 +494,7 @@ class ThreadHostTest {
   }
 
   @Test
-  void whatStepsDidToTheThreadComesToNothingWhenTheirFlowFails() throws Exception {
+  void whatStepsDidToTheThreadIsDiscardedWhenTheirFlowFails() throws Exception {
     FlowTool paint =
         FlowTool.of(
             "paint",

@@ -59,7 +59,8 @@ class ThreadReplayTest {
             "desk",
             Prompt.of(
                     "desk",
-                    ScriptedModels.calling("pay", "{\"order\":\"B-1\"}", told -> "Done: " + told))
+                    ScriptedModels.calling(
+                        "pay", "{\"order\":\"B-1\"}", result -> "Done: " + result))
                 .tools(pay))
         .hooks(
             Hook.beforeCreateMessage(

@@ -285,7 +285,7 @@ public class TimeTest {
       assertThat(reply.structured().at("/result/paid").asText()).isEqualTo("by card");
       assertThat(code(signal(host, run, "paid", "twice"))).isEqualTo("run_completed");
       assertThat(client.proceed().structured().at("/result/paid").asText())
-          .as("what the client hears that was not there")
+          .as("what the client gets that was not there")
           .isEqualTo("by card");
       assertThat(code(client.proceed())).isEqualTo("run_completed");
     }
@@ -314,19 +314,19 @@ public class TimeTest {
       host.passTimeUntil(() -> code(client.status()).equals("run_failed"));
       host.crash();
       assertThat(client.status().structured().path("error").asText()).contains("Nobody has paid.");
-      ToolReply told = client.proceed();
-      assertThat(code(told)).isEqualTo("run_failed");
-      assertThat(told.structured().path("error").asText()).contains("Nobody has paid.");
+      ToolReply failed = client.proceed();
+      assertThat(code(failed)).isEqualTo("run_failed");
+      assertThat(failed.structured().path("error").asText()).contains("Nobody has paid.");
       ToolReply again = client.proceed();
       assertThat(code(again)).isEqualTo("run_failed");
       assertThat(again.structured().path("error").asText())
-          .as("what is kept once it was told")
+          .as("what is kept once it was reported")
           .doesNotContain("Nobody");
     }
   }
 
   @Test
-  void aSignalIsHeardWhileACallWaitsForTheTime() throws Exception {
+  void aSignalIsAcceptedWhileACallWaitsForTheTime() throws Exception {
     SEEN.clear();
     Flow<Parcel> flow =
         parcel()

@@ -102,7 +102,7 @@ class VersionsTest {
   }
 
   @Test
-  void theCallThatCarriesARunOverIsThenHeard() {
+  void theCallThatCarriesARunOverIsThenHandled() {
     try (TestHost host = new TestHost(sqlite(), first())) {
       Client client = host.client();
       client.start("dish", "soup");
@@ -176,7 +176,7 @@ class VersionsTest {
   }
 
   @Test
-  void aCheckBeforeARolloutSaysWhatBecomesOfEveryRun() throws Exception {
+  void aCheckBeforeARolloutDescribesTheFateOfEveryRun() throws Exception {
     Store store = sqlite();
     Rollout now;
     try (TestHost host = new TestHost(store, first(), TestFlows.trip(), TestFlows.talk())) {

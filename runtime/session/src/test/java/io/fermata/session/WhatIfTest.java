@@ -93,7 +93,8 @@ class WhatIfTest {
     ObjectNode start = Json.object().put("action", "start").put("intent", "to buy");
     start.putObject("stateUpdates").put("card", "4111-1111").put("seats", seats);
     ObjectNode meta = Json.object().put("fermata/sessionId", session);
-    ToolReply reply = now(host.call(new ToolCall("order", "ann", start, meta, null), told -> {}));
+    ToolReply reply =
+        now(host.call(new ToolCall("order", "ann", start, meta, null), progress -> {}));
     assertThat(TestHost.status(reply)).isEqualTo("complete");
     return reply.meta().at("/fermata~1run/runId").asText();
   }
@@ -158,7 +159,7 @@ class WhatIfTest {
     try (Fermata host = host()) {
       ObjectNode start = Json.object().put("action", "start").put("intent", "to buy");
       ObjectNode meta = Json.object().put("fermata/sessionId", "a");
-      now(host.call(new ToolCall("order", "ann", start, meta, null), told -> {}));
+      now(host.call(new ToolCall("order", "ann", start, meta, null), progress -> {}));
     }
     Flow<Order> next =
         Flow.of("order", Order.class)

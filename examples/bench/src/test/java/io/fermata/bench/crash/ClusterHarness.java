@@ -300,14 +300,14 @@ final class ClusterHarness {
         () -> {
           long began = System.nanoTime();
           if (what == Disturbance.PAIR) {
-            host.stopHearing(one);
-            one.stopHearing(host);
+            host.dropMessagesOf(one);
+            one.dropMessagesOf(host);
           }
           if (what == Disturbance.APART || (what == Disturbance.ONE_WAY && deaf)) {
-            host.hearNobody();
+            host.dropAllMessages();
           }
           if (what == Disturbance.APART || (what == Disturbance.ONE_WAY && !deaf)) {
-            others.forEach(other -> other.stopHearing(host));
+            others.forEach(other -> other.dropMessagesOf(host));
           }
           awaitAnswers(began);
           await(

@@ -130,12 +130,12 @@ final class ClusterHost {
   }
 
   /** What the other hosts send to it does not arrive. */
-  void hearNobody() {
+  void dropAllMessages() {
     peers.halt();
   }
 
   /** What a host sends to it does not arrive. */
-  void stopHearing(ClusterHost from) {
+  void dropMessagesOf(ClusterHost from) {
     peers.haltFrom(from.address());
   }
 

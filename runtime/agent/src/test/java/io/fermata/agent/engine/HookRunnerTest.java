@@ -81,7 +81,8 @@ class HookRunnerTest {
       Hook.afterThreadCreated("h1", (flow, thread) -> seen.add("created " + thread.agent())),
       Hook.afterSystemMessage("h3", (flow, text) -> noted("system " + text, text)),
       Hook.filterMessages("h4", (flow, rows) -> noted("filter " + rows.size(), rows)),
-      Hook.prefilterLlmHistory("h5", (flow, told) -> noted("prefilter " + told.size(), told)),
+      Hook.prefilterLlmHistory(
+          "h5", (flow, messages) -> noted("prefilter " + messages.size(), messages)),
       Hook.beforeCreateMessage(
           "h6", (flow, m) -> noted("before " + m.role() + " " + m.content(), m)),
       Hook.afterCreateMessage("h7", (flow, m) -> seen.add("after " + m.role() + " " + m.content())),
@@ -291,9 +292,9 @@ class HookRunnerTest {
       Hook.afterSystemMessage("s2", (flow, text) -> x.apply(text)),
       Hook.filterMessages("f1", (flow, rows) -> plus(rows, Message.user("f1 " + rows.size()))),
       Hook.filterMessages("f2", (flow, rows) -> plus(rows, Message.user("f2 " + rows.size()))),
-      Hook.prefilterLlmHistory("p1", (flow, told) -> plus(told, UserMessage.from("p1"))),
+      Hook.prefilterLlmHistory("p1", (flow, messages) -> plus(messages, UserMessage.from("p1"))),
       Hook.prefilterLlmHistory(
-          "p2", (flow, told) -> plus(told, UserMessage.from("p2 " + told.size()))),
+          "p2", (flow, messages) -> plus(messages, UserMessage.from("p2 " + messages.size()))),
     };
     model.say("Hello");
 
@@ -456,7 +457,7 @@ class HookRunnerTest {
     Hook[] hooks = {
       Hook.afterSystemMessage("s", (flow, text) -> null),
       Hook.filterMessages("f", (flow, rows) -> null),
-      Hook.prefilterLlmHistory("p", (flow, told) -> null),
+      Hook.prefilterLlmHistory("p", (flow, messages) -> null),
       Hook.beforeCreateMessage("b", (flow, message) -> null),
       Hook.beforeStoreToolResult("t", (flow, call, result) -> null),
     };
@@ -528,7 +529,7 @@ class HookRunnerTest {
     Hook guard =
         Hook.prefilterLlmHistory(
             "guard",
-            (flow, told) -> {
+            (flow, messages) -> {
               flow.emitEvent("guarded", null);
               throw new BlockedException("I cannot talk about that.");
             });
@@ -546,7 +547,7 @@ class HookRunnerTest {
     Hook guard =
         Hook.prefilterLlmHistory(
             "guard",
-            (flow, told) -> {
+            (flow, messages) -> {
               throw new BlockedException("No.");
             });
 
@@ -564,7 +565,7 @@ class HookRunnerTest {
       Hook.afterThreadCreated("h1", (flow, thread) -> put(flow, "created")),
       Hook.afterSystemMessage("h3", (flow, text) -> put(flow, "system", text)),
       Hook.filterMessages("h4", (flow, rows) -> put(flow, "filter", rows)),
-      Hook.prefilterLlmHistory("h5", (flow, told) -> put(flow, "prefilter", told)),
+      Hook.prefilterLlmHistory("h5", (flow, messages) -> put(flow, "prefilter", messages)),
       Hook.beforeCreateMessage("h6", (flow, m) -> put(flow, "before " + m.role(), m)),
       Hook.afterCreateMessage("h7", (flow, m) -> put(flow, "after " + m.role())),
       Hook.beforeStoreToolResult("h8", (flow, call, r) -> put(flow, "store", r)),
@@ -670,7 +671,8 @@ class HookRunnerTest {
     Hook only =
         Hook.prefilterLlmHistory(
             "only",
-            (flow, told) -> List.<ChatMessage>of(SystemMessage.from("Be brief."), told.get(1)));
+            (flow, messages) ->
+                List.<ChatMessage>of(SystemMessage.from("Be brief."), messages.get(1)));
     model.say("Hello");
 
     talk(only).say("Hi");

@@ -123,7 +123,7 @@ class McpToolsTest {
       ToolResult result = rig.call(tool(shop, "find"), Json.object().put("name", 7));
 
       assertThat(result.code()).isEqualTo("invalid_arguments");
-      assertThat(server.heard).noneMatch(m -> m.path("method").asText().equals("tools/call"));
+      assertThat(server.received).noneMatch(m -> m.path("method").asText().equals("tools/call"));
     }
   }
 
@@ -173,7 +173,7 @@ class McpToolsTest {
   }
 
   @Test
-  void aCallThatIsNotWantedAnyMoreIsCancelledAndOthersGoOn() throws Exception {
+  void aCallThatIsNotWantedAnyMoreIsCancelledAndOthersContinue() throws Exception {
     try (McpTools shop = McpTools.http("shop", server.url())) {
       Tool say = tool(shop, "say");
       CompletableFuture<Throwable> ended = new CompletableFuture<>();
@@ -195,7 +195,7 @@ class McpToolsTest {
       assertThat(server.next("notifications/cancelled").at("/params/requestId"))
           .isEqualTo(call.get("id"));
       assertThat(say(say, "well").text()).isEqualTo("well");
-      assertThat(server.heard).noneMatch(m -> m.path("method").asText().equals("initialize"));
+      assertThat(server.received).noneMatch(m -> m.path("method").asText().equals("initialize"));
     }
   }
 

@@ -28,7 +28,7 @@ final class ShopServer implements AutoCloseable {
   private final @Nullable JsonNode tools;
 
   /** What was asked, in the order it came. */
-  final BlockingQueue<JsonNode> heard = new LinkedBlockingQueue<>();
+  final BlockingQueue<JsonNode> received = new LinkedBlockingQueue<>();
 
   final BlockingQueue<String> tokens = new LinkedBlockingQueue<>();
 
@@ -66,7 +66,7 @@ final class ShopServer implements AutoCloseable {
       }
       JsonNode message =
           Json.parse(new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
-      heard.add(message);
+      received.add(message);
       tokens.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
       String method = message.path("method").asText();
       if (method.equals("initialize")) {
@@ -108,7 +108,7 @@ final class ShopServer implements AutoCloseable {
   /** The next message of a method, waiting for it. */
   JsonNode next(String method) throws InterruptedException {
     while (true) {
-      JsonNode message = heard.poll(20, java.util.concurrent.TimeUnit.SECONDS);
+      JsonNode message = received.poll(20, java.util.concurrent.TimeUnit.SECONDS);
       if (message == null) {
         throw new AssertionError("Nobody sent " + method);
       } else if (message.path("method").asText().equals(method)) {

@@ -174,12 +174,12 @@ class CallsTest {
 
     talk(queues, tool("one")).say("Go");
 
-    List<ToolExecutionRequest> told = new ArrayList<>();
+    List<ToolExecutionRequest> shown = new ArrayList<>();
     model.requests().get(1).messages().stream()
         .filter(AiMessage.class::isInstance)
-        .forEach(message -> told.addAll(((AiMessage) message).toolExecutionRequests()));
-    assertThat(told).hasSize(2);
-    assertThat(told)
+        .forEach(message -> shown.addAll(((AiMessage) message).toolExecutionRequests()));
+    assertThat(shown).hasSize(2);
+    assertThat(shown)
         .extracting(ToolExecutionRequest::id)
         .allMatch(id -> id.matches("[a-zA-Z0-9_-]{1,40}"));
   }
@@ -197,7 +197,7 @@ class CallsTest {
   }
 
   @Test
-  void aToolThatQueuesItselfComesToAnEnd() {
+  void aToolThatQueuesItselfEnds() {
     Tool again =
         Tool.of(
             "again",
@@ -260,9 +260,9 @@ class CallsTest {
 
     Conversation talk = talk(broken).say("Go").crash();
 
-    Message told = talk.messages().get(2);
-    JsonNode details = Objects.requireNonNull(told.metadata());
-    assertThat(told.failed()).isTrue();
+    Message shown = talk.messages().get(2);
+    JsonNode details = Objects.requireNonNull(shown.metadata());
+    assertThat(shown.failed()).isTrue();
     assertThat(details.path("code").textValue()).isEqualTo("sold_out");
     assertThat(details.path("data")).isEqualTo(Json.object().put("left", 0));
     assertThat(talk.events(ThreadEvent.CallEnded.class).get(0).code()).isEqualTo("sold_out");

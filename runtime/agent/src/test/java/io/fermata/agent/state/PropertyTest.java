@@ -72,7 +72,7 @@ class PropertyTest {
   }
 
   @Test
-  void aThreadThatDiesDuringEveryEffectComesToTheSameEnd() {
+  void aThreadThatDiesDuringEveryEffectReachesTheSameEnd() {
     forEverySeed(
         SEEDS / 2,
         seed -> {
@@ -84,7 +84,7 @@ class PropertyTest {
   }
 
   @Test
-  void aThreadThatDiesOnceAnywhereComesToTheSameEnd() {
+  void aThreadThatDiesOnceAnywhereReachesTheSameEnd() {
     forEverySeed(
         SEEDS / 8,
         seed -> {
@@ -105,20 +105,20 @@ class PropertyTest {
         seed -> {
           Conversation one = new Walk(seed, true).end();
           Conversation other = new Walk(seed, true).order(new Random(seed)).end();
-          assertThat(told(other)).isEqualTo(told(one));
+          assertThat(transcript(other)).isEqualTo(transcript(one));
         });
   }
 
   // --- what is compared ------------------------------------------------------------------------
 
-  private static List<String> told(Conversation talk) {
+  private static List<String> transcript(Conversation talk) {
     return talk.everything().stream()
         .map(message -> message.id() + " " + Conversation.line(message))
         .toList();
   }
 
   private static void same(Conversation broken, Conversation whole) {
-    assertThat(told(broken)).isEqualTo(told(whole));
+    assertThat(transcript(broken)).isEqualTo(transcript(whole));
     JsonNode end = withoutChance(Conversation.JOURNAL.valueToTree(whole.state()));
     withoutChance(Conversation.JOURNAL.valueToTree(broken.state()))
         .properties()

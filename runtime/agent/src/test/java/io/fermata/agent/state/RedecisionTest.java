@@ -115,14 +115,14 @@ class RedecisionTest {
       Program.Acceptance<ThreadEvent> now = program.accept(talk.folded(i - 1), input);
       List<ThreadEvent> events =
           now instanceof Program.Accepted<ThreadEvent> accepted ? accepted.events() : List.of();
-      if (!told(talk.record(i)).equals(told(events))) {
+      if (!described(talk.record(i)).equals(described(events))) {
         return i;
       }
     }
     return talk.records() + 1;
   }
 
-  private static List<JsonNode> told(List<ThreadEvent> events) {
+  private static List<JsonNode> described(List<ThreadEvent> events) {
     return events.stream()
         .map(event -> Conversation.JOURNAL.<JsonNode>valueToTree(event))
         .map(PropertyTest::withoutChance)

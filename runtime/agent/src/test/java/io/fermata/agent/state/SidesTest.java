@@ -281,7 +281,7 @@ class SidesTest {
   }
 
   @Test
-  void aSideCanForceItselfToGoOn() {
+  void aSideCanForceItselfToContinue() {
     Scripted model = new Scripted().call("force").say("Done.");
     Participant a = Participant.prompt(prompt("support", model, force(Side.A))).stopTool("force");
     Conversation talk = Conversation.with(Agent.of("desk", a, Participant.person()));

@@ -244,7 +244,7 @@ class CompensationTest {
   }
 
   @Test
-  void withoutItTheRunStandsStillAndNothingIsUndone() {
+  void withoutItTheRunIsStoppedAndNothingIsUndone() {
     Driver talk = drive(acts(talk(), "one", "two"), "one", "two");
     broken.add("two");
     assertThat(code(talk.start())).isEqualTo("step_failed");

@@ -22,11 +22,11 @@ import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** How a run reads once it is told. */
+/** How the narrative of a run reads. */
 class NarrativeTest {
   private final Trips trips = new Trips();
 
-  private static Narrative told(Driver run) {
+  private static Narrative narrated(Driver run) {
     Narrative narrative = new Narrative();
     tell(run, narrative);
     return narrative;
@@ -42,7 +42,7 @@ class NarrativeTest {
     trips.bankFailures = 1;
     Driver trip = new Driver(trips.builder().compile());
     Trips.whole(trip);
-    assertThat(told(trip).text())
+    assertThat(narrated(trip).text())
         .isEqualTo(
             """
             Run run-1 of trip, version 1, began, because: "to test".
@@ -99,7 +99,7 @@ class NarrativeTest {
     Driver trip = new Driver(trips.builder().endOnFailure().compile());
     Trips.untilPin(trip);
     trip.proceed("pin", "1234");
-    assertThat(told(trip).text())
+    assertThat(narrated(trip).text())
         .endsWith(
             """
             pay failed at attempt 1 and was to be tried again in 5 s: The bank is closed.
@@ -128,7 +128,7 @@ class NarrativeTest {
 
     Narrative clients = Narrative.forClients(1);
     tell(talk, clients);
-    assertThat(told(talk).text())
+    assertThat(narrated(talk).text())
         .contains(
             """
             attempt failed at attempt 1 and was to be tried again in 5 s: A step of the flow failed: attempt. (java.lang.IllegalStateException: bureau flake)
@@ -153,10 +153,10 @@ class NarrativeTest {
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);
     trip.proceed("pin", "1234");
-    assertThat(told(trip).text()).endsWith("pay halted until somebody retries it.\n");
+    assertThat(narrated(trip).text()).endsWith("pay halted until somebody retries it.\n");
     trip.now += 60_000;
     trip.proceed();
-    assertThat(told(trip).text())
+    assertThat(narrated(trip).text())
         .contains("pay was tried again after 1 min.\npay began attempt 3.\n");
   }
 
@@ -168,7 +168,7 @@ class NarrativeTest {
     trip.pass();
     trip.pass();
     trip.pass();
-    assertThat(told(trip).text())
+    assertThat(narrated(trip).text())
         .endsWith(
             """
             rest went to sleep for 1 h.
@@ -187,7 +187,7 @@ class NarrativeTest {
     Driver trip = new Driver(trips.builder().compile());
     Trips.untilPin(trip);
     trip.reset("passport", "P-78");
-    assertThat(told(trip).text())
+    assertThat(narrated(trip).text())
         .contains("The client corrected passport = \"P-78\"; the run went back to badges_for.\n")
         .doesNotContain("The client gave passport = \"P-78\"");
   }
@@ -206,7 +206,7 @@ class NarrativeTest {
       talk.proceed("a", "more");
     }
     talk.proceed("a", "stop");
-    assertThat(told(talk).text())
+    assertThat(narrated(talk).text())
         .containsSubsequence("Pass 2 began", "… 18 more passes", "Pass 21 began", "a = \"stop\"")
         .doesNotContain("Pass 12 began");
   }
@@ -224,7 +224,7 @@ class NarrativeTest {
     for (int i = 0; i < 20; i++) {
       talk.proceed("a", i == 10 ? "bad" : "more");
     }
-    assertThat(told(talk).text()).contains("a = \"bad\" was refused: \"No.\"");
+    assertThat(narrated(talk).text()).contains("a = \"bad\" was refused: \"No.\"");
   }
 
   private static Verdict judged(Object answer) {
@@ -255,7 +255,7 @@ class NarrativeTest {
     talk.start();
     talk.now += 90_000;
     talk.proceed("a", "x");
-    assertThat(told(talk).text())
+    assertThat(narrated(talk).text())
         .contains("show showed picker with {\"n\":1}.\n")
         .contains("show was answered after 1 min 30 s.\n");
   }

@@ -153,17 +153,17 @@ class TagTest {
   void recordersReceiveTags() {
     Driver talk = drive(ask(talk(), "a").act("mark", run -> run.tag("vip")), "mark", "ask_a");
     talk.start();
-    List<Event.Tagged> heard = new ArrayList<>();
+    List<Event.Tagged> observed = new ArrayList<>();
     Recorder recorder =
         new Recorder() {
           @Override
           public void onTag(Occurrence at, Event.Tagged event) {
-            heard.add(event);
+            observed.add(event);
           }
         };
     RunObserver.from(
             RunState.NONE, talk.program.flow(), "s", List.of(AttachedRecorder.everywhere(recorder)))
         .record(1, 1, talk.journal);
-    assertThat(heard).singleElement().extracting(Event.Tagged::added).isEqualTo(List.of("vip"));
+    assertThat(observed).singleElement().extracting(Event.Tagged::added).isEqualTo(List.of("vip"));
   }
 }

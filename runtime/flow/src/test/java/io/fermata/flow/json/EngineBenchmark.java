@@ -42,7 +42,7 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 public class EngineBenchmark {
   private static final ObjectMapper JSON = Json.MAPPER;
 
-  /** Whether a recorder is told everything that happens, hook by hook. */
+  /** Whether a recorder observes everything that happens, hook by hook. */
   @Param({"false", "true"})
   public boolean recorded;
 

@@ -34,9 +34,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/**
- * What a run has to survive: length, depth, branches, other people, and being told things twice.
- */
+/** What a run has to survive: length, depth, branches, other people, and receiving things twice. */
 @Tag("slow")
 class SurvivalTest {
   private static final int LONG = 10_000;

@@ -15,7 +15,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Calls;
-import io.fermata.flow.Calls.Told;
+import io.fermata.flow.Calls.Observed;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -55,12 +55,12 @@ import java.util.TreeSet;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What recorders are told of a run, whenever they are told. */
+/** What recorders observe of a run, whenever they are notified. */
 @Tag("slow")
 class RunObserverTest {
   private final Trips trips = new Trips();
 
-  private static Calls told(Driver run, Recorder... more) {
+  private static Calls observed(Driver run, Recorder... more) {
     Calls calls = new Calls();
     Recorder[] all = new Recorder[more.length + 1];
     System.arraycopy(more, 0, all, 0, more.length);
@@ -94,10 +94,10 @@ class RunObserverTest {
   }
 
   private static <F extends Fact> F only(Calls calls, Class<F> kind) {
-    return onlyTold(calls, kind).fact();
+    return onlyObserved(calls, kind).fact();
   }
 
-  private static <F extends Fact> Told<F> onlyTold(Calls calls, Class<F> kind) {
+  private static <F extends Fact> Observed<F> onlyObserved(Calls calls, Class<F> kind) {
     assertThat(calls.moments(kind)).hasSize(1);
     return calls.moments(kind).get(0);
   }
@@ -226,14 +226,14 @@ class RunObserverTest {
   @Test
   void everyHookIsCalled() {
     Set<String> called = new TreeSet<>();
-    everything().forEach(run -> told(run).calls.forEach(call -> called.add(call.hook())));
+    everything().forEach(run -> observed(run).calls.forEach(call -> called.add(call.hook())));
     assertThat(called).isEqualTo(Calls.hooks());
   }
 
   @Test
   void everyEventSaysWhereInTheJournalItStands() {
     Driver trip = whole();
-    Calls calls = told(trip);
+    Calls calls = observed(trip);
     long seq = 0;
     int index = 0;
     long at = 0;
@@ -266,7 +266,7 @@ class RunObserverTest {
         drive(ask(talk(), "a").act("up", r -> r.set("computed", r.state().a())), "ask_a", "up");
     talk.start();
     talk.proceed("a", "x");
-    assertThat(told(talk).lines())
+    assertThat(observed(talk).lines())
         .containsExactly(
             "onRunStart ",
             "onNext __start__#1",
@@ -293,8 +293,8 @@ class RunObserverTest {
 
   @Test
   void anActionIsReportedWithWhatItReadAndWroteAndHowLongItTook() {
-    Calls calls = told(whole());
-    Told<Event.Committed> pay =
+    Calls calls = observed(whole());
+    Observed<Event.Committed> pay =
         calls.moments(Event.Committed.class).stream()
             .filter(c -> c.moment().node().equals("pay"))
             .findFirst()
@@ -308,7 +308,7 @@ class RunObserverTest {
         .filteredOn(read -> read.moment().node().equals("pay"))
         .extracting(read -> read.fact().path(), read -> Objects.toString(read.fact().value()))
         .containsExactly(tuple("price", "300"), tuple("pin", "\"1234\""));
-    Told<Event.Emitted> emit = onlyTold(calls, Event.Emitted.class);
+    Observed<Event.Emitted> emit = onlyObserved(calls, Event.Emitted.class);
     assertThat(emit.fact().name()).isEqualTo("paid");
     assertThat(emit.fact().payload()).isEqualTo(Json.tree(300));
     assertThat(emit.moment().step()).isEqualTo("pay#1");
@@ -316,9 +316,9 @@ class RunObserverTest {
 
   @Test
   void anAnswerIsReportedWithItsVerdict() {
-    Calls calls = told(whole());
+    Calls calls = observed(whole());
     List<Observation.Answer> city =
-        calls.told(Observation.Answer.class).stream()
+        calls.observed(Observation.Answer.class).stream()
             .filter(a -> a.field().equals("city"))
             .toList();
     assertThat(city.get(0).given()).isEqualTo(Json.tree("Atlantis"));
@@ -330,7 +330,7 @@ class RunObserverTest {
 
   @Test
   void anAnswerThatOneBranchAloneGetsIsAWriteOfThatBranch() {
-    assertThat(told(whole()).moments(Observation.Written.class))
+    assertThat(observed(whole()).moments(Observation.Written.class))
         .filteredOn(write -> write.fact().source() == Source.CLIENT)
         .filteredOn(write -> Set.of("pin", "flight", "stay.nights").contains(path(write)))
         .extracting(write -> path(write) + " in '" + write.moment().branch() + "'")
@@ -341,14 +341,14 @@ class RunObserverTest {
             "pin in ''");
   }
 
-  private static String path(Told<Observation.Written> written) {
+  private static String path(Observed<Observation.Written> written) {
     return written.fact().write().path();
   }
 
   /** The data that the writes make, as whoever keeps a copy of it would keep it. */
   private static ObjectNode copy(Calls calls) {
     ObjectNode data = Json.object();
-    for (Told<Observation.Written> written : calls.moments(Observation.Written.class)) {
+    for (Observed<Observation.Written> written : calls.moments(Observation.Written.class)) {
       if (written.moment().branch().isEmpty()) {
         Write write = written.fact().write();
         JsonNode value = write.value();
@@ -368,7 +368,7 @@ class RunObserverTest {
     for (Driver run : everything()) {
       if (!run.state.branches().isEmpty()) {
         JsonNode data = run.state.memory("").data();
-        assertThat(filled(copy(told(run)))).isEqualTo(filled(data));
+        assertThat(filled(copy(observed(run)))).isEqualTo(filled(data));
       }
     }
   }
@@ -391,13 +391,13 @@ class RunObserverTest {
     talk.proceed("a", "x");
     talk.now += 60_000;
     talk.proceed("b", "y");
-    Calls calls = told(talk);
-    Told<Observation.Pause> pause = onlyTold(calls, Observation.Pause.class);
+    Calls calls = observed(talk);
+    Observed<Observation.Pause> pause = onlyObserved(calls, Observation.Pause.class);
     assertThat(pause.fact().what()).isEqualTo(Wait.ANSWER);
     assertThat(pause.fact().questions())
         .extracting(Event.Question::question)
         .containsExactly("a?", "b?");
-    Told<Observation.Resume> resume = onlyTold(calls, Observation.Resume.class);
+    Observed<Observation.Resume> resume = onlyObserved(calls, Observation.Resume.class);
     assertThat(resume.fact().cause()).isEqualTo(Cause.ANSWERED);
     assertThat(resume.moment().millis()).isEqualTo(resume.moment().at() - pause.moment().at());
     assertThat(resume.moment().took()).isGreaterThanOrEqualTo(120_000);
@@ -408,7 +408,7 @@ class RunObserverTest {
     Driver talk = drive(talk().widget("show", w -> w.tool("picker").field("a")), "show");
     talk.start();
     talk.proceed("a", "x");
-    Calls calls = told(talk);
+    Calls calls = observed(talk);
     Observation.Pause pause = only(calls, Observation.Pause.class);
     assertThat(pause.what()).isEqualTo(Wait.WIDGET);
     assertThat(Objects.requireNonNull(pause.widget()).tool()).isEqualTo("picker");
@@ -417,8 +417,8 @@ class RunObserverTest {
 
   @Test
   void aSignalIsReportedWhenItComesAndWhenItIsTaken() {
-    Calls calls = told(whole());
-    List<Told<Observation.Signal>> signals = calls.moments(Observation.Signal.class);
+    Calls calls = observed(whole());
+    List<Observed<Observation.Signal>> signals = calls.moments(Observation.Signal.class);
     assertThat(signals).extracting(signal -> signal.fact().taken()).containsExactly(false, true);
     assertThat(signals.get(1).moment().node()).isEqualTo("receipt");
     assertThat(signals.get(1).fact().field()).isEqualTo("paid");
@@ -439,8 +439,8 @@ class RunObserverTest {
 
   @Test
   void aWaitPastItsDeadlineSaysSo() {
-    Calls calls = told(overdue());
-    Told<Observation.Resume> last = calls.moments(Observation.Resume.class).get(5);
+    Calls calls = observed(overdue());
+    Observed<Observation.Resume> last = calls.moments(Observation.Resume.class).get(5);
     assertThat(last.moment().node()).isEqualTo("receipt");
     assertThat(last.fact().cause()).isEqualTo(Cause.DEADLINE);
     assertThat(only(calls, Event.Broken.class).reason()).isEqualTo("No receipt came.");
@@ -453,7 +453,7 @@ class RunObserverTest {
     Trips.untilPin(trip, 20);
     trip.proceed("pin", "1234");
     trip.pass();
-    Calls calls = told(trip);
+    Calls calls = observed(trip);
     assertThat(calls.moments(Observation.Pause.class))
         .filteredOn(pause -> pause.fact().what() == Wait.TIME)
         .singleElement()
@@ -469,8 +469,8 @@ class RunObserverTest {
 
   @Test
   void aRetryIsReportedWithItsReasonAndItsDelay() {
-    Calls calls = told(whole());
-    Told<Event.AttemptFailed> retry = onlyTold(calls, Event.AttemptFailed.class);
+    Calls calls = observed(whole());
+    Observed<Event.AttemptFailed> retry = onlyObserved(calls, Event.AttemptFailed.class);
     assertThat(retry.fact().attempt()).isEqualTo(1);
     assertThat(retry.fact().message()).isEqualTo("The bank is closed.");
     assertThat(retry.fact().retryAt() - retry.moment().at()).isBetween(4_000L, 5_000L);
@@ -487,28 +487,28 @@ class RunObserverTest {
     Trips.untilPin(trip);
     trip.proceed("pin", "1234");
     trip.proceed();
-    Calls calls = told(trip);
+    Calls calls = observed(trip);
     Observation.Failure failure = only(calls, Observation.Failure.class);
     assertThat(failure.code()).isEqualTo(ErrorCode.STEP_FAILED);
     assertThat(failure.message()).isEqualTo("The bank is closed.");
     assertThat(at(calls, "pay"))
         .containsSubsequence("onError", "onPause", "onResume", "onAttempt", "onCommit");
-    assertThat(calls.told(Observation.Resume.class))
+    assertThat(calls.observed(Observation.Resume.class))
         .extracting(Observation.Resume::cause)
         .contains(Cause.RETRIED);
   }
 
   @Test
   void aRunThatFailsIsReportedWithWhatIsUndoneFirst() {
-    Calls calls = told(failed());
+    Calls calls = observed(failed());
     assertThat(only(calls, Event.Ending.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
     assertThat(only(calls, Event.Failed.class).code()).isEqualTo(ErrorCode.STEP_FAILED);
-    assertThat(calls.told(Observation.RunEnd.class)).isEmpty();
+    assertThat(calls.observed(Observation.RunEnd.class)).isEmpty();
   }
 
   @Test
   void undoingIsReportedStepByStepAndIsNoStage() {
-    Calls calls = told(cancelled());
+    Calls calls = observed(cancelled());
     assertThat(only(calls, Event.Ending.class).undo()).containsExactly(new Place("pay", 1));
     assertThat(calls.moments(Observation.Compensation.class))
         .extracting(c -> c.moment().step() + " " + c.fact().progression())
@@ -524,14 +524,14 @@ class RunObserverTest {
     Driver talk = drive(ask(talk(), "a"), "ask_a");
     talk.start();
     talk.start();
-    Calls calls = told(talk);
-    Told<Observation.RunEnd> end = onlyTold(calls, Observation.RunEnd.class);
+    Calls calls = observed(talk);
+    Observed<Observation.RunEnd> end = onlyObserved(calls, Observation.RunEnd.class);
     assertThat(end.fact().status()).isEqualTo(RunState.Status.ABANDONED);
     assertThat(end.moment().run()).isEqualTo("run-1");
     assertThat(calls.moments(Observation.RunStart.class))
         .extracting(start -> start.moment().run())
         .containsExactly("run-1", "run-2");
-    assertThat(calls.told(Observation.StageEnd.class))
+    assertThat(calls.observed(Observation.StageEnd.class))
         .extracting(Observation.StageEnd::done)
         .containsExactly(false);
   }
@@ -540,8 +540,8 @@ class RunObserverTest {
 
   @Test
   void aDecisionIsReportedWithItsRuleAndItsEvidence() {
-    Calls calls = told(whole());
-    List<Event.Decided> decisions = calls.told(Event.Decided.class);
+    Calls calls = observed(whole());
+    List<Event.Decided> decisions = calls.observed(Event.Decided.class);
     assertThat(calls.moments(Event.Decided.class))
         .extracting(d -> d.moment().step() + " > " + d.fact().chosen() + " by " + d.fact().rule())
         .containsExactly(
@@ -555,17 +555,17 @@ class RunObserverTest {
 
   @Test
   void aWayBackIsALoop() {
-    Told<Observation.Loop> loop = onlyTold(told(whole()), Observation.Loop.class);
+    Observed<Observation.Loop> loop = onlyObserved(observed(whole()), Observation.Loop.class);
     assertThat(loop.moment().step()).isEqualTo("ask_pin#1");
     assertThat(loop.fact().moved().to()).isEqualTo(new Place("ask_pin", 2));
   }
 
   @Test
   void aForkIsReportedWithItsBranchesAndItsJoinWithWhatTheyBrought() {
-    Calls calls = told(whole());
-    Event.Forked fork = calls.told(Event.Forked.class).get(0);
+    Calls calls = observed(whole());
+    Event.Forked fork = calls.observed(Event.Forked.class).get(0);
     assertThat(fork.heads()).extracting(Event.Head::label).containsExactly("ask_flight", "stay");
-    Told<Observation.Join> join = calls.moments(Observation.Join.class).get(0);
+    Observed<Observation.Join> join = calls.moments(Observation.Join.class).get(0);
     assertThat(join.moment().step()).isEqualTo("ask_trip#1");
     assertThat(join.fact().list()).isFalse();
     assertThat(join.fact().joined().writes())
@@ -575,18 +575,19 @@ class RunObserverTest {
         .filteredOn(write -> write.fact().source() == Source.JOIN)
         .extracting(RunObserverTest::path)
         .startsWith("flight", "price");
-    assertThat(calls.told(Observation.Join.class).get(1).list()).isTrue();
+    assertThat(calls.observed(Observation.Join.class).get(1).list()).isTrue();
   }
 
   @Test
   void aNodeBeforeAForkEndsOnce() {
-    assertThat(at(told(whole()), "ask_trip"))
+    assertThat(at(observed(whole()), "ask_trip"))
         .containsOnlyOnce("onStageStart", "onStageEnd", "onStageExecuted", "onFork", "onJoin");
   }
 
   @Test
   void aBranchThatIsAbandonedSaysWhy() {
-    Told<Event.BranchFailed> failed = onlyTold(told(collected()), Event.BranchFailed.class);
+    Observed<Event.BranchFailed> failed =
+        onlyObserved(observed(collected()), Event.BranchFailed.class);
     assertThat(failed.moment().labels()).containsExactly("bad");
     assertThat(failed.fact().message()).isEqualTo("No luck.");
   }
@@ -596,7 +597,7 @@ class RunObserverTest {
     Driver trip = trip();
     Trips.untilPin(trip);
     trip.reset("passport", "P-78");
-    Calls calls = told(trip);
+    Calls calls = observed(trip);
     Event.Reset reset = only(calls, Event.Reset.class);
     assertThat(reset.corrected()).isEqualTo(Map.of("passport", Json.tree("P-78")));
     assertThat(reset.to()).isNotEmpty();
@@ -610,7 +611,7 @@ class RunObserverTest {
 
   @Test
   void aSubflowIsOneStageFromItsEntryToItsExit() {
-    Calls calls = told(whole());
+    Calls calls = observed(whole());
     assertThat(at(calls, "stay"))
         .containsExactly(
             "onStageStart",
@@ -623,7 +624,7 @@ class RunObserverTest {
             "onStageEnd",
             "onStageExecuted",
             "onArrival");
-    Told<Observation.StageEnd> end =
+    Observed<Observation.StageEnd> end =
         calls.moments(Observation.StageEnd.class).stream()
             .filter(e -> e.moment().node().equals("stay"))
             .findFirst()
@@ -635,11 +636,11 @@ class RunObserverTest {
 
   @Test
   void aSubflowIsReportedWithItsInputAndItsOutput() {
-    Calls calls = told(whole());
-    Event.Opened entry = calls.told(Event.Opened.class).get(0);
+    Calls calls = observed(whole());
+    Event.Opened entry = calls.observed(Event.Opened.class).get(0);
     assertThat(entry.subflow()).isEqualTo("stay");
     assertThat(entry.input()).isEqualTo(Map.of("stay.town", Json.tree("Tokyo")));
-    Event.Closed exit = calls.told(Event.Closed.class).get(0);
+    Event.Closed exit = calls.observed(Event.Closed.class).get(0);
     assertThat(exit.subflow()).isEqualTo("stay");
     assertThat(exit.writes()).containsExactly(new Write(Write.Verb.SET, "price", Json.tree(300)));
     assertThat(exit.result()).isEqualTo(Json.tree(300));
@@ -660,7 +661,7 @@ class RunObserverTest {
     Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
     talk.start();
     talk.proceed("inner.b", "y");
-    Told<Event.Decided> decision = onlyTold(told(talk), Event.Decided.class);
+    Observed<Event.Decided> decision = onlyObserved(observed(talk), Event.Decided.class);
     assertThat(decision.moment().step()).isEqualTo("inner#1");
     assertThat(decision.moment().field("a")).isEqualTo("a");
     assertThat(decision.fact().chosen()).isEqualTo("after");
@@ -671,7 +672,7 @@ class RunObserverTest {
     Driver talk = new Driver(mounting(Flows.chain(ask(talk(), "b"), "ask_b")));
     talk.start();
     talk.cancel();
-    assertThat(told(talk).moments(Observation.StageEnd.class))
+    assertThat(observed(talk).moments(Observation.StageEnd.class))
         .extracting(end -> end.moment().node() + " " + end.fact().done())
         .containsExactly("inner/ask_b false", "inner false");
   }
@@ -682,7 +683,7 @@ class RunObserverTest {
     trips.bankFailures = 1;
     Driver trip = trip(inStay.recorder);
     Trips.whole(trip);
-    told(trip);
+    observed(trip);
     assertThat(inStay.calls.get(0).hook()).isEqualTo("onSubflowEntry");
     assertThat(inStay.calls.get(inStay.calls.size() - 1).hook()).isEqualTo("onSubflowExit");
     assertThat(inStay.moments(Observation.Written.class))
@@ -698,7 +699,7 @@ class RunObserverTest {
     Calls twice = new Calls();
     Driver trip = trip(twice.recorder);
     Trips.untilPin(trip);
-    Calls once = told(trip, twice.recorder);
+    Calls once = observed(trip, twice.recorder);
     assertThat(twice.calls).isEqualTo(once.calls);
   }
 
@@ -762,11 +763,11 @@ class RunObserverTest {
     Driver trip = trip();
     Calls live = new Calls();
     RunObserver recording = RunObserver.of(trip.program.flow(), "s", live.recorder);
-    int[] heard = {0};
+    int[] observed = {0};
     Runnable hear =
         () -> {
-          feed(recording, trip.entries.subList(heard[0], trip.entries.size()));
-          heard[0] = trip.entries.size();
+          feed(recording, trip.entries.subList(observed[0], trip.entries.size()));
+          observed[0] = trip.entries.size();
         };
     Trips.untilPin(trip);
     hear.run();
@@ -776,14 +777,14 @@ class RunObserverTest {
     trip.pass();
     trip.signal("receipt", "yes");
     hear.run();
-    assertThat(live.calls).isEqualTo(told(trip).calls);
+    assertThat(live.calls).isEqualTo(observed(trip).calls);
   }
 
   @Test
   void whatIsNotSecretIsReportedBehindARedactionAsItIs() {
     for (Driver run : everything()) {
       Calls redacted = new Calls();
-      Calls open = told(run, Redaction.of("no.such.field").over(redacted.recorder));
+      Calls open = observed(run, Redaction.of("no.such.field").over(redacted.recorder));
       assertThat(redacted.calls).isEqualTo(open.calls);
     }
   }
@@ -791,7 +792,7 @@ class RunObserverTest {
   @Test
   void aJournalWhoseFlowIsGoneIsReportedWithoutTheKindsOfItsStages() {
     Driver trip = whole();
-    Calls known = told(trip);
+    Calls known = observed(trip);
     Calls unknown = new Calls();
     feed(RunObserver.of("trip", "s", unknown.recorder), trip.entries);
     assertThat(unknown.lines()).isEqualTo(known.lines());
@@ -822,11 +823,11 @@ class RunObserverTest {
           }
         };
     Driver trip = whole();
-    Calls quiet = told(trip);
+    Calls quiet = observed(trip);
     Calls other = new Calls();
     RunObserver recording = RunObserver.of(trip.program.flow(), "s", broken, other.recorder);
     feed(recording, trip.entries);
-    List<Observation.Failure> failures = other.told(Observation.Failure.class);
+    List<Observation.Failure> failures = other.observed(Observation.Failure.class);
     assertThat(failures).hasSize(3);
     assertThat(recording.failures()).isEqualTo(3);
     assertThat(failures.get(0).recorder()).isEqualTo("broken");
@@ -854,7 +855,7 @@ class RunObserverTest {
         };
     Driver talk = drive(ask(talk(), "a"), "ask_a");
     talk.start();
-    Calls other = told(talk, broken);
+    Calls other = observed(talk, broken);
     Observation.Failure failure = only(other, Observation.Failure.class);
     assertThat(failure.message()).isEqualTo("IllegalStateException");
     assertThat(failure.recorder()).isNotBlank();
@@ -894,6 +895,6 @@ class RunObserverTest {
         };
     Driver talk = drive(ask(talk(), "a"), "ask_a");
     talk.feed(new Input.Start("r", "i", object(), 1));
-    assertThatThrownBy(() -> told(talk, dying)).isInstanceOf(OutOfMemoryError.class);
+    assertThatThrownBy(() -> observed(talk, dying)).isInstanceOf(OutOfMemoryError.class);
   }
 }

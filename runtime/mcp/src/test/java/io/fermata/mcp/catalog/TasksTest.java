@@ -339,7 +339,7 @@ class TasksTest {
 
   private static final String FORMS = "{\"elicitation\":{}}";
 
-  private void serveAnew() {
+  private void serveAgain() {
     server = McpServer.serving(host).port(0).apiKey("ann", "ann-key").start();
     ann = new TaskClient(server.endpoint()).key("ann-key").declaring(FORMS);
   }
@@ -370,7 +370,7 @@ class TasksTest {
     server.drain(Duration.ofMillis(50));
 
     JsonNode handedBack = answer.next().path("result");
-    serveAnew();
+    serveAgain();
     kitchen.release();
     assertThat(again(handedBack).path("resultType").asText()).isEqualTo("input_required");
     assertThat(kitchen.heated()).isEqualTo(1);
@@ -392,7 +392,7 @@ class TasksTest {
     server.drain(Duration.ofMillis(50));
 
     JsonNode handedBack = answer.next().path("result");
-    serveAnew();
+    serveAgain();
     assertThat(again(handedBack).path("inputRequests")).hasSize(2);
     assertThat(kitchen.heated()).isEqualTo(1);
     assertThat(kitchen.undone()).isFalse();

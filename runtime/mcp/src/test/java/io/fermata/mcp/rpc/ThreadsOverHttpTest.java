@@ -73,7 +73,7 @@ class ThreadsOverHttpTest {
   }
 
   @Test
-  void aMessageWaitsForWhatComesOfIt() {
+  void aMessageWaitsForItsOutcome() {
     String thread = alice.thread();
 
     JsonNode outcome = alice.says(thread, "hello");

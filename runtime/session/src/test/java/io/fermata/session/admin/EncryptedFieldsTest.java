@@ -203,7 +203,7 @@ class EncryptedFieldsTest {
   }
 
   @Test
-  void whatEarlierTasksCameToIsEncryptedAsTheirSecretsMayBeForgotten() throws Exception {
+  void theOutcomesOfEarlierTasksAreEncryptedAsTheirSecretsMayBeForgotten() throws Exception {
     RunReply reply = new RunReply(Json.tree("Of no run any more"), Json.object());
     RunEnd.TaskEnd task = new RunEnd.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 1, 9);
     Entry<Event> ended =

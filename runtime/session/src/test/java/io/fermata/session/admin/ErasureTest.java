@@ -115,7 +115,7 @@ class ErasureTest {
       arguments.withObject("stateUpdates").put(say[i], say[i + 1]);
     }
     var meta = Json.object().put("fermata/sessionId", session);
-    return host.call(new ToolCall(flow, principal, arguments, meta, null), told -> {});
+    return host.call(new ToolCall(flow, principal, arguments, meta, null), progress -> {});
   }
 
   private static ToolReply call(
@@ -258,7 +258,7 @@ class ErasureTest {
   @Test
   void whatARecorderHasNotReceivedYetItNeverReceives() throws Exception {
     CountDownLatch slow = new CountDownLatch(1);
-    List<String> heard = new ArrayList<>();
+    List<String> observed = new ArrayList<>();
     Recorder recorder =
         new Recorder() {
           @Override
@@ -268,7 +268,7 @@ class ErasureTest {
             } catch (InterruptedException e) {
               Thread.currentThread().interrupt();
             }
-            heard.add(event.moment().session());
+            observed.add(event.moment().session());
           }
         };
     String bob = new SessionKey("bob", "lunch", "hint\ns").entityId();
@@ -279,13 +279,13 @@ class ErasureTest {
       assertThat(erased.undelivered()).isPositive();
       slow.countDown();
     }
-    assertThat(heard).isNotEmpty().containsOnly(bob);
+    assertThat(observed).isNotEmpty().containsOnly(bob);
   }
 
   // --- threads --------------------------------------------------------------------------------
 
   private static Model calling(String tool, String arguments) {
-    return ScriptedModels.calling(tool, arguments, told -> "done " + MARKER);
+    return ScriptedModels.calling(tool, arguments, result -> "done " + MARKER);
   }
 
   private Fermata family() {

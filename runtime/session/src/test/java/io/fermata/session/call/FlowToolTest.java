@@ -36,7 +36,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A flow as a tool of an agent: what the agent is told, whatever the flow does. */
+/** A flow as a tool of an agent: what the agent receives, whatever the flow does. */
 @Tag("slow")
 @Timeout(300)
 class FlowToolTest {

@@ -157,7 +157,7 @@ class TasksTest {
   /** Begins a run as a task. */
   private TaskRun begin(String flow) {
     ToolCall call = call(flow, "s");
-    ToolReply reply = got(host.tasks().call(call, told -> {}));
+    ToolReply reply = got(host.tasks().call(call, progress -> {}));
     assertThat(reply.task()).as(reply.structured().toString()).isTrue();
     assertThat(reply.meta().path("fermata/run").has("task")).isFalse();
     return run(call, reply);
@@ -377,8 +377,8 @@ class TasksTest {
   void aCallThatIsSentAgainIsHandedTheSameRun() throws Exception {
     ToolCall call = call("long", "s");
     call.meta().put("fermata/callId", "once");
-    TaskRun run = run(call, got(host.tasks().call(call, told -> {})));
-    ToolReply again = got(host.tasks().call(call, told -> {}));
+    TaskRun run = run(call, got(host.tasks().call(call, progress -> {})));
+    ToolReply again = got(host.tasks().call(call, progress -> {}));
 
     assertThat(again.task()).isTrue();
     assertThat(run(call, again)).isEqualTo(run);
@@ -387,8 +387,8 @@ class TasksTest {
     assertThat(gate.getQueueLength()).isEqualTo(1);
 
     ToolCall job = new ToolCall("job", "ann", answers("topic", "x"), call.meta(), null);
-    TaskRun begun = run(job, got(host.tasks().call(job, told -> {})));
-    assertThat(run(job, got(host.tasks().call(job, told -> {})))).isEqualTo(begun);
+    TaskRun begun = run(job, got(host.tasks().call(job, progress -> {})));
+    assertThat(run(job, got(host.tasks().call(job, progress -> {})))).isEqualTo(begun);
   }
 
   @Test
@@ -442,7 +442,7 @@ class TasksTest {
     assertThat(got(host.call(wrong)).structured().path("error").asText()).contains("tpoic");
 
     ToolCall call = new ToolCall("job", "ann", answers("topic", "taboo"), Json.object(), null);
-    TaskRun run = run(call, got(host.tasks().call(call, told -> {})));
+    TaskRun run = run(call, got(host.tasks().call(call, progress -> {})));
     gate.release();
     TaskView failed = when(run, Status.ENDED);
     assertThat(failed.reply().error()).isTrue();
@@ -460,9 +460,9 @@ class TasksTest {
     when(run, Status.INPUT_REQUIRED);
     eventually(() -> changes.get() > 0);
     unwatch.run();
-    int heard = changes.get();
+    int notified = changes.get();
     answer(run, answers("topic", "cats", "colour", "red"));
     when(run, Status.ENDED);
-    assertThat(changes).hasValue(heard);
+    assertThat(changes).hasValue(notified);
   }
 }

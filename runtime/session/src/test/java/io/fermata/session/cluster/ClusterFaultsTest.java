@@ -39,8 +39,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Hosts in processes of their own are killed, stopped and restarted while clients talk to any of
- * them. Afterwards every session must have heard every word once, in order: what was acknowledged
- * is there, and nothing happened twice, however often it was sent.
+ * them. Afterwards every session must hold every word once, in order: what was acknowledged is
+ * there, and nothing happened twice, however often it was sent.
  *
  * <p>{@code -Dcluster.rounds=N} for more rounds.
  */
@@ -251,13 +251,13 @@ class ClusterFaultsTest {
             members
                 .get(0)
                 .call(talk.getKey(), "status", Json.object().put("action", "status"), 60_000);
-        List<String> heard = new ArrayList<>();
-        status.at("/run/state/said").forEach(word -> heard.add(word.asText()));
-        assertThat(heard).as(talk.getKey()).isEqualTo(said);
+        List<String> recorded = new ArrayList<>();
+        status.at("/run/state/said").forEach(word -> recorded.add(word.asText()));
+        assertThat(recorded).as(talk.getKey()).isEqualTo(said);
         words += said.size();
       }
       assertThat(words).isGreaterThan(CLIENTS);
-      System.out.println(words + " words were acknowledged, none is lost or heard twice");
+      System.out.println(words + " words were acknowledged, none is lost or taken twice");
     } finally {
       clients.shutdownNow();
     }

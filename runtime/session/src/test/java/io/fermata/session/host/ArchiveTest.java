@@ -101,7 +101,7 @@ class ArchiveTest {
     if (!session.isEmpty()) {
       meta.put("fermata/sessionId", session);
     }
-    return now(host.call(new ToolCall("order", "ann", arguments, meta, null), told -> {}));
+    return now(host.call(new ToolCall("order", "ann", arguments, meta, null), progress -> {}));
   }
 
   private static ObjectNode start() {

@@ -82,7 +82,7 @@ class ThreadSurvivalTest {
   }
 
   private static Model calling(String tool) {
-    return ScriptedModels.calling(tool, "{}", told -> "It says: " + told);
+    return ScriptedModels.calling(tool, "{}", result -> "It says: " + result);
   }
 
   private Fermata host(Agent... agents) {
@@ -286,8 +286,8 @@ class ThreadSurvivalTest {
             .build();
     Model slow =
         ScriptedModels.answering(
-            told -> {
-              if (!(told.get(told.size() - 1) instanceof UserMessage)) {
+            messages -> {
+              if (!(messages.get(messages.size() - 1) instanceof UserMessage)) {
                 return AiMessage.from("Done.");
               }
               asked.countDown();

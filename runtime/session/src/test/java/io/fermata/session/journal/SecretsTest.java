@@ -246,20 +246,20 @@ class SecretsTest {
     return reply.meta().path("fermata/run").path("runId").asText();
   }
 
-  private static final class Told implements Recorder {
-    final List<String> told = new CopyOnWriteArrayList<>();
+  private static final class Observed implements Recorder {
+    final List<String> observed = new CopyOnWriteArrayList<>();
 
     @Override
     public void onEvent(Observation event) {
-      told.add(event.toString());
+      observed.add(event.toString());
     }
   }
 
   @Test
   void theyAreInNoFileNoLogAndNoRecorderThroughAWholeRun() throws Exception {
-    Told told = new Told();
-    Told replayed = new Told();
-    Told trusted = new Told();
+    Observed observed = new Observed();
+    Observed replayed = new Observed();
+    Observed trusted = new Observed();
     ListAppender<ILoggingEvent> log = new ListAppender<>();
     Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
     Logger own = (Logger) LoggerFactory.getLogger("io.fermata");
@@ -268,7 +268,7 @@ class SecretsTest {
     own.setLevel(Level.DEBUG);
     try {
       String runId;
-      try (Fermata host = host(pay(), K1).recorder(told).recorderWithSecrets(trusted).start()) {
+      try (Fermata host = host(pay(), K1).recorder(observed).recorderWithSecrets(trusted).start()) {
         runId = runId(reply(host, "1", "start"));
         JsonNode asked = call(host, "continue", answers());
         assertThat(asked.path("field").asText()).as(asked.toString()).isEqualTo("vault.word");
@@ -278,7 +278,7 @@ class SecretsTest {
         silent(folder);
       }
       silent(folder);
-      try (Fermata host = host(pay(), K1).recorder(told).start()) {
+      try (Fermata host = host(pay(), K1).recorder(observed).start()) {
         got(host.signal("pay", runId, "signed", SIGNED, null).toCompletableFuture());
         JsonNode confirm = call(host, "continue");
         assertThat(confirm.path("question").asText()).contains(CARD);
@@ -289,7 +289,7 @@ class SecretsTest {
         host.replay("pay", runId, replayed).toCompletableFuture().get(60, TimeUnit.SECONDS);
         silent(folder);
       }
-      try (Fermata host = host(pay(), K1).recorder(told).start()) {
+      try (Fermata host = host(pay(), K1).recorder(observed).start()) {
         JsonNode done = call(host, "reset", "again", "really");
         assertThat(done.path("status").asText()).as(done.toString()).isEqualTo("complete");
         assertThat(done.path("result").path("card").asText()).isEqualTo(CARD);
@@ -302,11 +302,11 @@ class SecretsTest {
       own.setLevel(null);
       root.detachAppender(log);
     }
-    assertThat(told.told).isNotEmpty();
-    assertThat(replayed.told).isNotEmpty();
-    told.told.forEach(event -> silent("a recorder", event));
-    replayed.told.forEach(event -> silent("a replay", event));
-    assertThat(trusted.told).anySatisfy(event -> assertThat(event).contains(CARD));
+    assertThat(observed.observed).isNotEmpty();
+    assertThat(replayed.observed).isNotEmpty();
+    observed.observed.forEach(event -> silent("a recorder", event));
+    replayed.observed.forEach(event -> silent("a replay", event));
+    assertThat(trusted.observed).anySatisfy(event -> assertThat(event).contains(CARD));
     List.copyOf(log.list).forEach(line -> silent("the log", line.getFormattedMessage()));
     assertThat(log.list)
         .anySatisfy(l -> assertThat(l.getFormattedMessage()).contains("No [redacted] for"));
@@ -476,7 +476,7 @@ class SecretsTest {
     Agent agent =
         Agent.aiHuman(
             "noter",
-            Prompt.of("p", ScriptedModels.calling("note", "{}", told -> "Vermerkt: " + CARD))
+            Prompt.of("p", ScriptedModels.calling("note", "{}", result -> "Vermerkt: " + CARD))
                 .tools(
                     Tool.of(
                         "note",
@@ -572,8 +572,8 @@ class SecretsTest {
     try (Fermata host = builder.start()) {
       call(host, "start", "word", CARD);
     }
-    Told told = new Told();
-    try (Fermata host = builder.recorder(told).start()) {
+    Observed observed = new Observed();
+    try (Fermata host = builder.recorder(observed).start()) {
       assertThat(call(host, "continue", "more", "x").path("status").asText()).isEqualTo("complete");
     }
     silent(folder);
@@ -654,15 +654,15 @@ class SecretsTest {
     try (Fermata host = host(before(), K1).settings(Settings.DEFAULT).start()) {
       runId = runId(reply(host, "1", "start", "card", CARD, "pin", TOKEN));
     }
-    Told replayed = new Told();
+    Observed replayed = new Observed();
     try (Fermata host = host(after(), K1).settings(Settings.DEFAULT).start()) {
       now(host.replay("pay", runId, replayed));
       assertThat(call(host, "continue", "more", "No " + TOKEN).path("status").asText())
           .isEqualTo("complete");
       now(host.replay("pay", runId, replayed));
     }
-    assertThat(replayed.told).isNotEmpty();
-    replayed.told.forEach(event -> silent("a replay", event));
+    assertThat(replayed.observed).isNotEmpty();
+    replayed.observed.forEach(event -> silent("a replay", event));
     silent(folder);
   }
 }

@@ -190,8 +190,8 @@ class LogLabelsTest {
     }
   }
 
-  private static AiMessage callOnce(List<ChatMessage> told) {
-    return told.get(told.size() - 1) instanceof UserMessage
+  private static AiMessage callOnce(List<ChatMessage> messages) {
+    return messages.get(messages.size() - 1) instanceof UserMessage
         ? AiMessage.from(CALL)
         : AiMessage.from("Done.");
   }
@@ -204,7 +204,8 @@ class LogLabelsTest {
   @Test
   void aModelThatFailsIsLoggedWithTheLineThatThrewAndWithoutAKey() throws Exception {
     converse(
-        told -> AiMessage.from("" + parse("sk-12345678")), Tool.of("add", "Adds.", (f, a) -> 1));
+        messages -> AiMessage.from("" + parse("sk-12345678")),
+        Tool.of("add", "Adds.", (f, a) -> 1));
     threwInParse();
     assertThat(traces()).noneMatch(trace -> trace.contains("12345678"));
   }

@@ -56,14 +56,15 @@ class ThreadFamilyTest {
   private static Agent desk() {
     return Agent.aiHuman(
         "desk",
-        Prompt.of("p", ScriptedModels.calling("painter", "{\"message\":\"paint\"}", told -> "done"))
+        Prompt.of(
+                "p", ScriptedModels.calling("painter", "{\"message\":\"paint\"}", result -> "done"))
             .tools(SubAgent.of("painter", "Paints").asBlocking()));
   }
 
   private static Agent painter() {
     return Agent.aiHuman(
         "painter",
-        Prompt.of("p", ScriptedModels.calling("paint", "{}", told -> "done: " + told))
+        Prompt.of("p", ScriptedModels.calling("paint", "{}", result -> "done: " + result))
             .tools(PAINT));
   }
 
@@ -166,7 +167,7 @@ class ThreadFamilyTest {
             Prompt.of(
                 "p",
                 ScriptedModels.answering(
-                    told -> {
+                    messages -> {
                       try {
                         held.await();
                       } catch (InterruptedException e) {
@@ -207,7 +208,7 @@ class ThreadFamilyTest {
   void thoseWhoWatchShareAFewThreads() throws Exception {
     Set<String> names = ConcurrentHashMap.newKeySet();
     int watchers = 50;
-    CountDownLatch heard = new CountDownLatch(watchers);
+    CountDownLatch notified = new CountDownLatch(watchers);
     try (Fermata host = host(s -> s, asks(), painter())) {
       String id = now(host.threads().create(thread("painter"))).threadId();
       for (int i = 0; i < watchers; i++) {
@@ -216,7 +217,7 @@ class ThreadFamilyTest {
               @Override
               public void happened(long offset, int index, long at, ThreadEvent event) {
                 names.add(Thread.currentThread().getName());
-                heard.countDown();
+                notified.countDown();
               }
 
               @Override
@@ -227,7 +228,7 @@ class ThreadFamilyTest {
             };
         now(host.threads().follow("ann", id, 0, -1, listener)).request(1);
       }
-      assertThat(heard.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(notified.await(60, TimeUnit.SECONDS)).isTrue();
     }
     assertThat(names)
         .hasSizeLessThanOrEqualTo(HandlerThreads.FEEDS)

@@ -42,17 +42,17 @@ class RecorderFeedTest {
 
   @TempDir Path directory;
 
-  /** Writes down what it is told. */
+  /** Writes down what it observes. */
   private static final class Listener implements Recorder {
-    final List<Observation> told = new CopyOnWriteArrayList<>();
+    final List<Observation> observed = new CopyOnWriteArrayList<>();
 
     @Override
     public void onEvent(Observation event) {
-      told.add(event);
+      observed.add(event);
     }
 
     List<Observation> all(Class<? extends Fact> kind) {
-      return told.stream().filter(event -> kind.isInstance(event.fact())).toList();
+      return observed.stream().filter(event -> kind.isInstance(event.fact())).toList();
     }
   }
 
@@ -88,7 +88,7 @@ class RecorderFeedTest {
     }
     var meta = Json.object().put("fermata/sessionId", session);
     try {
-      return host.call(new ToolCall("order", "local", arguments, meta, null), told -> {})
+      return host.call(new ToolCall("order", "local", arguments, meta, null), progress -> {})
           .toCompletableFuture()
           .get(60, TimeUnit.SECONDS);
     } catch (Exception e) {
@@ -105,7 +105,7 @@ class RecorderFeedTest {
   private static List<Observation> replayed(Fermata host, String run) {
     Listener listener = new Listener();
     host.replay("order", run, listener).toCompletableFuture().join();
-    return listener.told;
+    return listener.observed;
   }
 
   @Test
@@ -114,11 +114,11 @@ class RecorderFeedTest {
     try (Fermata host = host(listener).start()) {
       dine(host, "s");
     }
-    assertThat(listener.told.get(0).fact()).isInstanceOf(Observation.RunStart.class);
+    assertThat(listener.observed.get(0).fact()).isInstanceOf(Observation.RunStart.class);
     assertThat(listener.all(Observation.Pause.class))
         .extracting(pause -> pause.moment().node())
         .containsExactly("ask_dish", "ask_drink");
-    assertThat(listener.told.get(listener.told.size() - 1).fact())
+    assertThat(listener.observed.get(listener.observed.size() - 1).fact())
         .isInstanceOfSatisfying(
             Observation.RunEnd.class,
             end -> assertThat(end.status()).isEqualTo(RunState.Status.COMPLETED));
@@ -130,11 +130,11 @@ class RecorderFeedTest {
     try (Fermata host = host(listener).start()) {
       dine(host, "s");
     }
-    assertThat(listener.told.stream().map(e -> e.moment().run()).distinct()).hasSize(1);
-    assertThat(listener.told).isSortedAccordingTo(RecorderFeedTest::byCursor);
-    assertThat(listener.told.stream().map(e -> e.moment().seq() + "/" + e.moment().index()))
+    assertThat(listener.observed.stream().map(e -> e.moment().run()).distinct()).hasSize(1);
+    assertThat(listener.observed).isSortedAccordingTo(RecorderFeedTest::byCursor);
+    assertThat(listener.observed.stream().map(e -> e.moment().seq() + "/" + e.moment().index()))
         .doesNotHaveDuplicates();
-    assertThat(listener.told).allMatch(e -> e.moment().session().startsWith("order|"));
+    assertThat(listener.observed).allMatch(e -> e.moment().session().startsWith("order|"));
   }
 
   private static int byCursor(Observation one, Observation other) {
@@ -151,7 +151,7 @@ class RecorderFeedTest {
     String run = live(live, Observation.RunStart.class).moment().run();
     List<Observation> replayed = replayed(host, run);
     host.close();
-    assertThat(replayed).isNotEmpty().isEqualTo(new ArrayList<>(live.told));
+    assertThat(replayed).isNotEmpty().isEqualTo(new ArrayList<>(live.observed));
   }
 
   /** A hook and its moment, but for how long it took: of what began unwatched that is not known. */
@@ -171,7 +171,7 @@ class RecorderFeedTest {
       }
       Thread.onSpinWait();
     }
-    throw new AssertionError("Not told of a " + kind.getSimpleName());
+    throw new AssertionError("Not notified of a " + kind.getSimpleName());
   }
 
   @Test
@@ -186,8 +186,8 @@ class RecorderFeedTest {
     String run = live(after, Observation.Answer.class).moment().run();
     List<Observation> replayed = replayed(second, run);
     second.close();
-    List<Observation> both = new ArrayList<>(before.told);
-    both.addAll(after.told);
+    List<Observation> both = new ArrayList<>(before.observed);
+    both.addAll(after.observed);
     assertThat(both)
         .extracting(RecorderFeedTest::timeless)
         .isEqualTo(replayed.stream().map(RecorderFeedTest::timeless).toList());
@@ -217,8 +217,8 @@ class RecorderFeedTest {
     assertThat(listener.all(Observation.Failure.class))
         .hasSizeGreaterThanOrEqualTo(2)
         .allSatisfy(
-            told -> {
-              Observation.Failure failure = (Observation.Failure) told.fact();
+            observed -> {
+              Observation.Failure failure = (Observation.Failure) observed.fact();
               assertThat(failure.recorder()).isEqualTo("broken");
               assertThat(failure.message()).isEqualTo("The disk is full");
             });
@@ -258,7 +258,7 @@ class RecorderFeedTest {
       }
       free.countDown();
     }
-    // One was being told and three waited.
+    // One was being delivered and three waited.
     assertThat(runs).hasSize(4);
     assertThat(lost.stream().mapToLong(Long::longValue).sum()).isEqualTo(6);
   }
@@ -283,7 +283,7 @@ class RecorderFeedTest {
     FlowTool serve = FlowTool.of("serve", "Serves.", order().compile()).inputSchema(meal);
     try (Fermata host = Fermata.host().store(store()).tool(cook).tool(serve).start()) {
       for (String tool : List.of("cook", "serve", "cook")) {
-        ToolUse use = new ToolUse(tool, "thread", tool + listener.told.size());
+        ToolUse use = new ToolUse(tool, "thread", tool + listener.observed.size());
         var given = Json.object().put("dish", "soup").put("drink", "tea");
         host.use(use, given).toCompletableFuture().join();
         if (tool.equals("cook")) {
@@ -324,7 +324,7 @@ class RecorderFeedTest {
   }
 
   @Test
-  void aReplayWhoseRecorderThrowsFailsWhenTheOthersHaveHeardItAll() {
+  void aReplayWhoseRecorderThrowsFailsWhenTheOthersHaveReceivedItAll() {
     Listener listener = new Listener();
     Recorder broken =
         new Recorder() {

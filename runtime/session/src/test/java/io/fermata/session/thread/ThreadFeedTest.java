@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class ThreadFeedTest {
   private static final ThreadEvent DELETED = new ThreadEvent.Deleted(7);
 
-  private final List<String> told = new ArrayList<>();
+  private final List<String> received = new ArrayList<>();
   private final List<ThreadFeed.Received> reads = new ArrayList<>();
   private final SessionSubscriptions subscriptions = new SessionSubscriptions();
   private final ThreadFeed feed =
@@ -26,17 +26,17 @@ class ThreadFeedTest {
           new Threads.Listener() {
             @Override
             public void happened(long seq, int index, long at, ThreadEvent event) {
-              told.add(seq + "." + index + " " + event.getClass().getSimpleName());
+              received.add(seq + "." + index + " " + event.getClass().getSimpleName());
             }
 
             @Override
             public void streamed(Outside.Delta delta) {
-              told.add(delta.text());
+              received.add(delta.text());
             }
 
             @Override
             public void ended(@Nullable Throwable why) {
-              told.add("ended");
+              received.add("ended");
             }
           },
           (from, max, received) -> reads.add(received),
@@ -55,25 +55,25 @@ class ThreadFeedTest {
   void whoIsStillReadingWhenAThreadIsDeletedIsNotified() {
     feed.request(16);
     subscriptions.persisted("thread", deleted(3), true);
-    assertThat(told).containsExactly("3.0 Deleted", "ended");
+    assertThat(received).containsExactly("3.0 Deleted", "ended");
 
     reads.forEach(read -> read.records(List.of(), null));
-    assertThat(told).hasSize(2);
+    assertThat(received).hasSize(2);
     assertThat(subscriptions.has("thread")).isFalse();
   }
 
   @Test
-  void whoHasReadOfADeletionIsNotToldAgain() {
+  void whoHasReadOfADeletionIsNotNotifiedAgain() {
     feed.request(1);
     reads.forEach(read -> read.records(List.of(deleted(1)), null));
     subscriptions.persisted("thread", deleted(1), true);
-    assertThat(told).containsExactly("1.0 Deleted", "ended");
+    assertThat(received).containsExactly("1.0 Deleted", "ended");
   }
 
   @Test
   void whoHasNotAskedForMoreWhenAThreadIsDeletedIsNotified() {
     subscriptions.persisted("thread", deleted(3), true);
-    assertThat(told).containsExactly("3.0 Deleted", "ended");
+    assertThat(received).containsExactly("3.0 Deleted", "ended");
   }
 
   @Test
@@ -82,6 +82,6 @@ class ThreadFeedTest {
     reads.forEach(read -> read.records(List.of(), null));
     subscriptions.persisted("thread", deleted(1), true);
     subscriptions.persisted("thread", deleted(1), true);
-    assertThat(told).containsExactly("1.0 Deleted", "ended");
+    assertThat(received).containsExactly("1.0 Deleted", "ended");
   }
 }
