@@ -69,7 +69,7 @@ final class PostgresBackend implements SqlBackend {
       SqlPool hosts = SqlPool.over(pools.get(7));
       ofCluster.put("shards", taking);
       ofCluster.put("hosts", hosts);
-      this.shared = new PostgresShared(shards, taking, hosts, upkeep);
+      this.shared = new PostgresShared(shards, taking, hosts, journals, upkeep);
     } else {
       this.shared = null;
     }

@@ -53,21 +53,31 @@ final class PostgresShared implements SharedStore {
 
   private static final int ATTEMPTS = 3;
 
+  /** Keeps claims apart from other leases. */
+  private static final String CLAIM = "claim ";
+
   private final PostgresShards shards;
   private final Transactions taking;
   private final Transactions hosts;
+  private final Transactions calls;
   private final Transactions upkeep;
 
   /**
    * @param taking for taking shards
    * @param hosts for hosts, leases and marks
+   * @param calls for claims, of which requests decide how many there are
    * @param upkeep for reading what is unfinished
    */
   PostgresShared(
-      PostgresShards shards, Transactions taking, Transactions hosts, Transactions upkeep) {
+      PostgresShards shards,
+      Transactions taking,
+      Transactions hosts,
+      Transactions calls,
+      Transactions upkeep) {
     this.shards = shards;
     this.taking = taking;
     this.hosts = hosts;
+    this.calls = calls;
     this.upkeep = upkeep;
   }
 
@@ -198,6 +208,19 @@ final class PostgresShared implements SharedStore {
   public CompletionStage<@Nullable Void> endLease(String name, String owner) {
     return hosts
         .query(connection -> PostgresHosts.endLease(connection, name, owner))
+        .thenAccept(ended -> {});
+  }
+
+  @Override
+  public CompletionStage<Boolean> claim(String name, String owner, Duration timeToLive) {
+    return calls.query(
+        connection -> PostgresHosts.lease(connection, CLAIM + name, owner, timeToLive));
+  }
+
+  @Override
+  public CompletionStage<@Nullable Void> endClaim(String name, String owner) {
+    return calls
+        .query(connection -> PostgresHosts.endLease(connection, CLAIM + name, owner))
         .thenAccept(ended -> {});
   }
 

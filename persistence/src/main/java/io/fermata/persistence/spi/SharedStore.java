@@ -99,4 +99,15 @@ public interface SharedStore {
 
   /** Releases a lease; does nothing if another owner has it. */
   CompletionStage<@Nullable Void> endLease(String name, String owner);
+
+  /**
+   * Takes or renews a lease on behalf of a request. Claims share the connections of appends, so
+   * however many there are, heartbeats and leases do not wait for them.
+   *
+   * @return whether the owner has it now; false if another has it and it has not expired
+   */
+  CompletionStage<Boolean> claim(String name, String owner, Duration timeToLive);
+
+  /** Gives up a claim; does nothing if another owner has it. */
+  CompletionStage<@Nullable Void> endClaim(String name, String owner);
 }

@@ -457,6 +457,30 @@ final class SharedStoreTest {
     }
   }
 
+  @Test
+  void claimsHoldUpNeitherLeasesNorHeartbeats() throws SQLException {
+    Duration minute = Duration.ofMinutes(1);
+    try (OpenStore store = database.store().openShared();
+        Connection other = PostgresServer.shared().connect(database.database())) {
+      SharedStore shared = shared(store);
+      assertThat(Host.await(shared.claim("reply", "one", minute))).isTrue();
+      assertThat(Host.await(shared.lease("reply", "two", minute))).as("apart").isTrue();
+      other.setAutoCommit(false);
+      try (Statement lock = other.createStatement()) {
+        lock.execute("SELECT * FROM cluster_lease WHERE name = 'claim reply' FOR UPDATE");
+      }
+      CompletableFuture<Boolean> waiting =
+          shared.claim("reply", "two", minute).toCompletableFuture();
+      assertThat(Host.await(shared.lease("l", "two", minute))).isTrue();
+      assertThat(Host.await(shared.heartbeat(new ClusterHost("h", "a", "{}")))).hasSize(1);
+      assertThat(waiting).isNotDone();
+      other.rollback();
+      assertThat(Host.await(waiting)).isFalse();
+      Host.await(shared.endClaim("reply", "one"));
+      assertThat(Host.await(shared.claim("reply", "two", minute))).isTrue();
+    }
+  }
+
   private void expire() {
     database.execute("UPDATE cluster_lease SET expires_at = clock_timestamp() - INTERVAL '1 s'");
   }

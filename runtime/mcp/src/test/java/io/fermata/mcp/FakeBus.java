@@ -69,8 +69,8 @@ final class FakeBus {
       }
 
       @Override
-      public void giveUp(String name) {
-        claims.remove(name, this);
+      public CompletionStage<Boolean> giveUp(String name) {
+        return CompletableFuture.supplyAsync(() -> claims.remove(name, this), thread);
       }
     };
   }

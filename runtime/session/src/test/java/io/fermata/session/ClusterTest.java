@@ -26,6 +26,7 @@ import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.HostBus;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
@@ -40,8 +41,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -326,6 +329,48 @@ class ClusterTest {
       @Override
       public void ended(@Nullable Throwable why) {}
     };
+  }
+
+  @Test
+  void aNameIsClaimedByOneHostUntilItGivesItUpOrTheClaimExpires() throws InterruptedException {
+    Duration minute = Duration.ofMinutes(1);
+    HostBus one = host(TestFlows.trip()).bus();
+    HostBus other = host(TestFlows.trip()).bus();
+    assertThat(now(one.claim("reply", minute))).isTrue();
+    assertThat(now(one.claim("reply", minute))).as("kept for longer").isTrue();
+    assertThat(now(other.claim("reply", minute))).isFalse();
+    assertThat(now(other.giveUp("reply"))).isTrue();
+    assertThat(now(other.claim("reply", minute))).as("still the other's").isFalse();
+
+    assertThat(now(one.giveUp("reply"))).isTrue();
+
+    assertThat(now(other.claim("reply", minute))).isTrue();
+    assertThat(now(one.claim("reply", minute))).isFalse();
+    assertThat(now(one.claim("soon over", Duration.ofMillis(1)))).isTrue();
+    eventually(() -> now(other.claim("soon over", minute)));
+  }
+
+  @Test
+  void claimsBeyondWhatTheStoreTakesAreRefusedAtOnce() {
+    HostBus bus = host(TestFlows.trip()).bus();
+    List<CompletableFuture<Boolean>> claims =
+        IntStream.range(0, 20_000)
+            .mapToObj(i -> bus.claim("c" + i, Duration.ofMinutes(1)).toCompletableFuture())
+            .toList();
+    Map<Boolean, Long> refused =
+        claims.stream()
+            .map(claim -> claim.handle((claimed, thrown) -> thrown).join())
+            .collect(
+                Collectors.partitioningBy(
+                    thrown -> thrown instanceof RejectedExecutionException, Collectors.counting()));
+    assertThat(refused.get(false)).isGreaterThanOrEqualTo(1_000);
+    assertThat(refused.get(true)).isPositive();
+    assertThat(claims.stream().filter(each -> !each.isCompletedExceptionally()).count())
+        .isEqualTo(refused.get(false));
+  }
+
+  private static boolean now(CompletionStage<Boolean> stage) {
+    return stage.toCompletableFuture().join();
   }
 
   @Test

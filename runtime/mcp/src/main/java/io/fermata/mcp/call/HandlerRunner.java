@@ -18,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -88,29 +89,64 @@ public final class HandlerRunner {
 
   /** Continues with the state and the replies that the client sends. */
   private CompletionStage<RpcResult> resumed(Round round, String state, ObjectNode fresh) {
-    return states
-        .open(state, round.request().principal(), round.bound())
-        .useOnce("make a new call")
-        .thenCompose(opened -> resumed(round, opened, fresh));
+    CompletionStage<RequestStates.Opened> used =
+        states.open(state, round.request().principal(), round.bound()).useOnce("make a new call");
+    if (isDone(used)) {
+      return used.thenCompose(opened -> resumed(round, opened, fresh));
+    }
+    // It completes on a thread of the store, which must not run handlers.
+    return used.thenCompose(
+        opened -> {
+          CompletableFuture<RpcResult> answer = new CompletableFuture<>();
+          try {
+            workers.execute(
+                () ->
+                    resumed(round, opened, fresh)
+                        .whenComplete((result, failure) -> complete(answer, result, failure)));
+            return answer;
+          } catch (RpcException | RejectedExecutionException full) {
+            return released(opened, RpcException.overloaded());
+          }
+        });
   }
 
+  private static boolean isDone(CompletionStage<?> stage) {
+    return stage instanceof CompletableFuture<?> future && future.isDone();
+  }
+
+  private static <T> void complete(
+      CompletableFuture<T> answer, @Nullable T result, @Nullable Throwable failure) {
+    if (failure == null) {
+      answer.complete(result);
+    } else {
+      answer.completeExceptionally(failure);
+    }
+  }
+
+  /** If the replies were not used, the client may send them again. */
   private CompletionStage<RpcResult> resumed(
       Round round, RequestStates.Opened opened, ObjectNode fresh) {
+    CompletionStage<RpcResult> running;
     try {
-      return run(round, RoundInputs.of(opened.content(), fresh))
-          .whenComplete(
-              (result, failure) -> {
-                Throwable cause =
-                    failure instanceof CompletionException ? failure.getCause() : failure;
-                if (cause instanceof RpcException refusal && refusal.isTransient()) {
-                  opened.release();
-                }
-              });
-    } catch (RpcException overloaded) {
-      // The replies were not used, so the client may send them again.
-      opened.release();
-      throw overloaded;
+      running = run(round, RoundInputs.of(opened.content(), fresh));
+    } catch (RuntimeException refused) {
+      running = CompletableFuture.failedFuture(refused);
     }
+    return running.exceptionallyCompose(
+        failure -> {
+          Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+          return cause instanceof RpcException refusal && refusal.isTransient()
+              ? released(opened, refusal)
+              : CompletableFuture.failedFuture(failure);
+        });
+  }
+
+  /** Fails once the state is released, as the client may retry at another host at once. */
+  private static CompletionStage<RpcResult> released(
+      RequestStates.Opened opened, RpcException refusal) {
+    return opened
+        .releaseEverywhere()
+        .thenCompose(released -> CompletableFuture.failedFuture(refusal));
   }
 
   private CompletionStage<RpcResult> run(Round round, RoundInputs inputs) {
@@ -144,14 +180,7 @@ public final class HandlerRunner {
         workers.run(
             () ->
                 invoke(round.work(), call)
-                    .whenComplete(
-                        (result, failure) -> {
-                          if (failure == null) {
-                            answer.complete(result);
-                          } else {
-                            answer.completeExceptionally(failure);
-                          }
-                        }));
+                    .whenComplete((result, failure) -> complete(answer, result, failure)));
     OutboundQueue queue = round.request().progress();
     if (queue != null) {
       queue.onDisconnect(

@@ -22,21 +22,18 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.LongSupplier;
 import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The state of a call between its rounds, held by the client: encrypted, bound to the principal and
  * the call, short-lived, and accepted once.
  */
 public final class RequestStates {
-  private static final Logger LOG = LoggerFactory.getLogger(RequestStates.class);
-
   static final Duration LIFETIME = Duration.ofMinutes(30);
 
   private static final int NONCE = 12;
@@ -121,8 +118,8 @@ public final class RequestStates {
      * a run, needs no more than {@link #use}.
      *
      * @param repair what the client should do if the state is rejected
-     * @return completes once the state is used; fails with an {@link RpcException} if another host
-     *     has used it, or may have
+     * @return completes once the state is used, maybe on a thread of the store; fails with an
+     *     {@link RpcException} if another host has used it, or may have
      * @throws RpcException if the state is too old, or was used before on this host
      */
     CompletionStage<Opened> useOnce(String repair) {
@@ -131,9 +128,14 @@ public final class RequestStates {
           .claim(claim(nonce), LIFETIME)
           .exceptionallyCompose(
               thrown -> {
-                release();
-                LOG.warn("It cannot be found out whether a requestState was used before", thrown);
-                return CompletableFuture.failedFuture(RpcException.overloaded());
+                CompletionStage<Boolean> refused =
+                    CompletableFuture.failedFuture(RpcException.overloaded());
+                if (thrown instanceof RejectedExecutionException) {
+                  release();
+                  return refused;
+                }
+                // The store may have claimed it all the same.
+                return releaseEverywhere().thenCompose(released -> refused);
               })
           .thenApply(
               first -> {
@@ -144,10 +146,25 @@ public final class RequestStates {
               });
     }
 
-    /** Allows the state to be used after all. */
+    /** Allows the state to be used after all, on this host. */
     void release() {
-      hosts.giveUp(claim(nonce));
       RequestStates.this.release(nonce);
+    }
+
+    /**
+     * Allows a state that was used with {@link #useOnce} to be used after all.
+     *
+     * @return completes when every host accepts it again, which it must before the client may retry
+     */
+    CompletionStage<?> releaseEverywhere() {
+      // A retry on this host that comes first would lose its claim to this one's end.
+      return hosts
+          .giveUp(claim(nonce))
+          .handle(
+              (given, thrown) -> {
+                release();
+                return given;
+              });
     }
   }
 

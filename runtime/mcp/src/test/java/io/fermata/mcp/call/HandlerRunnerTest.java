@@ -24,6 +24,7 @@ import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.call.HostBus;
 import io.fermata.session.key.TestHandles;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -50,36 +51,94 @@ class HandlerRunnerTest {
         null);
   }
 
+  private static RequestStates states(HostBus hosts) {
+    return new RequestStates(TestHandles.ofStore("here"), hosts, () -> 1_000_000, 10);
+  }
+
+  private static String state(RequestStates states) {
+    return states.encrypt(
+        RoundInputs.none().kept(), "ada", RequestStates.call("tools/call", "greet", Json.object()));
+  }
+
+  private HandlerRunner runner(RequestStates states, HandlerExecutor workers) {
+    return new HandlerRunner(
+        new LiveCatalog(
+            new FakeHost(),
+            RegisteredFeatures.NONE,
+            results,
+            new Subscriptions(new StreamQuota(StreamQuota.DEFAULT_MAX))),
+        results,
+        states,
+        workers);
+  }
+
   @Test
   void theRepliesOfACallThatFoundNoRoomAreGoodForItsNextTry() {
-    RequestStates states =
-        new RequestStates(TestHandles.ofStore("here"), HostBus.ALONE, () -> 1_000_000, 10);
-    String state =
-        states.encrypt(
-            RoundInputs.none().kept(),
-            "ada",
-            RequestStates.call("tools/call", "greet", Json.object()));
+    RequestStates states = states(HostBus.ALONE);
+    String state = state(states);
     CompletableFuture<Void> released = new CompletableFuture<>();
     try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
-      HandlerRunner calls =
-          new HandlerRunner(
-              new LiveCatalog(
-                  new FakeHost(),
-                  RegisteredFeatures.NONE,
-                  results,
-                  new Subscriptions(new StreamQuota(StreamQuota.DEFAULT_MAX))),
-              results,
-              states,
-              workers);
+      HandlerRunner calls = runner(states, workers);
       for (int i = 0; i < MAX_CALLS; i++) {
         assertThat(workers.run(released::join)).isNotCancelled();
       }
-      assertThatThrownBy(() -> greet(calls, state)).hasMessageContaining("busy");
+      assertThatThrownBy(() -> joined(calls, state)).hasMessageContaining("busy");
 
       released.complete(null);
 
       assertThat(answered(calls, state)).isEqualTo(ResultWriter.EMPTY);
-      assertThatThrownBy(() -> greet(calls, state)).hasMessageContaining("used before");
+      assertThatThrownBy(() -> joined(calls, state)).hasMessageContaining("used before");
+    }
+  }
+
+  @Test
+  void aHandlerNeverRunsOnAThreadOfTheStore() {
+    try (StoreBus store = new StoreBus();
+        HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+      RequestStates states = states(store.join());
+      HandlerRunner calls = runner(states, workers);
+      CompletableFuture<String> ran = new CompletableFuture<>();
+      RpcResult answer =
+          call(
+                  calls,
+                  state(states),
+                  true,
+                  call -> {
+                    ran.complete(Thread.currentThread().getName());
+                    return CompletableFuture.completedFuture(ResultWriter.EMPTY);
+                  })
+              .toCompletableFuture()
+              .join();
+
+      assertThat(answer).isEqualTo(ResultWriter.EMPTY);
+      assertThat(ran.join()).isNotEqualTo(StoreBus.THREAD);
+    }
+  }
+
+  @Test
+  void whoIsToldToTryAgainMayDoSoAtAnotherHostAtOnce() {
+    try (StoreBus store = new StoreBus();
+        HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+      RequestStates states = states(store.join());
+      RequestStates elsewhere = states(store.join());
+      String state = state(states);
+      store.givingUp = new CompletableFuture<>();
+      CompletableFuture<RpcResult> busy =
+          call(
+                  runner(states, workers),
+                  state,
+                  false,
+                  call -> CompletableFuture.failedFuture(RpcException.overloaded()))
+              .toCompletableFuture();
+      while (!store.givenUp) {
+        Thread.onSpinWait();
+      }
+      assertThat(busy).isNotDone();
+
+      store.givingUp.complete(null);
+
+      assertThatThrownBy(busy::join).hasMessageContaining("busy");
+      assertThat(joined(runner(elsewhere, workers), state)).isEqualTo(ResultWriter.EMPTY);
     }
   }
 
@@ -87,21 +146,25 @@ class HandlerRunnerTest {
   private static RpcResult answered(HandlerRunner calls, String state) {
     while (true) {
       try {
-        return greet(calls, state).toCompletableFuture().join();
-      } catch (RpcException busy) {
-        assertThat(busy.reason).contains("busy");
+        return joined(calls, state);
+      } catch (CompletionException busy) {
+        assertThat(busy.getCause()).hasMessageContaining("busy");
         Thread.onSpinWait();
       }
     }
   }
 
+  private static RpcResult joined(HandlerRunner calls, String state) {
+    return greet(calls, state).toCompletableFuture().join();
+  }
+
   private static CompletionStage<RpcResult> greet(HandlerRunner calls, String state) {
+    return call(calls, state, false, call -> CompletableFuture.completedFuture(ResultWriter.EMPTY));
+  }
+
+  private static CompletionStage<RpcResult> call(
+      HandlerRunner calls, String state, boolean atOnce, HandlerRunner.Work work) {
     return calls.run(
-        request(TextNode.valueOf(state)),
-        "tools/call",
-        "greet",
-        Json.object(),
-        false,
-        call -> CompletableFuture.completedFuture(ResultWriter.EMPTY));
+        request(TextNode.valueOf(state)), "tools/call", "greet", Json.object(), atOnce, work);
   }
 }

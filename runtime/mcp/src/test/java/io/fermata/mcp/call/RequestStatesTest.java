@@ -93,6 +93,20 @@ class RequestStatesTest {
   }
 
   @Test
+  void oneThatWasNotClaimedIsGivenUpWithoutTheStore() {
+    try (StoreBus store = new StoreBus()) {
+      RequestStates shared =
+          new RequestStates(TestHandles.ofStore("here"), store.join(), now::get, 3);
+      RequestStates.Opened opened = shared.open(shared.encrypt(content, "ada", CALL), "ada", CALL);
+      opened.use("make a new call");
+
+      opened.release();
+
+      assertThat(store.givenUp).isFalse();
+    }
+  }
+
+  @Test
   void whateverIsChangedInItIsRefused() {
     String state = states.encrypt(content, "ada", CALL);
 

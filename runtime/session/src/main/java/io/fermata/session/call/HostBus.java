@@ -29,7 +29,9 @@ public interface HostBus {
         }
 
         @Override
-        public void giveUp(String name) {}
+        public CompletionStage<Boolean> giveUp(String name) {
+          return CompletableFuture.completedFuture(true);
+        }
       };
 
   /** Sends a message of at most 2 MiB to all other hosts that are known now. */
@@ -48,10 +50,17 @@ public interface HostBus {
    * Takes a name for this host, or keeps it for longer.
    *
    * @return whether this host has it now; false if another has taken it and it has not expired. It
-   *     fails if the store cannot be reached
+   *     fails if the store cannot be reached, with a {@link
+   *     java.util.concurrent.RejectedExecutionException} if too many claims wait for it. It may
+   *     complete on a thread of the store, which must not be held up
    */
   CompletionStage<Boolean> claim(String name, Duration timeToLive);
 
-  /** Lets others take a name that this host has. */
-  void giveUp(String name);
+  /**
+   * Lets others take a name that this host has.
+   *
+   * @return completes when they can; with false if the store cannot be reached, so the name stays
+   *     with this host until it expires
+   */
+  CompletionStage<Boolean> giveUp(String name);
 }

@@ -3,12 +3,18 @@ package io.fermata.session.cluster;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.key.RootCauses;
 import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,13 +22,15 @@ import org.slf4j.LoggerFactory;
 final class ClusterBus implements HostBus {
   private static final Logger LOG = LoggerFactory.getLogger(ClusterBus.class);
 
-  /** Apart from the leases of the cluster itself. */
-  private static final String CLAIM = "claim ";
+  /** Beyond these the store is too slow for more, and appends would wait behind them. */
+  private static final int MOST_CLAIMS = 1_000;
 
   private final Consumer<JsonNode> others;
   private final SharedStore store;
   private final String self = UUID.randomUUID().toString();
   private final List<Consumer<JsonNode>> receivers = new CopyOnWriteArrayList<>();
+  private final AtomicInteger claims = new AtomicInteger();
+  private final AtomicBoolean troubled = new AtomicBoolean();
 
   /**
    * @param others sends a message to all other hosts
@@ -45,19 +53,42 @@ final class ClusterBus implements HostBus {
 
   @Override
   public CompletionStage<Boolean> claim(String name, Duration timeToLive) {
-    return store.lease(CLAIM + name, self, timeToLive);
+    if (claims.incrementAndGet() > MOST_CLAIMS) {
+      claims.decrementAndGet();
+      return CompletableFuture.failedFuture(
+          new RejectedExecutionException(
+              MOST_CLAIMS + " claims are waiting for the store; retry later"));
+    }
+    return store
+        .claim(name, self, timeToLive)
+        .whenComplete(
+            (claimed, thrown) -> {
+              claims.decrementAndGet();
+              notice(thrown);
+            });
   }
 
   @Override
-  public void giveUp(String name) {
-    store
-        .endLease(CLAIM + name, self)
-        .exceptionally(
-            thrown -> {
-              LOG.warn(
-                  "{} stays claimed until it expires, as it could not be released", name, thrown);
-              return null;
+  public CompletionStage<Boolean> giveUp(String name) {
+    return store
+        .endClaim(name, self)
+        .handle(
+            (ended, thrown) -> {
+              notice(thrown);
+              return thrown == null;
             });
+  }
+
+  /** An outage concerns every request that claims something, and is logged once. */
+  private void notice(@Nullable Throwable thrown) {
+    if (thrown == null && troubled.compareAndSet(true, false)) {
+      LOG.info("The store takes claims again");
+    } else if (thrown != null && troubled.compareAndSet(false, true)) {
+      LOG.warn(
+          "The store does not take claims, so requests that must be used once are refused until it"
+              + " does: {}",
+          RootCauses.of(thrown).toString());
+    }
   }
 
   /** Another host has published a message. */
