@@ -35,8 +35,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Sends calls to the hosts of their sessions. Messages between hosts may be lost, with a host or
  * while a shard moves, so a call is sent again until its host confirms it, and again when that host
- * is lost. Each has an id that is journaled with its reply, so it is driven once however often it
- * arrives.
+ * is lost. However often it arrives, it has its effect once: what would have another one at its
+ * second arrival carries an id, which the session journals with what it did. The latest 256 are
+ * remembered.
  */
 final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Message> {
   /** How long a call may take until its host confirms it. */
@@ -48,17 +49,23 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   /**
    * A call on its way.
    *
+   * @param fresh whether its session was created for it
    * @param host where it has arrived; null while that is not known
    */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  private record Forwarded(String entityId, byte[] call, long sentNanos, @Nullable String host) {
+  private record Forwarded(
+      String entityId, byte[] call, boolean fresh, long sentNanos, @Nullable String host) {
 
     Forwarded at(@Nullable String arrived) {
-      return new Forwarded(entityId, call, sentNanos, arrived);
+      return new Forwarded(entityId, call, fresh, sentNanos, arrived);
     }
 
     Forwarded sent(long nanos) {
-      return new Forwarded(entityId, call, nanos, null);
+      return new Forwarded(entityId, call, fresh, nanos, null);
+    }
+
+    Forwarded again() {
+      return fresh ? new Forwarded(entityId, RemoteCall.again(call), false, sentNanos, host) : this;
     }
   }
 
@@ -134,7 +141,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
       send(Shard.of(entityId), new ToShard.StopWaiting(entityId, passed.id(), me()));
     } else if (command instanceof SessionCommand.Call call) {
       byte[] written = RemoteCall.written(call, "~" + name + "-" + call.id());
-      calls.put(call.id(), new Forwarded(entityId, written, System.nanoTime(), null));
+      calls.put(call.id(), new Forwarded(entityId, written, call.fresh(), System.nanoTime(), null));
       deliver(call.id());
     }
   }
@@ -200,6 +207,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     calls.forEach(
         (id, sent) -> {
           if (sent.host() == null ? sent.sentNanos() - before < 0 : gateway.left(id) == null) {
+            calls.computeIfPresent(id, (same, first) -> first.again());
             if (deliver(id)) {
               resends.incrementAndGet();
             }

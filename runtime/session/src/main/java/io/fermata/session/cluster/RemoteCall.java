@@ -71,20 +71,40 @@ record RemoteCall(
   /**
    * Writes a call.
    *
-   * @param name what makes it idempotent if its caller has not named it
+   * @param name what makes it idempotent if its caller has not named it, and it is not so already
    */
   static byte[] written(SessionCommand.Call call, String name) {
     Request request = call.request();
-    boolean driven = request instanceof Request.OfRun run && run.action() != CallAction.STATUS;
     return write(
         RemoteCall.class,
         new RemoteCall(
             call.origin(),
-            call.callId() == null && driven ? CallIds.given(name) : call.callId(),
+            call.callId() == null ? id(request, name) : call.callId(),
             call.fresh(),
             named(request, name),
             call.mode(),
             call.trace()));
+  }
+
+  /** Posts and answers have a key instead, and what threads report a number. */
+  private static @Nullable String id(Request request, String name) {
+    if (request instanceof Request.OfRun run && run.action() != CallAction.STATUS) {
+      return CallIds.given(name);
+    }
+    boolean repeats =
+        request instanceof Request.OfThread thread
+            && (thread.input() instanceof ThreadInput.Proceed
+                || thread.input() instanceof ThreadInput.Stop
+                || thread.input() instanceof ThreadInput.Change);
+    return repeats ? CallIds.unreplied(name) : null;
+  }
+
+  /** A call as it is sent again: it may have arrived, so its session may have a journal. */
+  static byte[] again(byte[] call) {
+    RemoteCall first = read(call, RemoteCall.class);
+    return write(
+        RemoteCall.class,
+        new RemoteCall(first.origin, first.callId, false, first.request, first.mode, first.trace));
   }
 
   private static Request named(Request request, String name) {

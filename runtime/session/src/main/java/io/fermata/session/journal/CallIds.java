@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 public final class CallIds {
   private static final int DIGEST = 16;
 
+  /** Begins the id of a call whose reply is not kept. */
+  private static final String UNREPLIED = "+".repeat(DIGEST);
+
   private CallIds() {}
 
   /**
@@ -52,6 +55,15 @@ public final class CallIds {
   /** The id of a call without a name, under one that a host gave it. */
   public static String given(String name) {
     return "-".repeat(DIGEST) + name;
+  }
+
+  /** The id of a call of a thread, under a name that a host gave it. */
+  public static String unreplied(String name) {
+    return UNREPLIED + name;
+  }
+
+  static boolean isUnreplied(String callId) {
+    return callId.startsWith(UNREPLIED);
   }
 
   private static JsonNode sorted(JsonNode tree) {

@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
  * effect.
  *
  * @param replies the replies to the latest calls with a call id
- * @param past the ids of earlier calls, whose replies are deleted; a host that is cut off may send
- *     a call again long after others have followed it
+ * @param past the ids of earlier calls, whose replies are deleted, and of calls of a thread, whose
+ *     replies are not kept; a host that is cut off may send a call again long after others have
+ *     followed it
  * @param open the id of the call that is still being driven
  */
 public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullable String open) {
@@ -25,7 +26,9 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
   CallLog after(Entry<?> entry) {
     String callId = entry.callId();
     RunReply reply = entry.reply();
-    if (callId == null || reply == null) {
+    if (callId != null && CallIds.isUnreplied(callId)) {
+      return new CallLog(replies, latest(with(callId), PAST), null);
+    } else if (callId == null || reply == null) {
       return new CallLog(replies, past, entry.working() ? callId : null);
     }
     Map<String, RunReply> more = new LinkedHashMap<>(replies);
@@ -35,9 +38,13 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
     }
     String oldest = more.keySet().iterator().next();
     more.remove(oldest);
+    return new CallLog(more, latest(with(oldest), PAST), null);
+  }
+
+  private List<String> with(String callId) {
     List<String> ids = new ArrayList<>(past);
-    ids.add(oldest);
-    return new CallLog(more, latest(ids, PAST), null);
+    ids.add(callId);
+    return ids;
   }
 
   private static List<String> latest(List<String> ids, int most) {
@@ -65,7 +72,7 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
             || past.stream().anyMatch(other -> CallIds.contradict(callId, other)));
   }
 
-  /** Whether it is a call whose reply is deleted. */
+  /** Whether it is a call whose reply is deleted, or was not kept. */
   public boolean isPast(@Nullable String callId) {
     return callId != null && past.contains(callId);
   }

@@ -100,7 +100,8 @@ public final class ThreadPort
     } else if (call.request() instanceof Request.View view) {
       return state.exists() ? viewed(at, view) : refused(at, ThreadReply.UNKNOWN);
     }
-    return null;
+    // Another host has sent it again.
+    return at.state().calls().isPast(call.callId()) ? reply(state, at.seq(), false) : null;
   }
 
   private @Nullable ThreadReply viewed(Situation<ThreadState, ThreadEvent> at, Request.View view) {
@@ -208,8 +209,12 @@ public final class ThreadPort
     boolean hasEvents = at.hasEvents();
     ThreadReply reply =
         at.current() == null ? null : reply(at.ahead(), at.seq() + (hasEvents ? 1 : 0), hasEvents);
-    return new Written<>(
-        hasEvents ? List.of(at.entry().waking(wake(program.next(at.ahead())))) : List.of(), reply);
+    return new Written<>(hasEvents ? List.of(entry(at)) : List.of(), reply);
+  }
+
+  private Entry<ThreadEvent> entry(Situation<ThreadState, ThreadEvent> at) {
+    String callId = at.current() == null ? null : at.current().call.callId();
+    return at.entry().belongingTo(callId, null).waking(wake(program.next(at.ahead())));
   }
 
   private static Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {

@@ -102,6 +102,58 @@ class RemoteCallTest {
     assertThat(RemoteCall.read(RemoteCall.written(call, "~7"), 7, NOBODY)).isEqualTo(call);
   }
 
+  /** However often a host sends a request, it must have its effect once. */
+  @ParameterizedTest
+  @MethodSource("requests")
+  void whatWouldHaveAnotherEffectWhenItIsSentAgainHasAnId(Request request) {
+    SessionCommand.Call call =
+        new SessionCommand.Call(
+            7,
+            Entry.Origin.caller("ann"),
+            null,
+            false,
+            request,
+            ReplyMode.WAITS,
+            TraceContext.NONE,
+            NOBODY);
+    SessionCommand.Call sent = RemoteCall.read(RemoteCall.written(call, "~7"), 7, NOBODY);
+    ThreadInput input = sent.request() instanceof Request.OfThread thread ? thread.input() : null;
+    boolean hasKey =
+        (input instanceof ThreadInput.Post post && post.key() != null)
+            || input instanceof ThreadInput.Answer;
+    boolean hasNumber =
+        input instanceof ThreadInput.Report
+            || input instanceof ThreadInput.ChildStatusChanged
+            || input instanceof ThreadInput.ChildSpent;
+    boolean happensOnce =
+        input instanceof ThreadInput.Create
+            || input instanceof ThreadInput.Delete
+            || input instanceof ThreadInput.ChildDeleted;
+    boolean changesNothing =
+        request.readsOnly()
+            || (request instanceof Request.OfRun run && run.action() == CallAction.STATUS);
+
+    assertThat(sent.callId() != null)
+        .isNotEqualTo(hasKey || hasNumber || happensOnce || changesNothing);
+  }
+
+  @Test
+  void aSessionWhoseCallIsSentAgainMayHaveAJournal() {
+    SessionCommand.Call call =
+        new SessionCommand.Call(
+            7,
+            Entry.Origin.caller("ann"),
+            "id",
+            true,
+            new Request.View(true),
+            ReplyMode.WAITS,
+            TraceContext.NONE,
+            NOBODY);
+    byte[] written = RemoteCall.written(call, "~7");
+    assertThat(RemoteCall.read(written, 7, NOBODY).fresh()).isTrue();
+    assertThat(RemoteCall.read(RemoteCall.again(written), 7, NOBODY).fresh()).isFalse();
+  }
+
   /** A new input must be able to reach threads on other hosts, or be the host's own. */
   @Test
   void everyInputThatIsNotAThreadsOwnCanBeSent() {
