@@ -316,6 +316,42 @@ class ClusterTest {
     }
   }
 
+  @Test
+  void aCallThatIsTooLargeForAnotherHostIsRefusedAtOnce() {
+    IntStream.range(0, 2).forEach(i -> host(TestFlows.trip()));
+    String large = "x".repeat(4 * 1024 * 1024);
+    List<JsonNode> refused =
+        IntStream.range(0, 12)
+            .mapToObj(i -> new Client("trip").call("start", "from", large))
+            .filter(reply -> reply.path("code").asText().equals("call_too_large"))
+            .toList();
+    assertThat(refused).isNotEmpty();
+    assertThat(refused.get(0).path("error").asText()).contains("nothing was done", "Send less");
+  }
+
+  @Test
+  void aThreadWithMoreTextThanFitsIntoAMessageIsReadAndDrivenFromAnyHost() {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
+    IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(agent)));
+    List<Message> texts =
+        IntStream.range(0, 24).mapToObj(i -> Message.user("x".repeat(256 * 1024))).toList();
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "echo", null, Set.of("a"), Map.of(), List.of());
+    String id = now(any().threads().create(wanted)).threadId();
+    for (Message message : texts) {
+      now(any().threads().post("ann", id, new Threads.NewMessage(message, List.of(), null)));
+    }
+    Threads.View settled = now(any().threads().settled("ann", id, Duration.ofSeconds(30)));
+    assertThat(settled.messages()).isGreaterThan(texts.size());
+    for (Fermata host : hosts) {
+      assertThat(now(host.threads().get("ann", id))).isEqualTo(settled);
+      Threads.NewMessage more = new Threads.NewMessage(Message.user("more"), List.of(), "k");
+      String posted = now(host.threads().post("ann", id, more)).messageId();
+      assertThat(posted).isEqualTo("m-u" + (texts.size() + 1));
+      settled = now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+    }
+  }
+
   private static Threads.Listener listener(ConcurrentLinkedQueue<ThreadEvent> seen) {
     return new Threads.Listener() {
       @Override
@@ -369,8 +405,8 @@ class ClusterTest {
         .isEqualTo(refused.get(false));
   }
 
-  private static boolean now(CompletionStage<Boolean> stage) {
-    return stage.toCompletableFuture().join();
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
   }
 
   @Test

@@ -68,6 +68,11 @@ public record History(
         Math.min(LONGEST_TURN, turn + 1));
   }
 
+  /** Without the messages. */
+  History outline() {
+    return new History(List.of(), window, count, last, null, null, since, turn);
+  }
+
   /** The message with the time that it has at the end, or before another one. */
   public Message timed(Message message, @Nullable String before) {
     int place = before == null ? -1 : indexOf(before);

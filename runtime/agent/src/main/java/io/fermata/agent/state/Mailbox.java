@@ -63,6 +63,12 @@ public record Mailbox(
         && !digest.equals(message.attached(id, attachments).digest());
   }
 
+  /** Without the content of the messages. */
+  Mailbox outline() {
+    List<Message> waiting = inbox.stream().map(message -> Message.user("")).toList();
+    return new Mailbox(waiting, keys, digests, answers, received);
+  }
+
   private static Map<String, String> remembered(
       Map<String, String> before, String key, String value) {
     Map<String, String> all = new LinkedHashMap<>(before);

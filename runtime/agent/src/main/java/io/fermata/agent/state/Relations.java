@@ -30,6 +30,11 @@ public record Relations(
    */
   public record Delivery(int attempt, @Nullable Long due) {}
 
+  /** With the children alone. */
+  Relations outline() {
+    return new Relations(children, List.of(), reported, List.of(), Map.of());
+  }
+
   Relations with(ChildThread child) {
     return withChild(child.threadId(), child);
   }

@@ -89,6 +89,12 @@ public record StepFrame(
     return new StepFrame(level, stage, 0, 0, null, List.of(), List.of(), List.of(), null);
   }
 
+  /** With the open questions alone. */
+  StepFrame outline() {
+    List<CallState> open = calls.stream().filter(CallState::open).toList();
+    return new StepFrame(level, stage, attempt, step, messageId, open, List.of(), List.of(), null);
+  }
+
   public String path() {
     return level.path();
   }

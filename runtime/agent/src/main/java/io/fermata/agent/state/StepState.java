@@ -59,6 +59,13 @@ public record StepState(
     return new StepState(frames, List.copyOf(all), count, compacting);
   }
 
+  /** With the open questions alone. */
+  StepState outline() {
+    Map<String, StepFrame> all = new LinkedHashMap<>(frames);
+    all.replaceAll((path, frame) -> frame.outline());
+    return new StepState(all, List.of(), count, compacting);
+  }
+
   @Nullable StepFrame top() {
     return frames.get(StepFrame.TOP);
   }

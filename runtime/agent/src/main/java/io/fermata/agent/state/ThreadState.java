@@ -47,6 +47,23 @@ public record ThreadState(
           Relations.NONE,
           Usage.ZERO);
 
+  /**
+   * What views show of the thread, and what recognises repeated messages: without the texts of
+   * messages and without the data of author code.
+   */
+  public ThreadState outline() {
+    return new ThreadState(
+        lifecycle,
+        mailbox.outline(),
+        history.outline(),
+        turn,
+        steps.outline(),
+        stored.outline(),
+        Map.of(),
+        relations.outline(),
+        usage);
+  }
+
   // --- lifecycle -------------------------------------------------------------------------------
 
   /** Whether there is such a thread. */

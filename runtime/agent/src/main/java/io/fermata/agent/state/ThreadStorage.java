@@ -31,6 +31,11 @@ public record ThreadStorage(
   static final ThreadStorage EMPTY =
       new ThreadStorage(Map.of(), Map.of(), Map.of(), Set.of(), Map.of(), null);
 
+  /** Without the values of author code. */
+  ThreadStorage outline() {
+    return new ThreadStorage(Map.of(), Map.of(), Map.of(), tags, files, status);
+  }
+
   ThreadStorage inContext(String key, @Nullable JsonNode value) {
     return new ThreadStorage(
         ThreadState.put(context, key, value), storage, env, tags, files, status);

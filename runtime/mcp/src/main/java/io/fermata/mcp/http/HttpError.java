@@ -104,7 +104,7 @@ public final class HttpError extends RuntimeException {
           case "may_not_fork" -> 403;
           case "not_kept" -> 410;
           case "busy" -> 429;
-          case "message_too_long", "file_too_large" -> 413;
+          case "message_too_long", "file_too_large", "call_too_large" -> 413;
           case "key_used",
               "no_open_question",
               "tool_missing",
@@ -117,7 +117,12 @@ public final class HttpError extends RuntimeException {
               "migration_failed" ->
               409;
           case "overloaded", "shutting_down", "store_unavailable" -> 503;
-          case "journal_unreadable", "damaged", "key_missing", "decryption_failed" -> 500;
+          case "journal_unreadable",
+              "damaged",
+              "key_missing",
+              "decryption_failed",
+              "reply_too_large" ->
+              500;
           default -> 400;
         };
     Response answer = answer(status, code, String.valueOf(message), Map.of());

@@ -34,7 +34,11 @@ public interface HostBus {
         }
       };
 
-  /** Sends a message of at most 2 MiB to all other hosts that are known now. */
+  /**
+   * Sends a message to all other hosts that are known now.
+   *
+   * @throws IllegalArgumentException if it is larger than 3 MiB
+   */
   void publish(JsonNode message);
 
   /**

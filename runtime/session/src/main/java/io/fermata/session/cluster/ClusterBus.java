@@ -42,6 +42,11 @@ final class ClusterBus implements HostBus {
 
   @Override
   public void publish(JsonNode message) {
+    if (RemoteCall.isTooLarge(message)) {
+      throw new IllegalArgumentException(
+          "A message is larger than the %d bytes that hosts of a cluster send each other"
+              .formatted(RemoteCall.LARGEST));
+    }
     others.accept(message);
   }
 

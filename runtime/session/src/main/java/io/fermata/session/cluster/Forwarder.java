@@ -1,6 +1,7 @@
 package io.fermata.session.cluster;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.Gateway;
@@ -8,6 +9,7 @@ import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.SessionScope;
+import io.fermata.session.journal.SessionReply;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.Collection;
@@ -141,6 +143,11 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
       send(Shard.of(entityId), new ToShard.StopWaiting(entityId, passed.id(), me()));
     } else if (command instanceof SessionCommand.Call call) {
       byte[] written = RemoteCall.written(call, "~" + name + "-" + call.id());
+      Outcome.Failure tooLarge = RemoteCall.tooLarge(written);
+      if (tooLarge != null) {
+        gateway.reply(call.id(), SessionReply.failure(entityId, tooLarge));
+        return;
+      }
       calls.put(call.id(), new Forwarded(entityId, written, call.fresh(), System.nanoTime(), null));
       deliver(call.id());
     }

@@ -2,6 +2,7 @@ package io.fermata.session.cluster;
 
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Outcome;
@@ -29,6 +30,9 @@ record RemoteCall(
     Request request,
     ReplyMode mode,
     TraceContext trace) {
+
+  /** How large a call or a reply may be; with what is sent around it, it fits into a frame. */
+  static final int LARGEST = 3 * 1024 * 1024;
 
   @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "@")
   @JsonSubTypes({
@@ -117,16 +121,46 @@ record RemoteCall(
   }
 
   static SessionCommand.Call read(byte[] call, long id, SessionCommand.ReplyTo replyTo) {
-    RemoteCall remote = read(call, RemoteCall.class);
-    return new SessionCommand.Call(
-        id,
-        remote.origin,
-        remote.callId,
-        remote.fresh,
-        remote.request,
-        remote.mode,
-        remote.trace,
-        replyTo);
+    return read(call).call(id, replyTo);
+  }
+
+  static RemoteCall read(byte[] call) {
+    return read(call, RemoteCall.class);
+  }
+
+  SessionCommand.Call call(long id, SessionCommand.ReplyTo replyTo) {
+    return new SessionCommand.Call(id, origin, callId, fresh, request, mode, trace, replyTo);
+  }
+
+  /** Whether a host asks for the state of a thread, which its author code is to read. */
+  boolean readsState() {
+    return request instanceof Request.View && origin.principal() == null;
+  }
+
+  /** The failure of a call that is too large to be sent; null if it is not. */
+  static Outcome.@Nullable Failure tooLarge(byte[] call) {
+    return call.length <= LARGEST
+        ? null
+        : HostError.CALL_TOO_LARGE.failure(
+            "The call has %d bytes, and hosts of a cluster send each other at most %d; nothing was done"
+                .formatted(call.length, LARGEST));
+  }
+
+  /**
+   * Writes the reply to a call. Of a thread it holds what callers read.
+   *
+   * @param whole whether its caller reads the whole state of a thread
+   */
+  static byte[] written(SessionReply reply, String entityId, boolean whole) {
+    byte[] written =
+        written(reply instanceof ThreadReply thread && !whole ? thread.outline() : reply);
+    if (written.length <= LARGEST) {
+      return written;
+    }
+    String why =
+        "The call was handled, but its reply has %d bytes, and hosts of a cluster send each other at most %d"
+            .formatted(written.length, LARGEST);
+    return written(SessionReply.failure(entityId, HostError.REPLY_TOO_LARGE.failure(why)));
   }
 
   static byte[] written(SessionReply reply) {
@@ -145,6 +179,10 @@ record RemoteCall(
 
   static SessionReply readReply(byte[] reply) {
     return read(reply, SessionReply.class);
+  }
+
+  static boolean isTooLarge(JsonNode message) {
+    return write(JsonNode.class, message).length > LARGEST;
   }
 
   private static byte[] write(Class<?> type, Object value) {

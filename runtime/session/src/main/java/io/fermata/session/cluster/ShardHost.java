@@ -20,12 +20,17 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What the shards of a host share. */
 final class ShardHost {
+  private static final Logger LOG = LoggerFactory.getLogger(ShardHost.class);
+
   /** A follower that sent nothing for this long is gone. */
   private static final long FOLLOWS_NANOS = Duration.ofSeconds(10).toNanos();
 
@@ -43,6 +48,7 @@ final class ShardHost {
   private final Telemetry telemetry;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
   private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
+  private final AtomicBoolean lostProgress = new AtomicBoolean();
 
   ShardHost(
       SharedStore store,
@@ -119,9 +125,16 @@ final class ShardHost {
   /** The host that received a call. */
   private final class Caller implements SessionCommand.ReplyTo {
     private final ActorRef<ToHost> host;
+    private final String entityId;
+    private final boolean whole;
 
-    Caller(ActorRef<ToHost> host) {
+    /**
+     * @param whole whether it reads the whole state of a thread
+     */
+    Caller(ActorRef<ToHost> host, String entityId, boolean whole) {
       this.host = host;
+      this.entityId = entityId;
+      this.whole = whole;
     }
 
     @Override
@@ -137,20 +150,38 @@ final class ShardHost {
     @Override
     public void reply(long id, SessionReply reply) {
       unconfirmed.remove(new Arrival(host, id));
-      host.tell(new ToHost.Replied(id, RemoteCall.written(reply)));
+      host.tell(new ToHost.Replied(id, RemoteCall.written(reply, entityId, whole)));
     }
 
     @Override
     public void progress(long id, ToolProgress progress) {
+      if (RemoteCall.isTooLarge(progress.payload())) {
+        progressLost(progress);
+        return;
+      }
       host.tell(new ToHost.Progressed(id, progress.node(), progress.name(), progress.payload()));
+    }
+  }
+
+  /** Of steps that publish too much, the first is logged. */
+  private void progressLost(ToolProgress progress) {
+    if (lostProgress.compareAndSet(false, true)) {
+      LOG.warn(
+          "Progress {} of the step {} is larger than {} bytes, so callers at other hosts do not get"
+              + " it; publish less at once",
+          progress.name(),
+          progress.node(),
+          RemoteCall.LARGEST);
     }
   }
 
   void deliver(ToShard.Deliver deliver) {
     unconfirmed.put(new Arrival(deliver.replyTo(), deliver.id()), deliver.id());
+    RemoteCall call = RemoteCall.read(deliver.call());
+    Caller caller = new Caller(deliver.replyTo(), deliver.entityId(), call.readsState());
     gateway.receive(
         deliver.entityId(),
-        RemoteCall.read(deliver.call(), deliver.id(), new Caller(deliver.replyTo())),
+        call.call(deliver.id(), caller),
         Duration.ofMillis(deliver.timeoutMillis()));
   }
 
@@ -168,7 +199,7 @@ final class ShardHost {
   }
 
   void stopWaiting(ToShard.StopWaiting stop) {
-    gateway.stopWaiting(new Caller(stop.replyTo()), stop.id());
+    gateway.stopWaiting(new Caller(stop.replyTo(), stop.entityId(), false), stop.id());
   }
 
   // --- erasures --------------------------------------------------------------------------------

@@ -24,6 +24,11 @@ public record ThreadReply(
   public static final Outcome.Failure UNKNOWN =
       new Outcome.Failure("unknown_thread", "There is no such thread", null, List.of(), null);
 
+  /** Without what only the thread itself reads of its state. */
+  public ThreadReply outline() {
+    return new ThreadReply(state.outline(), status, seq, changed, failure);
+  }
+
   /** The reply if a thread is unavailable or not the caller's. */
   public static ThreadReply refused(Outcome.Failure why) {
     boolean erased = why.code().equals(HostError.ERASED.wireName());

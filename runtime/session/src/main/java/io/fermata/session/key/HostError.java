@@ -46,6 +46,12 @@ public enum HostError {
   MOVED(
       "The session is moving to another host, or its host was lost",
       "Call again with the same arguments; what was not acknowledged may be missing"),
+  CALL_TOO_LARGE(
+      "The call is larger than hosts of a cluster send each other; nothing was done",
+      "Send less at once: shorter values, fewer or smaller attachments"),
+  REPLY_TOO_LARGE(
+      "The call was handled, but its reply is larger than hosts of a cluster send each other",
+      "Do not repeat the call; read the outcome in parts, and keep less in the session"),
   ROLLING_OUT(
       "Not all hosts have this tool or agent yet", "Call again when the rollout is complete"),
   ERASED("The session was erased, or is being erased now", "Start a new run if needed"),

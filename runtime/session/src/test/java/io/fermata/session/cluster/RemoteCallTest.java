@@ -32,6 +32,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -171,6 +172,24 @@ class RemoteCallTest {
         .containsExactlyInAnyOrderElementsOf(sent);
     assertThat(Arrays.asList(Request.class.getPermittedSubclasses()))
         .containsExactlyInAnyOrder(Request.OfRun.class, Request.OfThread.class, Request.View.class);
+  }
+
+  @Test
+  void aCallThatFitsIntoNoMessageIsRefusedWithItsSize() {
+    assertThat(RemoteCall.tooLarge(new byte[RemoteCall.LARGEST])).isNull();
+    Outcome.Failure failure =
+        Objects.requireNonNull(RemoteCall.tooLarge(new byte[RemoteCall.LARGEST + 1]));
+    assertThat(failure.code()).isEqualTo("call_too_large");
+    assertThat(failure.message()).contains("3145729", "3145728", "nothing was done", "Send less");
+  }
+
+  @Test
+  void aReplyThatFitsIntoNoMessageIsReplacedByAnErrorThatSaysSo() {
+    RunReply large =
+        new RunReply(Json.object().put("status", "x".repeat(RemoteCall.LARGEST)), Json.object());
+    RunReply sent = (RunReply) RemoteCall.readReply(RemoteCall.written(large, "trip|s", false));
+    assertThat(sent.body().path("code").asText()).isEqualTo("reply_too_large");
+    assertThat(sent.body().path("error").asText()).contains("was handled", "at most 3145728");
   }
 
   static Stream<SessionReply> replies() {
