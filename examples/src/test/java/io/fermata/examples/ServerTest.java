@@ -16,6 +16,9 @@ import io.fermata.examples.command.Commands;
 import io.fermata.examples.telemetry.LoggedHost;
 import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -100,6 +103,32 @@ class ServerTest {
               "fermata_sessions_awake 1.0",
               "jvm_memory_used_bytes");
     }
+  }
+
+  @Test
+  void connectionsAreLimitedAsItsOperatorSays() throws Exception {
+    String[] serve = {
+      "serve",
+      "--port",
+      "0",
+      "--store",
+      "sqlite:test.db",
+      "--max-connections",
+      "10",
+      "--max-connections-per-address",
+      "2"
+    };
+    try (ServerProcess server = ServerProcess.start(directory, serve);
+        Socket first = connected(server);
+        Socket second = connected(server);
+        Socket third = connected(server)) {
+      assertThat(first.getInputStream().read()).as("closed for the third").isEqualTo(-1);
+      assertThat(second.isConnected() && third.isConnected()).isTrue();
+    }
+  }
+
+  private static Socket connected(ServerProcess server) throws IOException {
+    return new Socket(InetAddress.getLoopbackAddress(), server.endpoint().getPort());
   }
 
   @Test

@@ -71,6 +71,21 @@ final class AccessOptions {
       description = "How many requests each principal may send per second; 1,000 by default.")
   @Nullable Integer perSecond;
 
+  @Option(
+      names = "--max-connections",
+      paramLabel = "N",
+      description = "How many connections may be open at once; 4,096 by default.")
+  @Nullable Integer connections;
+
+  @Option(
+      names = "--max-connections-per-address",
+      paramLabel = "N",
+      description = {
+        "How many of them one address may have; 2,048 by default. Behind a proxy, which has",
+        "one address for all its clients, give both options the same value."
+      })
+  @Nullable Integer connectionsPerAddress;
+
   /** The principals with a key, in the order of the configuration. */
   Set<String> principals(Map<String, String> environment) {
     return keys(environment).keySet();
@@ -104,6 +119,12 @@ final class AccessOptions {
     server.allowedOrigins(origins.toArray(String[]::new));
     if (perSecond != null) {
       server.perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(perSecond, perSecond));
+    }
+    if (connections != null) {
+      server.maxConnections(connections);
+    }
+    if (connectionsPerAddress != null) {
+      server.maxConnectionsPerAddress(connectionsPerAddress);
     }
     String from = issuer == null ? environment.get(ISSUER) : issuer;
     String to = audience == null ? environment.get(AUDIENCE) : audience;

@@ -120,7 +120,7 @@ class ShellLinesTest {
     bash.environment().put("JAVA_QUICK", QUICK);
     bash.environment().put("CLASSES", classPath());
     Process running = bash.start();
-    boolean ended = running.waitFor(300, TimeUnit.SECONDS);
+    boolean ended = running.waitFor(900, TimeUnit.SECONDS);
     running.destroy();
     assertThat(ended && running.exitValue() == 0).as(Files.readString(said)).isTrue();
   }
