@@ -6,11 +6,14 @@ import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.sql.SqlShards;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -49,6 +52,13 @@ final class PostgresShards implements SqlShards {
   private static final String REQUIRE =
       "SELECT fermata_fence(CAST(? AS integer[]), CAST(? AS bigint[]))";
 
+  /** The shards whose epochs have not ended. */
+  static final String CURRENT =
+      """
+      SELECT shard.shard FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) AS mine (shard, epoch)
+        JOIN shard ON shard.shard = mine.shard AND shard.epoch = mine.epoch
+      """;
+
   private static final String END_EPOCHS = "UPDATE shard SET epoch = epoch + 1, holder = ?";
 
   /** The SQL state of {@code fermata_fence}, whose detail is the shard. */
@@ -60,6 +70,24 @@ final class PostgresShards implements SqlShards {
   private final ConcurrentSkipListMap<Integer, Long> epochs = new ConcurrentSkipListMap<>();
   private final AtomicInteger turn = new AtomicInteger();
   private final AtomicLong refusals = new AtomicLong();
+  private volatile Confirmation confirmed = Confirmation.NONE;
+
+  /**
+   * Epochs that had not ended when the store was asked.
+   *
+   * @param askedNanos when it was asked; this clock runs on while a process is stopped
+   * @param askedMillis the same by the clock that runs on while the machine sleeps
+   */
+  private record Confirmation(Map<Integer, Long> epochs, long askedNanos, long askedMillis) {
+    static final Confirmation NONE = new Confirmation(Map.of(), 0, 0);
+
+    boolean isRecent() {
+      long millis = System.currentTimeMillis() - askedMillis;
+      return System.nanoTime() - askedNanos < PostgresShared.CONFIRMED.toNanos()
+          && millis >= 0
+          && millis < PostgresShared.CONFIRMED.toMillis();
+    }
+  }
 
   private PostgresShards(boolean shared) {
     this.shared = shared;
@@ -91,8 +119,50 @@ final class PostgresShards implements SqlShards {
     epochs.merge(shard, epoch, Math::max);
   }
 
-  void released(int shard) {
-    epochs.remove(shard);
+  /** The epoch in which the shard was held; null if it was not. */
+  @Nullable Long released(int shard) {
+    return epochs.remove(shard);
+  }
+
+  boolean isHeld(int shard) {
+    return epochs.containsKey(shard);
+  }
+
+  /** Whether the store has confirmed the epoch of a shard so lately that it still counts. */
+  boolean isConfirmed(int shard) {
+    Confirmation last = confirmed;
+    Long epoch = epochs.get(shard);
+    return epoch != null && epoch.equals(last.epochs().get(shard)) && last.isRecent();
+  }
+
+  /** Nothing counts as confirmed until the store confirms it again. */
+  void unconfirm() {
+    confirmed = Confirmation.NONE;
+  }
+
+  /** Notes which of the epochs have ended, and when the others were confirmed. */
+  void look(Connection connection, long askedNanos, long askedMillis) throws SQLException {
+    Map<Integer, Long> current = current(connection);
+    confirmed = new Confirmation(current, askedNanos, askedMillis);
+  }
+
+  /** The epochs that have not ended; this host does not hold the others any more. */
+  Map<Integer, Long> current(Connection connection) throws SQLException {
+    SortedMap<Integer, Long> mine = new TreeMap<>(epochs);
+    Map<Integer, Long> current = new HashMap<>();
+    if (!mine.isEmpty()) {
+      try (PreparedStatement select = connection.prepareStatement(CURRENT)) {
+        bindRights(select, 1, mine);
+        try (ResultSet rows = select.executeQuery()) {
+          while (rows.next()) {
+            int shard = rows.getInt(1);
+            current.put(shard, mine.remove(shard));
+          }
+        }
+      }
+      mine.forEach(epochs::remove);
+    }
+    return current;
   }
 
   /** The epochs of these shards, without those that are not held. */

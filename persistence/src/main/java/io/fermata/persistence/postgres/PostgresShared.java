@@ -4,6 +4,7 @@ import io.fermata.persistence.spi.ClusterHost;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.Slice;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.sql.SqlUpkeep;
 import io.fermata.persistence.sql.Transactions;
@@ -20,6 +21,7 @@ import java.util.SortedMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,8 +30,29 @@ import org.jspecify.annotations.Nullable;
  */
 final class PostgresShared implements SharedStore {
 
+  /** How long what the store has confirmed to a host counts there. */
+  static final Duration CONFIRMED = Duration.ofSeconds(2);
+
   private static final String ACQUIRE =
       "SELECT epoch, mark FROM fermata_acquire(CAST(? AS integer), CAST(? AS text))";
+
+  /** Who holds a shard, and whether the host that is to take it has fallen silent. */
+  static final String HOLDER =
+      """
+      SELECT shard.holder, EXISTS (
+        SELECT FROM cluster_host
+        WHERE id = ? AND heartbeat_at <= clock_timestamp() - INTERVAL '5 seconds')
+      FROM shard WHERE shard.shard = ? FOR UPDATE OF shard
+      """;
+
+  /** For how long a host has been silent, in milliseconds. */
+  static final String SILENCE =
+      """
+      SELECT CAST(EXTRACT(epoch FROM clock_timestamp() - heartbeat_at) * 1000 AS bigint)
+      FROM cluster_host WHERE id = ?
+      """;
+
+  static final String RELEASE = "UPDATE shard SET holder = '' WHERE shard = ? AND epoch = ?";
 
   static final String MARK =
       """
@@ -61,6 +84,7 @@ final class PostgresShared implements SharedStore {
   private final Transactions hosts;
   private final Transactions calls;
   private final Transactions upkeep;
+  private final EpochCheck check;
 
   /**
    * @param taking for taking shards
@@ -79,15 +103,37 @@ final class PostgresShared implements SharedStore {
     this.hosts = hosts;
     this.calls = calls;
     this.upkeep = upkeep;
+    this.check = new EpochCheck(() -> hosts.query(shards::current));
   }
 
+  /**
+   * The look at the epochs follows in a transaction of its own: whoever ends an epoch reads after
+   * that when its holder was last heard of, and must not find an earlier heartbeat than the one
+   * that confirms the epoch.
+   */
   @Override
   public CompletionStage<List<ClusterHost>> heartbeat(ClusterHost host) {
-    return hosts.transact(connection -> PostgresHosts.heartbeat(connection, host));
+    long nanos = System.nanoTime();
+    long millis = System.currentTimeMillis();
+    return hosts
+        .transact(connection -> PostgresHosts.heartbeat(connection, host))
+        .thenCompose(found -> look(nanos, millis).thenApply(looked -> found));
+  }
+
+  private CompletableFuture<Boolean> look(long nanos, long millis) {
+    return shards.held().isEmpty()
+        ? CompletableFuture.completedFuture(true)
+        : hosts.query(
+            connection -> {
+              shards.look(connection, nanos, millis);
+              return true;
+            });
   }
 
   @Override
   public CompletionStage<@Nullable Void> leave(String hostId) {
+    // Without its row nobody knows that it was heard of lately.
+    shards.unconfirm();
     return hosts
         .query(connection -> PostgresHosts.leave(connection, hostId))
         .thenAccept(left -> {});
@@ -111,7 +157,12 @@ final class PostgresShared implements SharedStore {
 
   private CompletableFuture<Long> acquire(int shard, String holder, int attempts) {
     return taking
-        .query(connection -> taken(connection, shard, holder))
+        .transact(connection -> taken(connection, shard, holder))
+        .thenCompose(
+            taken -> {
+              shards.taken(shard, taken.epoch());
+              return silence(taken, holder).thenApply(done -> taken.mark());
+            })
         .exceptionallyCompose(
             failure ->
                 attempts > 1 && isLocked(failure)
@@ -119,6 +170,35 @@ final class PostgresShared implements SharedStore {
                         .query(connection -> endAppends(connection, shard))
                         .thenCompose(ended -> acquire(shard, holder, attempts - 1))
                     : CompletableFuture.failedFuture(cause(failure)));
+  }
+
+  /**
+   * Completes when nothing counts any more that the store has confirmed to the holder before. Hosts
+   * that gave the shard up, have left, or fell silent have nothing that counts.
+   */
+  private CompletableFuture<Boolean> silence(Taken taken, String holder) {
+    if (taken.before().isEmpty() || taken.before().equals(holder)) {
+      return CompletableFuture.completedFuture(true);
+    }
+    return taking
+        .query(connection -> silence(connection, taken.before()))
+        .thenCompose(
+            silent -> {
+              long wait = CONFIRMED.toMillis() - Math.max(0, silent);
+              CompletableFuture<Boolean> over = new CompletableFuture<>();
+              return wait > 0
+                  ? over.completeOnTimeout(true, wait, TimeUnit.MILLISECONDS)
+                  : CompletableFuture.completedFuture(true);
+            });
+  }
+
+  private static long silence(Connection connection, String host) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(SILENCE)) {
+      select.setString(1, host);
+      try (ResultSet row = select.executeQuery()) {
+        return row.next() ? row.getLong(1) : Long.MAX_VALUE;
+      }
+    }
   }
 
   private static Throwable cause(Throwable failure) {
@@ -136,14 +216,37 @@ final class PostgresShared implements SharedStore {
     return false;
   }
 
-  private long taken(Connection connection, int shard, String holder) throws SQLException {
+  /**
+   * A shard that was taken.
+   *
+   * @param before who held it
+   */
+  private record Taken(String before, long epoch, long mark) {}
+
+  private static Taken taken(Connection connection, int shard, String holder) throws SQLException {
+    String before = holder(connection, shard, holder);
     try (PreparedStatement acquire = connection.prepareStatement(ACQUIRE)) {
       acquire.setInt(1, shard);
       acquire.setString(2, holder);
       try (ResultSet row = acquire.executeQuery()) {
         row.next();
-        shards.taken(shard, row.getLong(1));
-        return row.getLong(2);
+        return new Taken(before, row.getLong(1), row.getLong(2));
+      }
+    }
+  }
+
+  private static String holder(Connection connection, int shard, String next) throws SQLException {
+    try (PreparedStatement select = connection.prepareStatement(HOLDER)) {
+      select.setString(1, next);
+      select.setInt(2, shard);
+      try (ResultSet row = select.executeQuery()) {
+        row.next();
+        if (row.getBoolean(2)) {
+          throw new StoreException(
+              "This host did not renew its place in the cluster for five seconds, so others may"
+                  + " have taken over; it takes no shard until it has");
+        }
+        return row.getString(1);
       }
     }
   }
@@ -159,9 +262,33 @@ final class PostgresShared implements SharedStore {
   }
 
   @Override
-  public void release(int shard) {
+  public CompletionStage<@Nullable Void> release(int shard) {
     requireShard(shard);
-    shards.released(shard);
+    Long epoch = shards.released(shard);
+    return epoch == null
+        ? CompletableFuture.completedFuture(null)
+        : hosts.query(connection -> released(connection, shard, epoch)).thenAccept(released -> {});
+  }
+
+  private static int released(Connection connection, int shard, long epoch) throws SQLException {
+    try (PreparedStatement release = connection.prepareStatement(RELEASE)) {
+      release.setInt(1, shard);
+      release.setLong(2, epoch);
+      return release.executeUpdate();
+    }
+  }
+
+  @Override
+  public boolean isConfirmed(int shard) {
+    return shards.isConfirmed(shard);
+  }
+
+  @Override
+  public CompletionStage<Boolean> confirm(int shard) {
+    requireShard(shard);
+    return shards.isHeld(shard)
+        ? check.next().thenApply(current -> current.containsKey(shard))
+        : CompletableFuture.completedFuture(false);
   }
 
   @Override

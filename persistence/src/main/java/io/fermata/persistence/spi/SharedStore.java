@@ -25,7 +25,8 @@ public interface SharedStore {
   // --- hosts
 
   /**
-   * Registers a host, or says that it lives.
+   * Registers a host, or says that it lives, and confirms the shards that it holds: those that
+   * another host has taken are not {@link #held} any more.
    *
    * @return the hosts that have done so within ten seconds, this one included, the longest
    *     registered first
@@ -53,7 +54,13 @@ public interface SharedStore {
    * stopped host left in the middle are ended after some seconds. A host that takes a shard which
    * it holds loses the appends that it has pending.
    *
-   * @param holder the id of this host, for operators
+   * <p>Unless the host that held the shard has released it or was silent for a while, this takes up
+   * to two seconds: until that host does not count the shard as {@link #isConfirmed} any more.
+   *
+   * <p>It fails if this host has registered and then was silent for five seconds, as a host that
+   * was stopped may come too late; after its next {@link #heartbeat} it may take shards again.
+   *
+   * @param holder the id with which this host registers
    * @return the number up to which the directory lists what was written to the shard's sessions
    */
   CompletionStage<Long> acquire(int shard, String holder);
@@ -61,12 +68,23 @@ public interface SharedStore {
   /**
    * Releases a shard: appends of this host to its sessions fail from now on. Those that are being
    * written may still succeed, and are waited for by the host that acquires the shard.
+   *
+   * @return completes when the next host that acquires the shard knows that it was given up
    */
-  void release(int shard);
+  CompletionStage<@Nullable Void> release(int shard);
+
+  /**
+   * Whether the store has confirmed, within two seconds, that this host holds a shard. As long as
+   * it counts, no other host opens the shard.
+   */
+  boolean isConfirmed(int shard);
+
+  /** Asks the store whether this host holds a shard. */
+  CompletionStage<Boolean> confirm(int shard);
 
   /**
    * The shards that this host holds, in ascending order. One that another host has taken is among
-   * them until a request of this host was refused.
+   * them until a heartbeat or a refused request of this host.
    */
   Collection<Integer> held();
 

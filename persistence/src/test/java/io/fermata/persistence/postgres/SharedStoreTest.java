@@ -322,6 +322,69 @@ final class SharedStoreTest {
     return Host.await(host.store().written(0, 100)).stream().map(Written::persistenceId).toList();
   }
 
+  private static void heartbeat(Host host, String id) {
+    Host.await(shared(host.store()).heartbeat(new ClusterHost(id, "pekko://" + id, "{}")));
+  }
+
+  @Test
+  void aHeartbeatFindsAllShardsThatAnotherHostHasTaken() {
+    try (Host old = host(1, 2, 3);
+        Host next = host()) {
+      SharedStore store = shared(old.store());
+      assertThat(store.isConfirmed(2)).as("before a heartbeat").isFalse();
+      acquire(next, 1, 3);
+      assertThat(store.held()).containsExactly(1, 2, 3);
+      heartbeat(old, "a host");
+      assertThat(store.held()).containsExactly(2);
+      assertThat(Host.await(store.confirm(1))).isFalse();
+      assertThat(Host.await(store.confirm(2))).isTrue();
+      acquire(next, 2);
+      assertThat(Host.await(store.confirm(2))).isFalse();
+      assertThat(store.held()).isEmpty();
+    }
+  }
+
+  @Test
+  void aShardIsTakenWhenItsFormerHolderNoLongerCountsOnIt() {
+    try (Host old = host();
+        Host next = host()) {
+      heartbeat(old, "the old");
+      Host.await(shared(old.store()).acquire(1, "the old"));
+      heartbeat(old, "the old");
+      Host.await(shared(next.store()).acquire(1, "the next"));
+      assertThat(shared(old.store()).isConfirmed(1)).isFalse();
+      assertThat(Host.await(shared(old.store()).confirm(1))).isFalse();
+    }
+  }
+
+  @Test
+  void nothingIsWaitedForWhenAShardWasReleased() {
+    try (Host old = host(1)) {
+      assertThat(database.text("SELECT holder FROM shard WHERE shard = 1")).isEqualTo("a host");
+      Host.await(shared(old.store()).release(1));
+      assertThat(database.text("SELECT holder FROM shard WHERE shard = 1")).isEmpty();
+      assertThat(shared(old.store()).isConfirmed(1)).isFalse();
+    }
+  }
+
+  @Test
+  void aHostThatFellSilentTakesNoShardUntilItsNextHeartbeat() {
+    try (Host late = host();
+        Host other = host()) {
+      heartbeat(late, "late");
+      database.text(
+          "UPDATE cluster_host SET heartbeat_at = clock_timestamp() - INTERVAL '6 seconds'"
+              + " RETURNING id");
+      Host.await(shared(other.store()).acquire(1, "other"));
+      CompletionStage<Long> theft = shared(late.store()).acquire(1, "late");
+      assertThat(fails(theft)).isTrue();
+      assertThat(Host.await(shared(other.store()).confirm(1))).isTrue();
+      heartbeat(late, "late");
+      Host.await(shared(late.store()).acquire(1, "late"));
+      assertThat(shared(late.store()).held()).containsExactly(1);
+    }
+  }
+
   @Test
   void aHostSweepsTheEndsOfItsShardsAlone() {
     try (Host one = host(1, 2);

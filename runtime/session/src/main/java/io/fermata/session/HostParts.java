@@ -106,7 +106,7 @@ final class HostParts {
     this.config = builder;
     this.telemetry = Telemetries.of(builder.telemetries);
     this.cluster = cluster(builder, store, telemetry);
-    Placement placement = cluster == null ? Placement.SINGLE : cluster.placement();
+    Placement placement = placement();
     this.gauges = new HostGauges(store.pools());
     this.settings =
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
@@ -307,6 +307,10 @@ final class HostParts {
     return offered;
   }
 
+  private Placement placement() {
+    return cluster == null ? Placement.SINGLE : cluster.placement();
+  }
+
   private SessionHost sessions() {
     RunCounts counts = new RunCounts(runs, directory::entered, settings.unfinishedRuns());
     return new SessionHost(
@@ -319,7 +323,7 @@ final class HostParts {
         new SessionHost.Observers(recorders, subscriptions, telemetry, gauges),
         new SessionHost.Listing(directory, counts, store.directory()),
         encryption,
-        lostEffects);
+        new SessionHost.Continuity(lostEffects, placement()));
   }
 
   private Outside outside(String threadId) {

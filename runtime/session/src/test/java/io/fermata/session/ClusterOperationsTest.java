@@ -13,6 +13,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.call.ClusterHealth;
@@ -227,6 +228,34 @@ class ClusterOperationsTest {
       eventually(() -> only.counted("refusals") > 0);
       assertThat(warnings.texts()).as("the store is there").isEmpty();
     }
+  }
+
+  private static void takeAll(OpenStore intruder) {
+    SharedStore shared = intruder.shared().orElseThrow();
+    Shard.all().forEach(shard -> shared.acquire(shard, "intruder").toCompletableFuture().join());
+  }
+
+  @Test
+  void shardsThatWereTakenInTheStoreAreMeteredAsLostAndTakenAgain() throws InterruptedException {
+    Member only = start();
+    awaitBalance(1);
+    String session = UUID.randomUUID().toString();
+    only.call(session, "start", Json.object());
+    try (OpenStore intruder = Store.postgres(database).openShared()) {
+      eventually(
+          () -> {
+            takeAll(intruder);
+            return only.gauge("shards") < Shard.COUNT;
+          });
+    }
+    awaitBalance(1);
+    eventually(() -> !only.call(session, "status", Json.object()).structured().has("code"));
+    assertThat(
+            only.call(session, "continue", Json.object().put("from", "Ulm"))
+                .structured()
+                .path("status")
+                .asText())
+        .isEqualTo("interrupt");
   }
 
   @Test

@@ -1,5 +1,8 @@
 package io.fermata.session.actor;
 
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
 /** Which sessions this host runs, and how commands reach those of other hosts. */
 public interface Placement {
   /** One host runs all sessions. */
@@ -16,6 +19,11 @@ public interface Placement {
         }
 
         @Override
+        public @Nullable CompletionStage<Boolean> confirm(String entityId) {
+          return null;
+        }
+
+        @Override
         public boolean awaitsOthers(String entityId) {
           return false;
         }
@@ -23,6 +31,14 @@ public interface Placement {
 
   /** Whether this host runs the session now. */
   boolean isHere(String entityId);
+
+  /**
+   * Whether this host still is the one that runs the session, which it may have ceased to be
+   * without knowing, as a process that was paused.
+   *
+   * @return null if there is no doubt; else completes with what the store says
+   */
+  @Nullable CompletionStage<Boolean> confirm(String entityId);
 
   /** Sends a command to the host that runs the session. */
   void forward(String entityId, SessionCommand command);

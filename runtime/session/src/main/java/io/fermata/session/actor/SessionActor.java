@@ -20,10 +20,12 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.TraceContext;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -69,6 +71,9 @@ import org.slf4j.Logger;
  * <p><b>Replies.</b> A reply leaves when every event that it reflects is persisted, never earlier.
  * One call is driven at a time, others wait in order of arrival. A signal, and any call of a
  * thread, is handled while effects run, and replied to once it is persisted.
+ *
+ * <p>A reply that reflects no new entry, such as a status or a repeated question, leaves when no
+ * other host can have taken the session over meanwhile: see {@link Placement#confirm}.
  *
  * <p><b>A crash of the process</b> before an entry is persisted: the call was not replied to, its
  * events never happened. After it: the client repeats the call under its name and gets the recorded
@@ -120,6 +125,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
               SessionRegion.RECOVERS, SessionRegion.RECOVERS.multipliedBy(2), 0)
           .withMaxRestarts(0)
           .withLoggingEnabled(false);
+
+  /** How long a reply waits for the store to say whether this host still runs the session. */
+  private static final Duration CONFIRMS = Duration.ofSeconds(5);
 
   private final Handle handle = new Self();
   private final String entityId;
@@ -388,7 +396,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     Situation<S, E> at = situation(state);
     SessionReply known = port.known(at, call);
     if (known != null) {
-      call.reply(known);
+      replyUnwritten(call, known);
       return Effect().none();
     } else if (calls.joins(call)) {
       return Effect().none();
@@ -413,7 +421,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (calls.current() == null && joins) {
       calls.drive(new Waiting(call));
     } else if (!calls.enqueue(call)) {
-      call.reply(port.refused(at, HostError.BUSY.failure()));
+      replyUnwritten(call, port.refused(at, HostError.BUSY.failure()));
     }
     return Effect().none();
   }
@@ -472,8 +480,12 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (admission instanceof SessionPort.Answer<I, E> answer) {
       return answer(answer.reply(), state);
     } else if (admission instanceof SessionPort.Write<I, E> write) {
+      Written<E> written = write.written();
       return write(
-          state, write.written(), false, ready -> answered(write.written().reply(), state, null));
+          state,
+          written,
+          false,
+          ready -> answered(written.reply(), state, written.entries().isEmpty() ? ready : null));
     } else if (admission instanceof SessionPort.Happen<I, E> happen) {
       if (happen.first() && waiting != null) {
         calls.putBack(waiting);
@@ -781,7 +793,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private interface Persisted {
 
     /**
-     * @param ready completes when the reply to what was persisted may leave; null if it may at once
+     * @param ready completes when the reply to what was persisted may leave, with another reply if
+     *     that is to leave instead; null if it may leave at once
      */
     void then(@Nullable CompletionStage<?> ready);
   }
@@ -798,7 +811,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       if (unjournaled.isEmpty()) {
         effects.journaled();
       }
-      next.then(port.persisted(state, entries, state, ahead, calls.current()));
+      CompletionStage<?> ready = port.persisted(state, entries, state, ahead, calls.current());
+      next.then(ready == null ? doubt() : ready);
       return Effect().none();
     }
     S reached = ahead;
@@ -836,8 +850,38 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   private Effect<Entry<E>, SessionState<S>> answer(SessionReply reply, SessionState<S> state) {
-    answered(reply, state, null);
+    answered(reply, state, doubt());
     return Effect().none();
+  }
+
+  /**
+   * Whether this host still runs the session, before a reply leaves that no append vouches for. In
+   * a cluster another host may have taken the session while this process was paused.
+   *
+   * @return null if there is no doubt; else completes with the reply that is to leave instead,
+   *     which is null if there is none
+   */
+  private @Nullable CompletionStage<@Nullable SessionReply> doubt() {
+    CompletionStage<Boolean> here = host.placement().confirm(entityId);
+    return here == null
+        ? null
+        : here.toCompletableFuture()
+            .copy()
+            .orTimeout(CONFIRMS.toMillis(), TimeUnit.MILLISECONDS)
+            .handle(
+                (held, thrown) ->
+                    thrown != null
+                        ? SessionReply.failure(entityId, HostError.STORE_UNAVAILABLE.failure())
+                        : held ? null : SessionReply.failure(entityId, HostError.MOVED.failure()));
+  }
+
+  private void replyUnwritten(Call call, SessionReply reply) {
+    CompletionStage<@Nullable SessionReply> doubt = doubt();
+    if (doubt == null) {
+      call.reply(reply);
+    } else {
+      doubt.thenAccept(instead -> call.reply(instead == null ? reply : instead));
+    }
   }
 
   private void answered(
@@ -848,7 +892,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       if (ready == null) {
         reply(waiting, reply, at);
       } else {
-        ready.whenComplete((done, thrown) -> reply(waiting, reply, at));
+        ready.whenComplete(
+            (instead, thrown) ->
+                reply(waiting, instead instanceof SessionReply other ? other : reply, at));
       }
     }
     if (!calls.none() || sleepy) {

@@ -30,7 +30,18 @@ public record SessionHost(
     Observers observers,
     Listing listing,
     Encryption encryption,
-    LostEffects lostEffects) {
+    Continuity continuity) {
+
+  /** How sessions continue when their actor or their host changes. */
+  public record Continuity(LostEffects lostEffects, Placement placement) {}
+
+  public LostEffects lostEffects() {
+    return continuity.lostEffects();
+  }
+
+  public Placement placement() {
+    return continuity.placement();
+  }
 
   /**
    * What the sessions of threads share.

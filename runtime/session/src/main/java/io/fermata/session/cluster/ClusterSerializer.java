@@ -47,7 +47,9 @@ public final class ClusterSerializer extends SerializerWithStringManifest {
           ToHost.Published.class,
           ToHost.Bar.class,
           ToHost.Confirmed.class,
-          ToHost.Unbar.class);
+          ToHost.Unbar.class,
+          ToHost.AskStore.class,
+          ToHost.StoreReached.class);
 
   private final ObjectMapper mapper;
   private final Map<Class<?>, String> names = new HashMap<>();

@@ -10,6 +10,7 @@ import io.fermata.session.journal.SessionReply;
 import java.io.NotSerializableException;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
@@ -33,15 +34,20 @@ final class HostActor extends AbstractBehavior<ToHost> {
   private static final Duration LOOK = Duration.ofSeconds(1);
 
   private final Forwarder forwarder;
+  private final Membership membership;
   private final ShardHost shards;
   private final Gateway gateway;
   private final SessionSubscriptions subscriptions;
   private final RemoteBars bars;
   private final ClusterBus bus;
 
+  /** The actors of all hosts, this one included. */
+  private Set<ActorRef<ToHost>> peers = Set.of();
+
   private HostActor(
       ActorContext<ToHost> context,
       Forwarder forwarder,
+      Membership membership,
       ShardHost shards,
       Gateway gateway,
       SessionSubscriptions subscriptions,
@@ -49,6 +55,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
       ClusterBus bus) {
     super(context);
     this.forwarder = forwarder;
+    this.membership = membership;
     this.shards = shards;
     this.gateway = gateway;
     this.subscriptions = subscriptions;
@@ -58,6 +65,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
 
   static Behavior<ToHost> create(
       Forwarder forwarder,
+      Membership membership,
       ShardHost shards,
       Gateway gateway,
       SessionSubscriptions subscriptions,
@@ -86,7 +94,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                               Receptionist.Listing.class,
                               listing -> new ToHost.Peers(listing.getAllServiceInstances(HOSTS)))));
                   return new HostActor(
-                      context, forwarder, shards, gateway, subscriptions, bars, bus);
+                      context, forwarder, membership, shards, gateway, subscriptions, bars, bus);
                 }));
   }
 
@@ -109,7 +117,18 @@ final class HostActor extends AbstractBehavior<ToHost> {
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
         .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
         .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))
-        .onMessage(ToHost.Peers.class, m -> done(() -> forwarder.peers(m.all())))
+        .onMessage(ToHost.Peers.class, this::peers)
+        .onMessage(
+            ToHost.AskStore.class,
+            ask ->
+                done(
+                    () ->
+                        ask.replyTo()
+                            .tell(new ToHost.StoreReached(membership.renewedFor().toMillis()))))
+        .onMessage(
+            ToHost.StoreReached.class,
+            reached ->
+                done(() -> membership.reachedElsewhere(Duration.ofMillis(reached.forMillis()))))
         .onMessage(
             ToHost.Tick.class,
             tick ->
@@ -117,6 +136,8 @@ final class HostActor extends AbstractBehavior<ToHost> {
                     () -> {
                       forwarder.repeat();
                       bars.liftForgotten();
+                      shards.lookAfterShards();
+                      askForStore();
                     }))
         .onMessage(
             ToHost.Resend.class,
@@ -133,6 +154,21 @@ final class HostActor extends AbstractBehavior<ToHost> {
   private Behavior<ToHost> done(Runnable action) {
     action.run();
     return this;
+  }
+
+  private Behavior<ToHost> peers(ToHost.Peers all) {
+    peers = all.all();
+    forwarder.peers(peers);
+    return this;
+  }
+
+  /** Whether the store is away for this host alone, the others know. */
+  private void askForStore() {
+    if (membership.isCutOff()) {
+      peers.stream()
+          .filter(host -> !host.equals(getContext().getSelf()))
+          .forEach(host -> host.tell(new ToHost.AskStore(getContext().getSelf())));
+    }
   }
 
   private Behavior<ToHost> replied(ToHost.Replied replied) {

@@ -56,7 +56,7 @@ public final class HostCluster {
 
   private static final Duration LEAVING = Duration.ofSeconds(20);
 
-  private final Shards shards = new Shards();
+  private final Shards shards;
   private final SharedStore store;
   private final ClusterSettings settings;
   private final Telemetry telemetry;
@@ -87,6 +87,7 @@ public final class HostCluster {
   public HostCluster(
       SharedStore store, ClusterSettings settings, Config config, Telemetry telemetry) {
     this.store = store;
+    this.shards = new Shards(store);
     this.settings = settings;
     this.telemetry = telemetry;
     this.bus = new ClusterBus(message -> joined().forwarder().publish(message), store);
@@ -207,6 +208,18 @@ public final class HostCluster {
                                     ? agreement.mayHold(region.path().address().toString())
                                     : agreement.mayHold(),
                             shard -> joined().forwarder().touch(shard))));
+    host.sendBy(
+        (shard, message, later) -> {
+          ShardingEnvelope<ToShard> envelope =
+              new ShardingEnvelope<>(Integer.toString(shard), message);
+          if (later.isZero()) {
+            toShards.tell(envelope);
+          } else {
+            hostSystem
+                .scheduler()
+                .scheduleOnce(later, () -> toShards.tell(envelope), hostSystem.executionContext());
+          }
+        });
     Forwarder forwarder =
         new Forwarder(
             membership.id(),
@@ -221,6 +234,7 @@ public final class HostCluster {
         hostSystem.systemActorOf(
             HostActor.create(
                 forwarder,
+                membership,
                 host,
                 gateway,
                 subscriptions,

@@ -16,11 +16,13 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.pekko.actor.Address;
 import org.apache.pekko.actor.AddressFromURIString;
 import org.apache.pekko.cluster.Member;
 import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.typed.Cluster;
+import org.apache.pekko.cluster.typed.Down;
 import org.apache.pekko.cluster.typed.Join;
 import org.apache.pekko.cluster.typed.JoinSeedNodes;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +55,15 @@ final class Membership {
   /** A host that has ended is seen in the store for a while; hosts that are apart stay there. */
   private static final Duration APART = FORGOTTEN.multipliedBy(2);
 
+  /**
+   * A host that the store did not renew for this long, while it renewed another without a gap, is
+   * cut off from the store, and ends.
+   */
+  private static final Duration CUT_OFF = Duration.ofSeconds(15);
+
+  /** The longest time between two renewals, if the store is there. */
+  private static final Duration GAP = Duration.ofSeconds(4);
+
   /** Timers of sessions follow the clock of the host that runs them. */
   private static final Duration CLOCKS = Duration.ofSeconds(30);
 
@@ -69,6 +80,14 @@ final class Membership {
 
   private boolean leaving;
   private volatile long renewedNanos = System.nanoTime();
+
+  /** Since when the store renews this host without a gap. */
+  private volatile long steadyNanos = renewedNanos;
+
+  /** How often in a row the store did not. */
+  private final AtomicInteger failures = new AtomicInteger();
+
+  private boolean warned;
 
   /** When this host was last known, or may have been, in the larger part of its cluster. */
   private long togetherNanos;
@@ -117,6 +136,70 @@ final class Membership {
   /** The time since the store renewed this host's heartbeat and the lease of its cluster. */
   Duration sinceRenewed() {
     return Duration.ofNanos(System.nanoTime() - renewedNanos);
+  }
+
+  /** For how long, without a gap, the store has renewed this host; zero if it does not now. */
+  Duration renewedFor() {
+    return failures.get() > 0 || sinceRenewed().compareTo(GAP) > 0
+        ? Duration.ZERO
+        : Duration.ofNanos(renewedNanos - steadyNanos);
+  }
+
+  /**
+   * Whether the store could not be reached for so long that this host must end if another one
+   * reaches it. A host that was paused tries first.
+   */
+  boolean isCutOff() {
+    return joined != null
+        && !lost.isDone()
+        && failures.get() >= 2
+        && sinceRenewed().compareTo(CUT_OFF) > 0;
+  }
+
+  /**
+   * Another host reaches the store.
+   *
+   * @param since for how long, without a gap
+   */
+  void reachedElsewhere(Duration since) {
+    if (isCutOff() && since.compareTo(CUT_OFF) > 0) {
+      lose(CUT_OFF_FROM_STORE.formatted(sinceRenewed().toSeconds()));
+      // So the others take over at once, whatever becomes of this process.
+      cluster.manager().tell(new Down(cluster.selfMember().address()));
+    }
+  }
+
+  private static final String CUT_OFF_FROM_STORE =
+      "This host could not reach the store for %d seconds, while other hosts of the cluster did;"
+          + " check the network between this host and the database, and restart it";
+
+  private void renewed() {
+    long now = System.nanoTime();
+    if (failures.get() > 0 || now - renewedNanos > GAP.toNanos()) {
+      steadyNanos = now;
+    }
+    if (sinceRenewed().compareTo(FORGOTTEN) > 0) {
+      LOG.info("The store renews this host's place in the cluster again");
+    }
+    warned = false;
+    failures.set(0);
+    renewedNanos = now;
+  }
+
+  private void notRenewed(RuntimeException why) {
+    failures.incrementAndGet();
+    agreement.unseen();
+    togetherNanos = System.nanoTime();
+    if (sinceRenewed().compareTo(FORGOTTEN) > 0 && !warned) {
+      warned = true;
+      LOG.warn(
+          "The store has not renewed this host's place in the cluster for {} seconds; the host"
+              + " ends if other hosts reach the store meanwhile",
+          sinceRenewed().toSeconds(),
+          why);
+    } else {
+      LOG.debug("The store could not be reached", why);
+    }
   }
 
   /** The clusters' hosts, as they registered. */
@@ -170,7 +253,7 @@ final class Membership {
       }
     }
     beat();
-    renewedNanos = System.nanoTime();
+    renewed();
     togetherNanos = renewedNanos;
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
@@ -262,19 +345,20 @@ final class Membership {
         // Until it is gone this host may be the one that places the shards.
         agreement.agreed(Offers.parse(now(store.agreement()).orElseThrow()));
         return;
+      } else if (lost.isDone()) {
+        // Others need not wait for it.
+        return;
       }
       List<Peer> hosts = beat();
       if (now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED))) {
-        renewedNanos = System.nanoTime();
+        renewed();
         agree(hosts);
         endIfApart(hosts);
       } else {
         lose(ORPHANED);
       }
     } catch (RuntimeException e) {
-      agreement.unseen();
-      togetherNanos = System.nanoTime();
-      LOG.debug("The store could not be reached", e);
+      notRenewed(e);
     }
   }
 

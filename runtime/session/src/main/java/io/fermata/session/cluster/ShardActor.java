@@ -14,7 +14,9 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
  * first, and from then on no other host can write its sessions.
  *
  * <p>When another host is to hold the shard, calls are forwarded at once, sessions finish what they
- * do for a while, and only then the shard is released.
+ * do for a while, and only then the shard is released. When another host has taken the shard in the
+ * store without that, its sessions stop at once, and the actor with them; it is started again where
+ * the hosts place the shard.
  */
 final class ShardActor {
   private static final Duration AGAIN = Duration.ofSeconds(1);
@@ -132,6 +134,7 @@ final class ShardActor {
               return Behaviors.same();
             })
         .onMessage(ToShard.HandOver.class, handOver -> closing())
+        .onMessage(ToShard.Lost.class, lost -> losing())
         .onMessage(ToShard.Touch.class, touch -> Behaviors.same())
         .onSignal(PostStop.class, stopped -> gone())
         .build();
@@ -140,6 +143,18 @@ final class ShardActor {
   private Behavior<ToShard> deliver(ToShard.Deliver deliver) {
     host.deliver(deliver);
     return Behaviors.same();
+  }
+
+  /** What arrives meanwhile is sent again. */
+  private Behavior<ToShard> losing() {
+    context.getLog().warn("Another host has taken shard {} in the store; its sessions stop", shard);
+    context.pipeToSelf(host.close(shard), (done, thrown) -> new ToShard.Closed());
+    host.vacate(shard);
+    return Behaviors.receive(ToShard.class)
+        .onMessage(ToShard.Closed.class, closed -> given())
+        .onMessage(ToShard.Delete.class, delete -> pass(delete, AGAIN))
+        .onSignal(PostStop.class, stopped -> gone())
+        .build();
   }
 
   private Behavior<ToShard> closing() {
@@ -152,11 +167,24 @@ final class ShardActor {
               host.vacate(shard);
               return Behaviors.same();
             })
-        .onMessage(ToShard.Closed.class, closed -> given())
+        .onMessage(
+            ToShard.Closed.class,
+            closed -> {
+              context.pipeToSelf(host.release(shard), (done, thrown) -> new ToShard.Released());
+              return Behaviors.same();
+            })
+        .onMessage(ToShard.Released.class, released -> given())
+        .onMessage(ToShard.Delete.class, delete -> pass(delete, Duration.ZERO))
         // They reached the shard before its host knew that it moves.
         .onMessage(ToShard.Deliver.class, this::deliver)
         .onSignal(PostStop.class, stopped -> gone())
         .build();
+  }
+
+  /** The next holder does it. */
+  private Behavior<ToShard> pass(ToShard.Delete delete, Duration later) {
+    host.pass(shard, delete, later);
+    return Behaviors.same();
   }
 
   private Behavior<ToShard> given() {

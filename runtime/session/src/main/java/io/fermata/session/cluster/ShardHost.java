@@ -16,10 +16,14 @@ import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
@@ -37,6 +41,9 @@ final class ShardHost {
   /** A larger entry is read from the store instead. */
   private static final int LARGEST_ENTRY = 64 * 1024;
 
+  /** The next host waits a little longer if the store does not learn of a release. */
+  private static final Duration RELEASES = Duration.ofSeconds(1);
+
   private final SharedStore store;
   private final Membership membership;
   private final Shards shards;
@@ -47,8 +54,30 @@ final class ShardHost {
   private final Duration handOver;
   private final Telemetry telemetry;
   private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
+
+  /** The actors of the shards that are open. */
+  private final Map<Integer, ActorRef<ToShard>> open = new ConcurrentHashMap<>();
+
+  /** The shards that other hosts took, until they are started where they are placed. */
+  private final Set<Integer> taken = ConcurrentHashMap.newKeySet();
+
+  private volatile @Nullable Sender sender;
   private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
   private final AtomicBoolean lostProgress = new AtomicBoolean();
+
+  /** Sends messages to shards, wherever they are. */
+  interface Sender {
+    void send(int shard, ToShard message, Duration later);
+  }
+
+  void sendBy(Sender how) {
+    sender = how;
+  }
+
+  private void send(int shard, ToShard message, Duration later) {
+    Objects.requireNonNull(sender, "The host has not joined its cluster")
+        .send(shard, message, later);
+  }
 
   ShardHost(
       SharedStore store,
@@ -90,8 +119,10 @@ final class ShardHost {
             });
   }
 
-  void opened(int shard, long mark, ActorContext<?> context) {
+  void opened(int shard, long mark, ActorContext<ToShard> context) {
     shards.open(shard);
+    open.put(shard, context.getSelf());
+    taken.remove(shard);
     upkeep.opened(shard, mark, context);
     subscriptions.missed(entityId -> Shard.of(entityId) == shard);
   }
@@ -109,12 +140,42 @@ final class ShardHost {
     region.tell(new SessionRegion.VacateShard(shard));
   }
 
+  /** Completes when the next host that takes the shard knows that this one gave it up. */
+  CompletionStage<?> release(int shard) {
+    return store
+        .release(shard)
+        .toCompletableFuture()
+        .orTimeout(RELEASES.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
   /** The shard's actor has stopped, for any reason. */
+  @SuppressWarnings("FutureReturnValueIgnored") // the next host then waits a little longer
   void gone(int shard) {
     shards.close(shard);
+    open.remove(shard);
     store.release(shard);
     upkeep.closed(shard);
     unfollow(shard);
+  }
+
+  /**
+   * Looks whether the store still knows this host as the holder of the shards that are open. Shards
+   * that another host took are started again where the hosts place them, which may be here.
+   */
+  void lookAfterShards() {
+    for (int shard : List.copyOf(taken)) {
+      if (!open.containsKey(shard)) {
+        taken.remove(shard);
+        send(shard, new ToShard.Touch(), Duration.ZERO);
+      }
+    }
+    Set<Integer> held = Set.copyOf(store.held());
+    open.forEach(
+        (shard, actor) -> {
+          if (!held.contains(shard) && taken.add(shard)) {
+            actor.tell(new ToShard.Lost());
+          }
+        });
   }
 
   // --- calls -----------------------------------------------------------------------------------
@@ -203,6 +264,11 @@ final class ShardHost {
   }
 
   // --- erasures --------------------------------------------------------------------------------
+
+  /** Another host, or this one again, is to delete them. */
+  void pass(int shard, ToShard.Delete delete, Duration later) {
+    send(shard, delete, later);
+  }
 
   /** Only the host that holds the shard may delete what is in it. */
   void delete(ToShard.Delete delete) {

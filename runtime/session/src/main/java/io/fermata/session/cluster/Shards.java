@@ -1,14 +1,15 @@
 package io.fermata.session.cluster;
 
 import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Placement;
 import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.key.SessionKey;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** The shards that this host runs, and the way to those of other hosts. */
@@ -19,6 +20,12 @@ final class Shards implements Placement {
 
   /** The flows and agents of this host that other hosts do not have yet, as keys begin. */
   private volatile Set<String> awaited = Set.of();
+
+  private final SharedStore store;
+
+  Shards(SharedStore store) {
+    this.store = store;
+  }
 
   /** Sends commands to other hosts. */
   interface Forwarding {
@@ -58,8 +65,15 @@ final class Shards implements Placement {
     return here.get(shard) != null;
   }
 
-  int open() {
-    return (int) IntStream.range(0, Shard.COUNT).filter(this::isOpen).count();
+  /** How many are open here and were not taken by another host. */
+  int held() {
+    return (int) store.held().stream().filter(this::isOpen).count();
+  }
+
+  @Override
+  public @Nullable CompletionStage<Boolean> confirm(String entityId) {
+    int shard = Shard.of(entityId);
+    return isOpen(shard) && store.isConfirmed(shard) ? null : store.confirm(shard);
   }
 
   @Override

@@ -60,6 +60,17 @@ sealed interface ToHost {
   /** A host has done what another asked it for. */
   record Confirmed(long id, String host) implements Sent {}
 
+  /** A host that cannot reach the store asks another whether it does. */
+  record AskStore(ActorRef<ToHost> replyTo) implements Sent {}
+
+  /**
+   * The reply to {@link AskStore}.
+   *
+   * @param forMillis for how long, without a gap, the store has renewed the sender; 0 if it does
+   *     not now
+   */
+  record StoreReached(long forMillis) implements Sent {}
+
   /** The actors of all hosts. */
   record Peers(Set<ActorRef<ToHost>> all) implements ToHost {}
 

@@ -49,6 +49,9 @@ sealed interface ToShard {
 
   record AcquireAgain() implements ToShard {}
 
+  /** Another host has taken the shard in the store. */
+  record Lost() implements ToShard {}
+
   /** Another host is to hold the shard. */
   record HandOver() implements ToShard {}
 
@@ -57,4 +60,7 @@ sealed interface ToShard {
 
   /** All sessions of the shard have stopped. */
   record Closed() implements ToShard {}
+
+  /** The store knows that this host has given the shard up. */
+  record Released() implements ToShard {}
 }

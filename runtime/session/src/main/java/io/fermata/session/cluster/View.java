@@ -83,7 +83,7 @@ final class View implements Telemetry.ClusterGauges {
 
   @Override
   public int shards() {
-    return shards.open();
+    return shards.held();
   }
 
   @Override

@@ -57,9 +57,13 @@ class ClusterCloseTest {
   }
 
   private Fermata host() {
+    return host(Duration.ofMillis(200));
+  }
+
+  private Fermata host(Duration handOver) {
     return Fermata.host()
         .store(Store.postgres(database))
-        .cluster(ClusterSettings.LOCAL.handOver(Duration.ofMillis(200)))
+        .cluster(ClusterSettings.LOCAL.handOver(handOver))
         .settings(Settings.DEFAULT.callDeadline(Duration.ofHours(1)))
         .flow(patient())
         .start();

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -54,6 +55,7 @@ class ClusterFaultsTest {
   @TempDir Path folder;
 
   private final String database = PostgresServer.shared().newDatabase();
+  private final Cable cable = Cable.to(PostgresServer.shared());
   private final List<Member> members = new CopyOnWriteArrayList<>();
   private final Random random = new Random(42);
   private final AtomicLong calls = new AtomicLong();
@@ -75,7 +77,7 @@ class ClusterFaultsTest {
     private final BlockingQueue<Integer> seen = new LinkedBlockingQueue<>();
     final CompletableFuture<String> lost = new CompletableFuture<>();
 
-    Member() throws IOException {
+    Member(String database) throws IOException {
       process =
           new ProcessBuilder(
                   Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -125,12 +127,7 @@ class ClusterFaultsTest {
 
     JsonNode call(String session, String callId, ObjectNode arguments, long millis)
         throws Exception {
-      long number = calls.incrementAndGet();
-      CompletableFuture<JsonNode> reply = new CompletableFuture<>();
-      waiting.put(number, reply);
-      ObjectNode line = Json.object().put("number", number).put("session", session);
-      line.put("callId", callId).set("arguments", arguments);
-      in.println(Json.text(line));
+      CompletableFuture<JsonNode> reply = call(session, callId, arguments);
       if (!process.isAlive()) {
         return Json.object().put("code", "gone");
       }
@@ -139,6 +136,16 @@ class ClusterFaultsTest {
       } catch (TimeoutException e) {
         return Json.object().put("code", "silent");
       }
+    }
+
+    private CompletableFuture<JsonNode> call(String session, String callId, ObjectNode arguments) {
+      long number = calls.incrementAndGet();
+      CompletableFuture<JsonNode> reply = new CompletableFuture<>();
+      waiting.put(number, reply);
+      ObjectNode line = Json.object().put("number", number).put("session", session);
+      line.put("callId", callId).set("arguments", arguments);
+      in.println(Json.text(line));
+      return reply;
     }
 
     int port() {
@@ -166,7 +173,11 @@ class ClusterFaultsTest {
   }
 
   private Member start() throws Exception {
-    Member member = new Member().awaitReady();
+    return start(database);
+  }
+
+  private Member start(String address) throws Exception {
+    Member member = new Member(address).awaitReady();
     members.add(member);
     return member;
   }
@@ -175,6 +186,7 @@ class ClusterFaultsTest {
   void end() {
     over.set(true);
     members.forEach(member -> member.process.destroyForcibly());
+    cable.close();
   }
 
   /** Says words in one session, each until it is acknowledged, to any member. */
@@ -321,6 +333,89 @@ class ClusterFaultsTest {
             start();
           }
         });
+  }
+
+  private void awaitLost(Member victim) throws InterruptedException {
+    assertThat(victim.process.waitFor(120, TimeUnit.SECONDS))
+        .as("it ends, so that it is restarted")
+        .isTrue();
+    assertThat(victim.process.exitValue()).isEqualTo(ClusterProcess.LOST_CODE);
+    members.remove(victim);
+  }
+
+  @Test
+  void aHostThatWasPausedDoesNotReplyWithAStateThatIsOutOfDate() throws Exception {
+    Member victim = start();
+    Member other = start();
+    Random which = new Random(1);
+    for (int i = 0; i < CLIENTS; i++) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "t");
+      persistently("s" + i, "start", start, which);
+      assertThat(status(victim.call("s" + i, "before", STATUS.deepCopy()).get())).isEmpty();
+    }
+    victim.signal("STOP");
+    members.remove(victim);
+    ObjectNode word = Json.object().put("action", "continue");
+    word.putObject("stateUpdates").put("word", "w");
+    for (int i = 0; i < CLIENTS; i++) {
+      persistently("s" + i, "word", word, which);
+    }
+    List<CompletableFuture<JsonNode>> replies = new ArrayList<>();
+    for (int i = 0; i < CLIENTS; i++) {
+      replies.add(victim.call("s" + i, "after", STATUS.deepCopy()));
+    }
+    victim.signal("CONT");
+    for (CompletableFuture<JsonNode> reply : replies) {
+      JsonNode now = reply.get(60, TimeUnit.SECONDS);
+      assertThat(now.has("code") || status(now).equals(List.of("w"))).as("%s", now).isTrue();
+    }
+    victim.kill();
+    assertThat(other.lost).isNotDone();
+  }
+
+  private static final ObjectNode STATUS = Json.object().put("action", "status");
+
+  private static List<String> status(JsonNode reply) {
+    List<String> said = new ArrayList<>();
+    reply.at("/run/state/said").forEach(word -> said.add(word.asText()));
+    return said;
+  }
+
+  @Test
+  void aHostThatAloneIsCutOffFromTheDatabaseEndsAndTheOthersTakeOver() throws Exception {
+    Member oldest = start(cable.through(database));
+    start();
+    start();
+    talkDuring(
+        () -> {
+          cable.cut();
+          awaitLost(oldest);
+          cable.mend();
+          Member youngest = start(cable.through(database));
+          cable.halt();
+          awaitLost(youngest);
+          cable.mend();
+        });
+    members.forEach(member -> assertThat(member.lost).isNotDone());
+  }
+
+  @Test
+  void noHostEndsWhenTheDatabaseIsAwayForAllOfThem() throws Exception {
+    for (int i = 0; i < 3; i++) {
+      start(cable.through(database));
+    }
+    talkDuring(
+        () -> {
+          cable.cut();
+          Thread.sleep(25_000);
+          cable.mend();
+        });
+    // Later than a host would have ended.
+    Thread.sleep(20_000);
+    for (Member member : members) {
+      assertThat(member.lost).isNotDone();
+      assertThat(member.process.isAlive()).isTrue();
+    }
   }
 
   @Test
