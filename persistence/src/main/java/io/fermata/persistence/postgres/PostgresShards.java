@@ -53,7 +53,7 @@ final class PostgresShards implements SqlShards {
       "SELECT fermata_fence(CAST(? AS integer[]), CAST(? AS bigint[]))";
 
   /** The shards whose epochs have not ended. */
-  static final String CURRENT =
+  private static final String CURRENT =
       """
       SELECT shard.shard FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) AS mine (shard, epoch)
         JOIN shard ON shard.shard = mine.shard AND shard.epoch = mine.epoch

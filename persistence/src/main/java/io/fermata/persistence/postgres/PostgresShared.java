@@ -52,7 +52,8 @@ final class PostgresShared implements SharedStore {
       FROM cluster_host WHERE id = ?
       """;
 
-  static final String RELEASE = "UPDATE shard SET holder = '' WHERE shard = ? AND epoch = ?";
+  private static final String RELEASE =
+      "UPDATE shard SET holder = '' WHERE shard = ? AND epoch = ?";
 
   static final String MARK =
       """
@@ -107,7 +108,7 @@ final class PostgresShared implements SharedStore {
   }
 
   /**
-   * The look at the epochs follows in a transaction of its own: whoever ends an epoch reads after
+   * The epochs are looked up in a transaction of their own: a host that ends an epoch reads after
    * that when its holder was last heard of, and must not find an earlier heartbeat than the one
    * that confirms the epoch.
    */

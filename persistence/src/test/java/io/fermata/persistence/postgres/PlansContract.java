@@ -141,8 +141,6 @@ abstract class PlansContract {
     try (OpenStore store = database.store().openShared()) {
       SharedStore shared = store.shared().orElseThrow();
       Shard.all().forEach(shard -> Host.await(shared.acquire(shard, "a host")));
-      Host.await(shared.release(0));
-      Host.await(shared.acquire(0, "a host"));
       use(store, sessions);
       Host.await(store.importJournal("run|imported", List.of(NEW)));
       Host.await(store.delete(List.of("run|imported")));
@@ -312,9 +310,7 @@ abstract class PlansContract {
             PostgresHosts.LEASE,
             PostgresHosts.END_LEASE,
             PostgresShared.HOLDER,
-            PostgresShared.SILENCE,
-            PostgresShared.RELEASE,
-            PostgresShards.CURRENT)) {
+            PostgresShared.SILENCE)) {
       assertThat(sent).contains(numbered(sql));
     }
   }
