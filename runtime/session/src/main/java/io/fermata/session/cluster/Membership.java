@@ -169,10 +169,6 @@ final class Membership {
     }
   }
 
-  private static final String CUT_OFF_FROM_STORE =
-      "This host could not reach the store for %d seconds, while other hosts of the cluster did;"
-          + " check the network between this host and the database, and restart it";
-
   private void renewed() {
     long now = System.nanoTime();
     if (failures.get() > 0 || now - renewedNanos > GAP.toNanos()) {
@@ -361,6 +357,10 @@ final class Membership {
       notRenewed(e);
     }
   }
+
+  private static final String CUT_OFF_FROM_STORE =
+      "This host could not reach the store for %d seconds, while other hosts of the cluster did;"
+          + " check the network between this host and the database, and restart it";
 
   private static final String ORPHANED =
       "Another cluster of hosts has formed on the store while this host was paused or cut off;"
