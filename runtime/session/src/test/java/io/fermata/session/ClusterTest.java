@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.engine.Outside;
@@ -41,6 +42,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
@@ -365,6 +367,26 @@ class ClusterTest {
       @Override
       public void ended(@Nullable Throwable why) {}
     };
+  }
+
+  @Test
+  void aMessageReachesEveryOtherHostOnceAlsoOneThatIsKnownOnlyAfterwards()
+      throws InterruptedException {
+    HostBus one = host(TestFlows.trip()).bus();
+    HostBus other = host(TestFlows.trip()).bus();
+    List<String> received = new CopyOnWriteArrayList<>();
+    other.subscribe(message -> received.add(message.asText()));
+
+    one.publish(TextNode.valueOf("early"));
+    eventually(() -> received.contains("early"));
+    HostBus late = host(TestFlows.trip()).bus();
+    List<String> receivedLate = new CopyOnWriteArrayList<>();
+    late.subscribe(message -> receivedLate.add(message.asText()));
+    one.publish(TextNode.valueOf("late"));
+    eventually(() -> receivedLate.contains("late") && received.contains("late"));
+
+    assertThat(received).containsExactly("early", "late");
+    assertThat(receivedLate).endsWith("late").doesNotHaveDuplicates();
   }
 
   @Test

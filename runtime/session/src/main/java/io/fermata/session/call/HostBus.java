@@ -35,7 +35,7 @@ public interface HostBus {
       };
 
   /**
-   * Sends a message to all other hosts that are known now.
+   * Sends a message to all other hosts, those included that become known within half a minute.
    *
    * @throws IllegalArgumentException if it is larger than 3 MiB
    */

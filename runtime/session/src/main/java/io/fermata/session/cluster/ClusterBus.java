@@ -25,29 +25,32 @@ final class ClusterBus implements HostBus {
   /** Beyond these the store is too slow for more, and appends would wait behind them. */
   private static final int MOST_CLAIMS = 1_000;
 
-  private final Consumer<JsonNode> others;
+  private final Others others;
   private final SharedStore store;
   private final String self = UUID.randomUUID().toString();
   private final List<Consumer<JsonNode>> receivers = new CopyOnWriteArrayList<>();
   private final AtomicInteger claims = new AtomicInteger();
   private final AtomicBoolean troubled = new AtomicBoolean();
 
-  /**
-   * @param others sends a message to all other hosts
-   */
-  ClusterBus(Consumer<JsonNode> others, SharedStore store) {
+  /** Sends a message of a size in bytes to all other hosts. */
+  interface Others {
+    void send(JsonNode message, int size);
+  }
+
+  ClusterBus(Others others, SharedStore store) {
     this.others = others;
     this.store = store;
   }
 
   @Override
   public void publish(JsonNode message) {
-    if (RemoteCall.isTooLarge(message)) {
+    int size = RemoteCall.size(message);
+    if (size > RemoteCall.LARGEST) {
       throw new IllegalArgumentException(
           "A message is larger than the %d bytes that hosts of a cluster send each other"
               .formatted(RemoteCall.LARGEST));
     }
-    others.accept(message);
+    others.send(message, size);
   }
 
   @Override

@@ -96,6 +96,9 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final AtomicLong resends = new AtomicLong();
   private volatile @Nullable ActorRef<ToHost> me;
 
+  /** Guards the peers against a message that is published while one becomes known. */
+  private final RecentMessages published = new RecentMessages();
+
   /** The actors of the other hosts, by address. */
   private volatile Map<String, ActorRef<ToHost>> peers = Map.of();
 
@@ -125,10 +128,17 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   }
 
   void peers(Set<ActorRef<ToHost>> all) {
-    peers =
+    Map<String, ActorRef<ToHost>> known =
         all.stream()
             .filter(each -> each.path().address().hasGlobalScope())
             .collect(Collectors.toMap(each -> each.path().address().toString(), each -> each));
+    synchronized (published) {
+      List<JsonNode> recent = published.at(System.nanoTime());
+      known.values().stream()
+          .filter(host -> !peers.containsValue(host))
+          .forEach(host -> recent.forEach(message -> host.tell(new ToHost.Published(message))));
+      peers = known;
+    }
   }
 
   private void send(int shard, ToShard message) {
@@ -271,11 +281,14 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
             });
   }
 
-  // --- messages of servers
-  // ------------------------------------------------------------------------
+  // --- messages of servers ---------------------------------------------------------------------
 
-  void publish(JsonNode message) {
-    peers.values().forEach(host -> host.tell(new ToHost.Published(message)));
+  /** A host that becomes known afterwards gets it, too. */
+  void publish(JsonNode message, int size) {
+    synchronized (published) {
+      published.add(message, size, System.nanoTime());
+      peers.values().forEach(host -> host.tell(new ToHost.Published(message)));
+    }
   }
 
   // --- erasures --------------------------------------------------------------------------------

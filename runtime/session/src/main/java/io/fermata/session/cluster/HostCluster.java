@@ -90,7 +90,8 @@ public final class HostCluster {
     this.shards = new Shards(store);
     this.settings = settings;
     this.telemetry = telemetry;
-    this.bus = new ClusterBus(message -> joined().forwarder().publish(message), store);
+    this.bus =
+        new ClusterBus((message, size) -> joined().forwarder().publish(message, size), store);
     this.tls = settings.tls() == null ? ConfigFactory.empty() : ClusterTls.config(settings.tls());
     Config transport = config.withFallback(tls);
     boolean encrypted =

@@ -182,7 +182,11 @@ record RemoteCall(
   }
 
   static boolean isTooLarge(JsonNode message) {
-    return write(JsonNode.class, message).length > LARGEST;
+    return size(message) > LARGEST;
+  }
+
+  static int size(JsonNode message) {
+    return write(JsonNode.class, message).length;
   }
 
   private static byte[] write(Class<?> type, Object value) {
