@@ -28,6 +28,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -215,15 +216,7 @@ class ClusterOperationsTest {
     only.call(session, "start", Json.object());
     try (Warnings warnings = Warnings.of(Upkeep.class, SessionDirectory.class);
         OpenStore intruder = Store.postgres(database).openShared()) {
-      Shard.all()
-          .forEach(
-              shard ->
-                  intruder
-                      .shared()
-                      .orElseThrow()
-                      .acquire(shard, "intruder")
-                      .toCompletableFuture()
-                      .join());
+      takeAll(intruder);
       only.call(session, "continue", Json.object().put("from", "Ulm"));
       eventually(() -> only.counted("refusals") > 0);
       assertThat(warnings.texts()).as("the store is there").isEmpty();
@@ -232,7 +225,12 @@ class ClusterOperationsTest {
 
   private static void takeAll(OpenStore intruder) {
     SharedStore shared = intruder.shared().orElseThrow();
-    Shard.all().forEach(shard -> shared.acquire(shard, "intruder").toCompletableFuture().join());
+    // Each waits until nothing counts any more that the store confirmed to the holder.
+    CompletableFuture.allOf(
+            Shard.all()
+                .mapToObj(shard -> shared.acquire(shard, "intruder").toCompletableFuture())
+                .toArray(CompletableFuture[]::new))
+        .join();
   }
 
   @Test
