@@ -55,7 +55,11 @@ final class MemoryJournals implements StoreJournals {
   }
 
   MemoryJournal of(String persistenceId) {
-    return journals.computeIfAbsent(persistenceId, id -> new MemoryJournal());
+    // Reading takes no lock, unlike computeIfAbsent.
+    MemoryJournal known = journals.get(persistenceId);
+    return known == null
+        ? journals.computeIfAbsent(persistenceId, id -> new MemoryJournal())
+        : known;
   }
 
   @Override
@@ -68,10 +72,9 @@ final class MemoryJournals implements StoreJournals {
     newest.put(persistenceId, records.addAndGet(added.size()));
     remember(persistenceId, added.get(added.size() - 1).dueAt());
     for (SerializedEntry record : added) {
-      record.tags().stream()
-          .map(JournalTags::upkeepAt)
-          .flatMapToLong(OptionalLong::stream)
-          .forEach(at -> upkeep.add(new Due(persistenceId, at)));
+      for (String tag : record.tags()) {
+        JournalTags.upkeepAt(tag).ifPresent(at -> upkeep.add(new Due(persistenceId, at)));
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.RejectedException;
 import io.fermata.persistence.spi.StoreException;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -44,6 +45,11 @@ final class JournalPlugin extends AsyncWriteJournal {
 
   @Override
   public Future<Iterable<Optional<Exception>>> doAsyncWriteMessages(Iterable<AtomicWrite> writes) {
+    Iterator<AtomicWrite> each = writes.iterator();
+    AtomicWrite first = each.next();
+    if (!each.hasNext()) {
+      return FutureConverters.asScala(write(first).thenApply(List::of));
+    }
     List<CompletableFuture<Optional<Exception>>> all = new ArrayList<>();
     writes.forEach(write -> all.add(write(write).toCompletableFuture()));
     CompletionStage<Iterable<Optional<Exception>>> results =

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.persistence.AtomicWrite;
 import org.apache.pekko.persistence.PersistentRepr;
@@ -38,9 +39,11 @@ public record SerializedEntry(
 
   /** The records of one write, in their order and not in a chain yet. */
   static List<SerializedEntry> all(AtomicWrite write, Serialization serialization) {
-    return CollectionConverters.asJava(write.payload()).stream()
-        .map(event -> of(event, serialization))
-        .toList();
+    List<SerializedEntry> entries = new ArrayList<>(write.payload().size());
+    for (PersistentRepr event : CollectionConverters.asJava(write.payload())) {
+      entries.add(of(event, serialization));
+    }
+    return entries;
   }
 
   private static SerializedEntry of(PersistentRepr written, Serialization serialization) {
@@ -171,11 +174,22 @@ public record SerializedEntry(
   }
 
   public OptionalLong dueAt() {
-    return tags.stream().map(JournalTags::dueAt).flatMapToLong(OptionalLong::stream).min();
+    return earliest(JournalTags::dueAt);
   }
 
   public OptionalLong forgetAt() {
-    return tags.stream().map(JournalTags::forgetAt).flatMapToLong(OptionalLong::stream).min();
+    return earliest(JournalTags::forgetAt);
+  }
+
+  private OptionalLong earliest(Function<String, OptionalLong> time) {
+    OptionalLong earliest = OptionalLong.empty();
+    for (String tag : tags) {
+      OptionalLong at = time.apply(tag);
+      if (at.isPresent() && (earliest.isEmpty() || at.getAsLong() < earliest.getAsLong())) {
+        earliest = at;
+      }
+    }
+    return earliest;
   }
 
   public boolean isTagged(String tag) {
@@ -183,6 +197,11 @@ public record SerializedEntry(
   }
 
   public boolean isTagged(String from, String to) {
-    return tags.stream().anyMatch(tag -> tag.compareTo(from) >= 0 && tag.compareTo(to) <= 0);
+    for (String tag : tags) {
+      if (tag.compareTo(from) >= 0 && tag.compareTo(to) <= 0) {
+        return true;
+      }
+    }
+    return false;
   }
 }

@@ -138,7 +138,12 @@ final class Drive {
 
   /** Whether a call is the first to see a question that it might have passed. */
   private boolean unseen() {
-    return state.places().values().stream().anyMatch(this::unseen);
+    for (PlaceState at : state.places().values()) {
+      if (unseen(at)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private boolean unseen(PlaceState at) {
@@ -191,11 +196,19 @@ final class Drive {
 
   /** What a call retries; a step whose outcome is unknown waits for a decision. */
   private List<Place> retriable() {
-    return halted().stream().filter(place -> !PauseReport.unknown(at(place))).toList();
+    List<Place> halted = halted();
+    halted.removeIf(place -> PauseReport.unknown(at(place)));
+    return halted;
   }
 
   private List<Place> halted() {
-    return state.inOrder().stream().filter(p -> at(p).phase() instanceof Phase.Halted).toList();
+    List<Place> halted = new ArrayList<>();
+    for (Place place : state.inOrder()) {
+      if (at(place).phase() instanceof Phase.Halted) {
+        halted.add(place);
+      }
+    }
+    return halted;
   }
 
   /** Goes back, and resumes branches that only stopped because another one failed. */

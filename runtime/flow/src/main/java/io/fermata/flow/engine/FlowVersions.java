@@ -61,11 +61,13 @@ public final class FlowVersions {
 
   /** The program of a run's version, if it is registered unchanged. */
   public Optional<FlowProgram<?>> of(RunState run) {
-    return newestFirst.stream()
-        .filter(p -> p.flow().version() == run.version())
-        .filter(p -> p.flow().fingerprint().equals(run.fingerprint()))
-        .<FlowProgram<?>>map(p -> p)
-        .findFirst();
+    for (FlowProgram<?> program : newestFirst) {
+      Flow<?> flow = program.flow();
+      if (flow.version() == run.version() && flow.fingerprint().equals(run.fingerprint())) {
+        return Optional.of(program);
+      }
+    }
+    return Optional.empty();
   }
 
   /**

@@ -53,7 +53,9 @@ public record PlaceState(
   /** The questions that still wait for an answer, in declared order. */
   @JsonIgnore
   public List<Event.Question> open() {
-    return questions.stream().filter(q -> !accepted.contains(q.field())).toList();
+    return accepted.isEmpty()
+        ? questions
+        : questions.stream().filter(q -> !accepted.contains(q.field())).toList();
   }
 
   PlaceState phase(Phase next) {

@@ -24,6 +24,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.BooleanNode;
 import com.fasterxml.jackson.databind.node.IntNode;
+import com.fasterxml.jackson.databind.node.LongNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import com.fasterxml.jackson.databind.ser.BeanSerializerModifier;
@@ -114,10 +115,19 @@ public final class Json {
       return IntNode.valueOf(number);
     } else if (value instanceof Boolean truth) {
       return BooleanNode.valueOf(truth);
+    } else if (value instanceof Long number) {
+      return integer(number);
+    } else if (value instanceof LongNode number) {
+      return integer(number.longValue());
     }
     boolean immutable =
         value instanceof TextNode || value instanceof IntNode || value instanceof BooleanNode;
     return immutable ? (JsonNode) value : null;
+  }
+
+  /** Read from a text, a number is an int if it fits. */
+  private static JsonNode integer(long number) {
+    return number == (int) number ? IntNode.valueOf((int) number) : LongNode.valueOf(number);
   }
 
   private static JsonNode read(@Nullable Object value) {

@@ -344,14 +344,23 @@ public final class StateSchema<S extends Record> {
       violations.add(new Violation(path, "has a number or a name that is too long"));
     }
     JsonNode earlier = flat.put(path, given);
-    boolean overlaps = flat.keySet().stream().anyMatch(p -> within(p, path) || within(path, p));
-    if (overlaps || (earlier != null && !Json.same(earlier, given))) {
+    if (overlaps(path, flat) || (earlier != null && !Json.same(earlier, given))) {
       violations.add(new Violation(path, "is given twice with different values"));
     }
   }
 
+  private static boolean overlaps(String path, Map<String, JsonNode> flat) {
+    for (String other : flat.keySet()) {
+      if (within(other, path) || within(path, other)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   private static boolean within(String inner, String outer) {
-    return inner.startsWith(outer + ".");
+    int length = outer.length();
+    return inner.length() > length && inner.charAt(length) == '.' && inner.startsWith(outer);
   }
 
   /** An integer written as 5.0, which JSON Schema takes for one and Java does not. */
@@ -385,10 +394,12 @@ public final class StateSchema<S extends Record> {
       }
     }
     List<Error> errors = check.validate(nested);
-    return errors.stream()
-        .map(error -> Schemas.violation(error, check.getSchemaNode()))
-        .distinct()
-        .toList();
+    return errors.isEmpty()
+        ? List.of()
+        : errors.stream()
+            .map(error -> Schemas.violation(error, check.getSchemaNode()))
+            .distinct()
+            .toList();
   }
 
   /** What fits the schema and still has no place in the Java type: an integer beyond its range. */

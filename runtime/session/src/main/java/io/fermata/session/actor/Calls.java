@@ -7,7 +7,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Objects;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,32 +77,45 @@ public final class Calls {
 
     /** The call id under which its reply is kept. */
     @Nullable String callId() {
-      return listeners().stream()
-          .map(Call::callId)
-          .filter(Objects::nonNull)
-          .findFirst()
-          .orElse(null);
+      for (Waiting waiting = this; waiting != null; waiting = waiting.held) {
+        for (Call each : waiting.all) {
+          if (each.callId() != null) {
+            return each.callId();
+          }
+        }
+      }
+      return null;
     }
 
     /** Whether a caller waits who accepts a task. */
     public boolean takesTasks() {
-      return listeners().stream().anyMatch(c -> c.mode().takesTasks());
+      return any(c -> c.mode().takesTasks());
     }
 
     /** Whether a client of the conversation waits; a sender of signals is none. */
     public boolean fromClient() {
-      return listeners().stream().anyMatch(c -> c.origin().session() != null);
+      return any(c -> c.origin().session() != null);
     }
 
     /** Whether a caller waits who will call again where a run stops; a schedule does not. */
     public boolean callsAgain() {
-      return listeners().stream()
-          .map(Call::origin)
-          .anyMatch(by -> by.session() != null && !Schedule.PRINCIPAL.equals(by.principal()));
+      return any(
+          c -> c.origin().session() != null && !Schedule.PRINCIPAL.equals(c.origin().principal()));
+    }
+
+    private boolean any(Predicate<Call> property) {
+      for (Waiting waiting = this; waiting != null; waiting = waiting.held) {
+        for (Call each : waiting.all) {
+          if (property.test(each)) {
+            return true;
+          }
+        }
+      }
+      return false;
     }
 
     boolean waitsFor(long id) {
-      return listeners().stream().anyMatch(call -> call.id() == id);
+      return any(call -> call.id() == id);
     }
 
     /** Removes one of several callers who wait for the same view; null if it was the only one. */
@@ -116,7 +129,7 @@ public final class Calls {
     }
 
     boolean isNamed(String callId) {
-      return listeners().stream().anyMatch(c -> callId.equals(c.callId()));
+      return any(c -> callId.equals(c.callId()));
     }
 
     /** What was entered so far was not entered by this call. */

@@ -158,6 +158,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private boolean sleepy;
   private boolean vanishing;
   private boolean leaving;
+  private long seq;
   private long snapshotSeq;
 
   private SessionActor(
@@ -230,7 +231,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
     @Override
     public long seq() {
-      return lastSequenceNumber(context);
+      return seq;
     }
 
     @Override
@@ -355,7 +356,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (command instanceof SessionCommand.PerformAgain) {
       return drive(state, program(ahead), true);
     } else if (command instanceof SessionCommand.Listed listed) {
-      port.listed(state, handle.seq(), listed.seq());
+      port.listed(state, seq, listed.seq());
     } else if (command instanceof SessionCommand.Wake) {
       region.tell(new SessionRegion.Woken(entityId));
     } else if (command instanceof SessionCommand.Idle && idle()) {
@@ -368,7 +369,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private Situation<S, E> situation(SessionState<S> state) {
     return new Situation<>(
-        state, ahead, unjournaled, handle.seq(), host.now(), origin, callId(), calls.current());
+        state, ahead, unjournaled, seq, host.now(), origin, callId(), calls.current());
   }
 
   /** The name of the call that the work belongs to, even if another call waits for it now. */
@@ -574,7 +575,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void happens(List<E> events) {
     if (!events.isEmpty()) {
-      ahead = port.newest().apply(ahead, events, handle.seq() + 1);
+      ahead = port.newest().apply(ahead, events, seq + 1);
       unjournaled.addAll(events);
     }
   }
@@ -824,6 +825,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
             (SessionState<S> after) -> {
               host.telemetry().appended(entries.size(), System.nanoTime() - begun);
               writing = null;
+              seq += entries.size();
               CompletionStage<?> ready =
                   port.persisted(state, entries, after, reached, calls.current());
               journaled(after, works);
@@ -923,7 +925,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private void recovered(SessionState<S> state) {
     awake();
     host.telemetry().woke(System.nanoTime() - born);
-    snapshotSeq = handle.seq();
+    seq = lastSequenceNumber(context);
+    snapshotSeq = seq;
     EncryptionException unreadable = encryption.unreadable();
     if (unreadable != null) {
       handle.log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
@@ -1039,7 +1042,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private boolean savesSnapshot() {
     int every = host.settings().snapshotEvery();
-    return port.keepsSnapshots() && handle.seq() / every > snapshotSeq / every;
+    return port.keepsSnapshots() && seq / every > snapshotSeq / every;
   }
 
   private void snapshotEnded(SnapshotMetadata snapshot) {
