@@ -7,11 +7,11 @@ import static io.fermata.flow.route.Condition.gt;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Describe;
-import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /**
  * Three calls per run: start and get a question; answer, which decides and acts, and get another
@@ -29,24 +29,33 @@ public final class Workload {
 
   private Workload() {}
 
-  /** The action only computes and is declared idempotent: one journal entry per call. */
+  /** The queue is computed within the step: one journal entry per call. */
   public static Flow<Ticket> pure() {
-    return flow(PURE, EffectOptions::idempotent);
+    return flow(
+        PURE,
+        flow ->
+            flow.computes("assign", "queue", ticket -> "q-" + ticket.urgency())
+                .computes("escalate", "queue", ticket -> "now"));
   }
 
   /** The action is an effect: journaled before it runs and after. */
   public static Flow<Ticket> journaled() {
-    return flow(JOURNALED, options -> {});
+    return flow(
+        JOURNALED,
+        flow ->
+            flow.act("assign", run -> run.set("queue", "q-" + run.state().urgency()))
+                .act("escalate", run -> run.set("queue", "now")));
   }
 
-  private static Flow<Ticket> flow(String id, Consumer<EffectOptions> options) {
-    return Flow.of(id, Ticket.class)
-        .description("Opens a ticket.")
-        .ask(
-            "ask_topic",
-            q -> q.question("topic", "What is it about?").question("urgency", "How urgent?"))
-        .act("assign", run -> run.set("queue", "q-" + run.state().urgency()), options)
-        .act("escalate", run -> run.set("queue", "now"), options)
+  private static Flow<Ticket> flow(String id, UnaryOperator<FlowBuilder<Ticket>> queues) {
+    FlowBuilder<Ticket> asks =
+        Flow.of(id, Ticket.class)
+            .description("Opens a ticket.")
+            .ask(
+                "ask_topic",
+                q -> q.question("topic", "What is it about?").question("urgency", "How urgent?"));
+    return queues
+        .apply(asks)
         .ask("ask_contact", q -> q.question("contact", "Whom shall we notify?"))
         .edge(START, "ask_topic")
         .decide(
