@@ -15,8 +15,16 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Iterator;
-import java.util.stream.Stream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow.Subscriber;
+import java.util.concurrent.Flow.Subscription;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -135,14 +143,48 @@ class ClusterServerTest {
     return session.isEmpty() ? request : request.header("Mcp-Session-Id", session);
   }
 
-  private static JsonNode question(Iterator<String> lines) {
-    while (lines.hasNext()) {
-      String line = lines.next();
-      if (line.startsWith("data: {") && line.contains("elicitation/create")) {
-        return Json.parse(line.substring("data: ".length()));
+  /** The lines of an event stream. */
+  private static final class Lines implements Subscriber<String>, AutoCloseable {
+    private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+    private final AtomicReference<Subscription> subscribed = new AtomicReference<>();
+
+    @Override
+    public void onSubscribe(Subscription subscription) {
+      subscribed.set(subscription);
+      subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(String line) {
+      lines.add(line);
+    }
+
+    @Override
+    public void onError(Throwable failure) {
+      lines.add("The stream broke: " + failure);
+    }
+
+    @Override
+    public void onComplete() {
+      lines.add("The stream ended");
+    }
+
+    JsonNode question() throws InterruptedException {
+      List<String> seen = new ArrayList<>();
+      for (long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(1); ; ) {
+        String line = lines.poll(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+        assertThat(line).as("a question after " + seen).isNotNull();
+        if (line.startsWith("data: {") && line.contains("elicitation/create")) {
+          return Json.parse(line.substring("data: ".length()));
+        }
+        seen.add(line);
       }
     }
-    throw new AssertionError("The stream ended without a question");
+
+    @Override
+    public void close() {
+      Optional.ofNullable(subscribed.get()).ifPresent(Subscription::cancel);
+    }
   }
 
   @Test
@@ -169,15 +211,13 @@ class ClusterServerTest {
           {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"dinner",
            "arguments":{"action":"start","intent":"a table"}}}""";
 
-      try (Stream<String> lines =
-          client
-              .send(
-                  older(other, session).POST(BodyPublishers.ofString(call)).build(),
-                  BodyHandlers.ofLines())
-              .body()) {
-        Iterator<String> events = lines.iterator();
+      try (Lines events = new Lines()) {
+        CompletableFuture<?> asking =
+            client.sendAsync(
+                older(other, session).POST(BodyPublishers.ofString(call)).build(),
+                BodyHandlers.fromLineSubscriber(events));
         ObjectNode reply = Json.object().put("jsonrpc", "2.0");
-        reply.set("id", question(events).path("id"));
+        reply.set("id", events.question().path("id"));
         ObjectNode form = reply.putObject("result").put("action", "accept").putObject("content");
         form.put("name", "Ada").put("email", "ada@acme.com");
         int accepted =
@@ -188,7 +228,8 @@ class ClusterServerTest {
                 .statusCode();
 
         assertThat(accepted).isEqualTo(202);
-        assertThat(question(events).at("/params/message").asText()).isEqualTo("How many are you?");
+        assertThat(events.question().at("/params/message").asText()).isEqualTo("How many are you?");
+        assertThat(asking).isNotCompletedExceptionally();
       }
     }
   }
