@@ -85,12 +85,12 @@ record RemoteCall(
             call.origin(),
             call.callId() == null ? id(request, name) : call.callId(),
             call.fresh(),
-            named(request, name),
+            request,
             call.mode(),
             call.trace()));
   }
 
-  /** Posts and answers have a key instead, and what threads report a number. */
+  /** Posts and answers have a key, and what threads report a number. */
   private static @Nullable String id(Request request, String name) {
     if (request instanceof Request.OfRun run && run.action() != CallAction.STATUS) {
       return CallIds.given(name);
@@ -109,15 +109,6 @@ record RemoteCall(
     return write(
         RemoteCall.class,
         new RemoteCall(first.origin, first.callId, false, first.request, first.mode, first.trace));
-  }
-
-  private static Request named(Request request, String name) {
-    return request instanceof Request.OfThread thread
-            && thread.input() instanceof ThreadInput.Post post
-            && post.key() == null
-        ? new Request.OfThread(
-            new ThreadInput.Post(name, post.message(), post.attachments(), post.at()))
-        : request;
   }
 
   static SessionCommand.Call read(byte[] call, long id, SessionCommand.ReplyTo replyTo) {

@@ -40,6 +40,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -212,15 +213,24 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<Posted> post(String principal, String threadId, NewMessage message) {
-    return keyed(threadId, key -> post(key, principal, message))
+    NewMessage sent = recognisable(message);
+    return keyed(threadId, key -> post(key, principal, sent))
         .thenApplyAsync(
             reply -> {
               requireSame(message, reply.state());
-              String known = message.key() == null ? null : reply.state().keys().get(message.key());
+              String known = sent.key() == null ? null : reply.state().keys().get(sent.key());
               String id = known == null ? "m-u" + reply.state().received() : known;
-              return new Posted(threadId, id, !reply.changed(), reply.seq());
+              return new Posted(
+                  threadId, id, message.key() != null && !reply.changed(), reply.seq());
             },
             executor);
+  }
+
+  /** A host of a cluster may have to send it to another one again, which then knows it. */
+  private NewMessage recognisable(NewMessage message) {
+    return message.key() != null || store.shared().isEmpty()
+        ? message
+        : new NewMessage(message.message(), message.attachments(), "~" + UUID.randomUUID());
   }
 
   private static void requireSame(NewMessage message, ThreadState state) {

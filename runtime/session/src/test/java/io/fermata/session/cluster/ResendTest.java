@@ -170,4 +170,41 @@ class ResendTest {
     assertThat(settled(thread).offset()).isEqualTo(end);
     assertThat(asked).hasValue(before + 1);
   }
+
+  @Test
+  void aPostThatArrivesAgainIsFoundAmongLaterOnes() throws InterruptedException {
+    Threads.NewThread wanted =
+        new Threads.NewThread(
+            "ann", "echo", null, Set.of(), Map.of(), List.of(Message.user("Hello")));
+    String thread = now(host.threads().create(wanted)).threadId();
+    settled(thread);
+    String entityId = Objects.requireNonNull(ThreadKey.of(thread)).entityId();
+    byte[] call =
+        written(
+            "",
+            false,
+            new Request.OfThread(
+                new ThreadInput.Post("~first", Message.user("First"), List.of(), 5)));
+    ThreadReply first = (ThreadReply) deliver(entityId, call);
+    String id = first.state().keys().get("~first");
+    settled(thread);
+    Threads.Posted later =
+        now(
+            host.threads()
+                .post(
+                    "ann",
+                    thread,
+                    new Threads.NewMessage(Message.user("Second"), List.of(), null)));
+    settled(thread);
+
+    ThreadReply again = (ThreadReply) deliver(entityId, RemoteCall.again(call));
+
+    assertThat(again.changed()).isFalse();
+    assertThat(again.state().keys())
+        .containsEntry("~first", id)
+        .as("the message without a key of its client has one of its host")
+        .containsValue(later.messageId());
+    assertThat(later.messageId()).isNotEqualTo(id);
+    assertThat(later.repeated()).isFalse();
+  }
 }
