@@ -45,6 +45,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -222,6 +223,51 @@ class ClusterTest {
       Client client = clients.get(i);
       eventually(() -> client.persistently("continue").path("field").asText().equals("to"));
     }
+  }
+
+  @Test
+  void aLongCallIsHandledOnceAlsoIfItsCallerCannotTakeProgress() throws InterruptedException {
+    Map<String, Integer> attempts = new ConcurrentHashMap<>();
+    AtomicInteger progressed = new AtomicInteger();
+    Flow<TestFlows.Trip> flow =
+        TestFlows.tripAsync(
+                run -> {
+                  attempts.merge(run.idempotencyKey(), 1, Integer::sum);
+                  run.emit("begun", 1);
+                  return CompletableFuture.supplyAsync(
+                      () -> run.set("price", 3),
+                      CompletableFuture.delayedExecutor(7, TimeUnit.SECONDS));
+                },
+                o -> {})
+            .compile();
+    host(flow);
+    host(flow);
+    eventually(
+        () -> {
+          new Client("trip").call("start");
+          return hosts.stream().allMatch(host -> host.awake().toCompletableFuture().join() > 0);
+        });
+    List<CompletableFuture<ToolReply>> replies = new ArrayList<>();
+    for (int i = 0; i < 16; i++) {
+      Client client = new Client("trip");
+      client.call("start");
+      ObjectNode arguments = client.arguments("continue", "from", "Ulm");
+      replies.add(
+          any()
+              .call(
+                  new ToolCall("trip", "ann", arguments, Json.object(), null),
+                  progress -> {
+                    progressed.incrementAndGet();
+                    throw new IllegalStateException("The caller is gone");
+                  })
+              .toCompletableFuture());
+    }
+
+    for (CompletableFuture<ToolReply> reply : replies) {
+      assertThat(got(reply).structured().path("field").asText()).isEqualTo("to");
+    }
+    assertThat(attempts).hasSize(16).allSatisfy((key, times) -> assertThat(times).isEqualTo(1));
+    assertThat(progressed).hasValueGreaterThanOrEqualTo(16);
   }
 
   @Test

@@ -45,6 +45,8 @@ import java.util.stream.Stream;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Turns calls of tools and of threads into commands to sessions, and their replies into results. It
@@ -52,6 +54,8 @@ import org.jspecify.annotations.Nullable;
  * session that is lost. It is no actor: a call is admitted on its caller's thread.
  */
 public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Losses {
+  private static final Logger LOG = LoggerFactory.getLogger(Gateway.class);
+
   /** How long after its deadline a call gets an error if its session does not respond. */
   private static final Duration GRACE = Duration.ofSeconds(10);
 
@@ -381,8 +385,14 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   @Override
   public void progress(long id, ToolProgress progress) {
     Pending call = pending.get(id);
-    if (call != null) {
+    if (call == null) {
+      return;
+    }
+    try {
       call.progress.accept(progress);
+    } catch (RuntimeException e) {
+      // A caller's mistake must not stop the session, or what receives from other hosts.
+      LOG.warn("Progress of {} could not be passed to its caller", call.entityId, e);
     }
   }
 

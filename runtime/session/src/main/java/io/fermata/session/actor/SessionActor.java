@@ -512,7 +512,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (current != null && current.waitsFor(id)) {
       Call left = current.leave(id);
       if (left != null) {
-        replyTo(left, port.detached(situation(state), current).reply());
+        SessionReply reply = port.detached(situation(state), current).reply();
+        if (reply != null) {
+          replyUnwritten(left, reply);
+        }
         return Effect().none();
       }
       unattended(state);
@@ -523,13 +526,13 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
           true,
           ready -> {
             calls.release();
-            reply(current, written.reply(), situation(state));
+            replyWhen(ready, current, written.reply(), situation(state));
           });
     }
     Waiting withdrawn = calls.withdraw(id);
     if (withdrawn != null) {
       Situation<S, E> at = situation(state);
-      reply(withdrawn, port.withdrawn(at, withdrawn), at);
+      replyWhen(doubt(), withdrawn, port.withdrawn(at, withdrawn), at);
     }
     return Effect().none();
   }
@@ -813,7 +816,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         effects.journaled();
       }
       CompletionStage<?> ready = port.persisted(state, entries, state, ahead, calls.current());
-      next.then(ready == null ? doubt() : ready);
+      next.then(both(doubt(), ready));
       return Effect().none();
     }
     S reached = ahead;
@@ -831,6 +834,17 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
               journaled(after, works);
               next.then(ready);
             });
+  }
+
+  /** Completes when both have, with the reply that is to leave instead, if there is one. */
+  private static @Nullable CompletionStage<?> both(
+      @Nullable CompletionStage<@Nullable SessionReply> doubt, @Nullable CompletionStage<?> ready) {
+    if (doubt == null || ready == null) {
+      return doubt == null ? ready : doubt;
+    }
+    return ready
+        .<@Nullable Object>handle((instead, thrown) -> instead)
+        .thenCombine(doubt, (instead, moved) -> moved == null ? instead : moved);
   }
 
   /** The entry whose events lead to the current state of the program. */
@@ -889,15 +903,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private void answered(
       @Nullable SessionReply reply, SessionState<S> state, @Nullable CompletionStage<?> ready) {
     Waiting waiting = calls.release();
-    if (waiting != null && reply != null) {
-      Situation<S, E> at = situation(state);
-      if (ready == null) {
-        reply(waiting, reply, at);
-      } else {
-        ready.whenComplete(
-            (instead, thrown) ->
-                reply(waiting, instead instanceof SessionReply other ? other : reply, at));
-      }
+    if (waiting != null) {
+      replyWhen(ready, waiting, reply, situation(state));
     }
     if (!calls.none() || sleepy) {
       context.getSelf().tell(new SessionCommand.Next());
@@ -906,18 +913,25 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
   }
 
-  private void reply(Waiting waiting, @Nullable SessionReply reply, Situation<S, E> at) {
+  private void replyWhen(
+      @Nullable CompletionStage<?> ready,
+      Waiting waiting,
+      @Nullable SessionReply reply,
+      Situation<S, E> at) {
     if (reply == null) {
       return;
+    } else if (ready == null) {
+      reply(waiting, reply, at);
+    } else {
+      ready.whenComplete(
+          (instead, thrown) ->
+              reply(waiting, instead instanceof SessionReply other ? other : reply, at));
     }
-    waiting.listeners().forEach(call -> call.reply(reply));
-    waiting.displaced.forEach(call -> call.reply(port.displaced(at, call, reply)));
   }
 
-  private static void replyTo(Call call, @Nullable SessionReply reply) {
-    if (reply != null) {
-      call.reply(reply);
-    }
+  private void reply(Waiting waiting, SessionReply reply, Situation<S, E> at) {
+    waiting.listeners().forEach(call -> call.reply(reply));
+    waiting.displaced.forEach(call -> call.reply(port.displaced(at, call, reply)));
   }
 
   // --- wake and sleep -------------------------------------------------------------------------

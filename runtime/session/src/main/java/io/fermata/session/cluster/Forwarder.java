@@ -45,6 +45,9 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   /** How long a call may take until its host confirms it. */
   private static final Duration CONFIRMED = Duration.ofMillis(500);
 
+  /** How long a confirmed call waits until it is sent again, as its reply may be lost. */
+  private static final Duration REPLIED = Duration.ofSeconds(5);
+
   /** How long a host may take to delete journals. */
   private static final Duration DELETES = Duration.ofSeconds(20);
 
@@ -220,12 +223,16 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
 
   /** Sends again what may be lost. */
   void lookAfterCalls() {
-    long before = System.nanoTime() - CONFIRMED.toNanos();
+    long now = System.nanoTime();
     calls.forEach(
         (id, sent) -> {
-          if (sent.host() == null ? sent.sentNanos() - before < 0 : gateway.left(id) == null) {
+          boolean confirmed = sent.host() != null;
+          Duration patience = confirmed ? REPLIED : CONFIRMED;
+          boolean late = now - sent.sentNanos() > patience.toNanos();
+          if (late || (confirmed && gateway.left(id) == null)) {
             calls.computeIfPresent(id, (same, first) -> first.again());
-            if (deliver(id)) {
+            // A host that works on the call only confirms it again.
+            if (deliver(id) && !confirmed) {
               resends.incrementAndGet();
             }
           }

@@ -108,7 +108,7 @@ final class Membership {
 
   /** Whether this host may hold shards. */
   boolean mayHold() {
-    return agreement.mayHold();
+    return agreement.mayHold() && !lost.isDone();
   }
 
   CompletionStage<String> lost() {

@@ -107,7 +107,8 @@ final class ShardHost {
   CompletionStage<Long> acquire(int shard) {
     if (!membership.mayHold()) {
       return CompletableFuture.failedStage(
-          new IllegalStateException("This host lacks what the cluster runs"));
+          new IllegalStateException(
+              "This host lacks what the cluster runs, or is no member of it any more"));
     }
     long begun = System.nanoTime();
     return store
@@ -169,8 +170,10 @@ final class ShardHost {
         send(shard, new ToShard.Touch(), Duration.ZERO);
       }
     }
+    // Read before what is held: a shard that opens meanwhile is not lost.
+    Map<Integer, ActorRef<ToShard>> opened = Map.copyOf(open);
     Set<Integer> held = Set.copyOf(store.held());
-    open.forEach(
+    opened.forEach(
         (shard, actor) -> {
           if (!held.contains(shard) && taken.add(shard)) {
             actor.tell(new ToShard.Lost());
