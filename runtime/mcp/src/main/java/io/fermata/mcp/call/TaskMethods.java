@@ -39,13 +39,23 @@ public final class TaskMethods {
   /** A run that has waited for long is expected to wait for longer. */
   private static final int POLLS_PER_WAIT = 10;
 
-  /** The errors of a host that is busy or shutting down. */
+  /** The errors after which the same call is worth repeating in a moment. */
   static final Set<String> TRANSIENT =
       Set.of(
           HostError.BUSY.wireName(),
           HostError.OVERLOADED.wireName(),
           HostError.STORE_UNAVAILABLE.wireName(),
+          HostError.MOVED.wireName(),
+          HostError.ROLLING_OUT.wireName(),
           HostError.SHUTTING_DOWN.wireName());
+
+  /** The errors of a session that exists and cannot be read. */
+  private static final Set<String> UNREADABLE =
+      Set.of(
+          HostError.KEY_MISSING.wireName(),
+          HostError.DECRYPTION_FAILED.wireName(),
+          HostError.JOURNAL_UNREADABLE.wireName(),
+          HostError.DAMAGED.wireName());
 
   private final Tasks tasks;
   private final TaskIds ids;
@@ -150,6 +160,8 @@ public final class TaskMethods {
     String code = reply.structured().path("code").asText();
     if (TRANSIENT.contains(code)) {
       throw RpcException.overloaded();
+    } else if (UNREADABLE.contains(code)) {
+      throw RpcException.failed(reply.structured().path("error").asText());
     } else if (code.equals("invalid_updates")) {
       throw RpcException.invalidParams(reply.structured().path("error").asText());
     }

@@ -102,7 +102,7 @@ public final class HttpError extends RuntimeException {
         switch (code) {
           case "unknown_thread", "unknown_file", "unknown_run", "unknown_entry" -> 404;
           case "may_not_fork" -> 403;
-          case "not_kept" -> 410;
+          case "not_kept", "erased" -> 410;
           case "busy" -> 429;
           case "message_too_long", "file_too_large", "call_too_large" -> 413;
           case "key_used",
@@ -116,7 +116,7 @@ public final class HttpError extends RuntimeException {
               "version_changed",
               "migration_failed" ->
               409;
-          case "overloaded", "shutting_down", "store_unavailable" -> 503;
+          case "overloaded", "shutting_down", "store_unavailable", "moved", "rolling_out" -> 503;
           case "journal_unreadable",
               "damaged",
               "key_missing",
