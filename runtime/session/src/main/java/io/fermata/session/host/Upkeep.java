@@ -55,7 +55,6 @@ public final class Upkeep {
   private final Pings pings;
   private final CompletableFuture<String> lost;
 
-  /** Written by the sweep only, and sweeps do not overlap. */
   /** The shards of a host fail together, which is one line of the log. */
   private final AtomicBoolean unfinishedUnknown = new AtomicBoolean();
 
