@@ -51,11 +51,8 @@ public final class HostCluster {
   private static final EntityTypeKey<ToShard> SHARDS =
       EntityTypeKey.create(ToShard.class, "fermata-shard");
 
-  /**
-   * What a shard may take until it is released, after its sessions had their time. Pekko keeps five
-   * seconds of it for itself, and stops a shard that takes longer.
-   */
-  private static final Duration HANDED_OVER = Duration.ofSeconds(10);
+  /** What a shard may take until it is released, after its sessions had their time. */
+  private static final Duration HANDED_OVER = Duration.ofSeconds(5);
 
   private static final Duration LEAVING = Duration.ofSeconds(20);
 
