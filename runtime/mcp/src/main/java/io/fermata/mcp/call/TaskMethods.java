@@ -158,10 +158,8 @@ public final class TaskMethods {
    */
   private static boolean requireAccepted(ToolReply reply) {
     String code = reply.structured().path("code").asText();
-    if (TRANSIENT.contains(code)) {
-      throw RpcException.overloaded();
-    } else if (UNREADABLE.contains(code)) {
-      throw RpcException.failed(reply.structured().path("error").asText());
+    if (TRANSIENT.contains(code) || UNREADABLE.contains(code)) {
+      throw unreachable(reply);
     } else if (code.equals("invalid_updates")) {
       throw RpcException.invalidParams(reply.structured().path("error").asText());
     }

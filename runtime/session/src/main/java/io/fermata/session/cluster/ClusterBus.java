@@ -14,6 +14,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.ObjIntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,19 +26,17 @@ final class ClusterBus implements HostBus {
   /** Beyond these the store is too slow for more, and appends would wait behind them. */
   private static final int MOST_CLAIMS = 1_000;
 
-  private final Others others;
+  private final ObjIntConsumer<JsonNode> others;
   private final SharedStore store;
   private final String self = UUID.randomUUID().toString();
   private final List<Consumer<JsonNode>> receivers = new CopyOnWriteArrayList<>();
   private final AtomicInteger claims = new AtomicInteger();
   private final AtomicBoolean troubled = new AtomicBoolean();
 
-  /** Sends a message of a size in bytes to all other hosts. */
-  interface Others {
-    void send(JsonNode message, int size);
-  }
-
-  ClusterBus(Others others, SharedStore store) {
+  /**
+   * @param others sends a message, of a size in bytes, to all other hosts
+   */
+  ClusterBus(ObjIntConsumer<JsonNode> others, SharedStore store) {
     this.others = others;
     this.store = store;
   }
@@ -50,7 +49,7 @@ final class ClusterBus implements HostBus {
           "A message is larger than the %d bytes that hosts of a cluster send each other"
               .formatted(RemoteCall.LARGEST));
     }
-    others.send(message, size);
+    others.accept(message, size);
   }
 
   @Override

@@ -13,7 +13,6 @@ import java.util.Objects;
 import java.util.Set;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
-import org.apache.pekko.actor.typed.SupervisorStrategy;
 import org.apache.pekko.actor.typed.javadsl.AbstractBehavior;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
@@ -72,43 +71,31 @@ final class HostActor extends AbstractBehavior<ToHost> {
       SessionSubscriptions subscriptions,
       RemoteBars bars,
       ClusterBus bus) {
-    Behavior<ToHost> receiving =
-        Behaviors.setup(
-            context ->
-                Behaviors.withTimers(
-                    timers -> {
-                      timers.startTimerWithFixedDelay(new ToHost.Tick(), LOOK);
-                      timers.startTimerWithFixedDelay(new ToHost.Resend(), LOOK.dividedBy(4));
-                      Cluster.get(context.getSystem())
-                          .subscriptions()
-                          .tell(
-                              Subscribe.create(
-                                  context.messageAdapter(
-                                      ClusterEvent.MemberRemoved.class,
-                                      removed -> new ToHost.Gone(removed.member().address())),
-                                  ClusterEvent.MemberRemoved.class));
-                      ActorRef<Receptionist.Command> receptionist =
-                          context.getSystem().receptionist();
-                      receptionist.tell(Receptionist.register(HOSTS, context.getSelf()));
-                      receptionist.tell(
-                          Receptionist.subscribe(
-                              HOSTS,
+    return Behaviors.setup(
+        context ->
+            Behaviors.withTimers(
+                timers -> {
+                  timers.startTimerWithFixedDelay(new ToHost.Tick(), LOOK);
+                  timers.startTimerWithFixedDelay(new ToHost.Resend(), LOOK.dividedBy(4));
+                  Cluster.get(context.getSystem())
+                      .subscriptions()
+                      .tell(
+                          Subscribe.create(
                               context.messageAdapter(
-                                  Receptionist.Listing.class,
-                                  listing ->
-                                      new ToHost.Peers(listing.getAllServiceInstances(HOSTS)))));
-                      return new HostActor(
-                          context,
-                          forwarder,
-                          membership,
-                          shards,
-                          gateway,
-                          subscriptions,
-                          bars,
-                          bus);
-                    }));
-    // Without it the host would get no replies, and nothing would restart it.
-    return Behaviors.supervise(receiving).onFailure(SupervisorStrategy.resume());
+                                  ClusterEvent.MemberRemoved.class,
+                                  removed -> new ToHost.Gone(removed.member().address())),
+                              ClusterEvent.MemberRemoved.class));
+                  ActorRef<Receptionist.Command> receptionist = context.getSystem().receptionist();
+                  receptionist.tell(Receptionist.register(HOSTS, context.getSelf()));
+                  receptionist.tell(
+                      Receptionist.subscribe(
+                          HOSTS,
+                          context.messageAdapter(
+                              Receptionist.Listing.class,
+                              listing -> new ToHost.Peers(listing.getAllServiceInstances(HOSTS)))));
+                  return new HostActor(
+                      context, forwarder, membership, shards, gateway, subscriptions, bars, bus);
+                }));
   }
 
   @Override

@@ -33,8 +33,10 @@ import org.apache.pekko.actor.setup.Setup;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.Props;
+import org.apache.pekko.actor.typed.SupervisorStrategy;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
 import org.apache.pekko.cluster.sharding.typed.ShardingMessageExtractor;
 import org.apache.pekko.cluster.sharding.typed.javadsl.ClusterSharding;
@@ -233,14 +235,17 @@ public final class HostCluster {
             telemetry);
     forwarder.start(
         hostSystem.systemActorOf(
-            HostActor.create(
-                forwarder,
-                membership,
-                host,
-                gateway,
-                subscriptions,
-                new RemoteBars(hostSystem, upkeep, membership.address()),
-                bus),
+            // If it stopped, the host would get no replies, and nothing would restart it.
+            Behaviors.supervise(
+                    HostActor.create(
+                        forwarder,
+                        membership,
+                        host,
+                        gateway,
+                        subscriptions,
+                        new RemoteBars(hostSystem, upkeep, membership.address()),
+                        bus))
+                .onFailure(SupervisorStrategy.resume()),
             "fermata-host",
             Props.empty()));
     View view = new View(cluster, membership, shards, forwarder, store);
