@@ -77,6 +77,24 @@ final class PostgresDirectoryTest extends DirectoryContract {
     }
   }
 
+  @Test
+  void activityLeavesTheIndexOfTextsAloneAndATextGoesWithItsEntry() {
+    PostgresProbe database = PostgresProbe.fresh();
+    try (OpenStore store = database.store().open()) {
+      Host.await(store.directory().put(entry(1, 1, "a", "x")));
+      long written = database.number("SELECT xmin::text::bigint FROM directory_text");
+      Host.await(store.directory().put(entry(1, 2, "a", "x").in("s", "waits", 7)));
+      Host.await(store.directory().put(entry(1, 3, "a", "x").in("s", "works", 8)));
+      assertThat(database.number("SELECT xmin::text::bigint FROM directory_text"))
+          .isEqualTo(written);
+      Host.await(store.directory().put(entry(1, 4, "a", "other").in("s", "works", 8)));
+      assertThat(database.number("SELECT xmin::text::bigint FROM directory_text"))
+          .isGreaterThan(written);
+      Host.await(store.delete(List.of("run|1")));
+      assertThat(database.number("SELECT count(*) FROM directory_text")).isZero();
+    }
+  }
+
   private static long roundTrips(Cable cable, IntFunction<CompletionStage<?>> change) {
     long before = cable.roundTrips();
     List<CompletionStage<?>> changes = new ArrayList<>();

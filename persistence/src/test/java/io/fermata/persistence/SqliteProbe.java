@@ -34,14 +34,6 @@ public final class SqliteProbe {
     return strings(file, "EXPLAIN QUERY PLAN " + sql, "detail");
   }
 
-  /** The definition of every table and index. */
-  static List<String> schema(Path file) {
-    return strings(file, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name", "sql")
-        .stream()
-        .map(String::strip)
-        .toList();
-  }
-
   private static List<String> strings(Path file, String sql, String column) {
     try (Connection connection = connect(file);
         PreparedStatement select = connection.prepareStatement(sql);
@@ -56,7 +48,7 @@ public final class SqliteProbe {
     }
   }
 
-  static void execute(Path file, String... statements) {
+  public static void execute(Path file, String... statements) {
     try (Connection connection = connect(file);
         var statement = connection.createStatement()) {
       for (String sql : statements) {

@@ -31,9 +31,12 @@ public interface Directory {
 
   /**
    * A page of the matching entries. One criterion of the query is looked up in an index: the
-   * session, the principal, a tag, the statuses, the name, or else the kind. The others are checked
-   * on the entries that the index yields, a bounded number of them for each page: a search for what
-   * is rare takes many short pages, and none of them holds up others.
+   * session, the principal, the statuses, a tag, the name, or else the kind; of a list by activity
+   * only the session, the principal or the kind. The others are checked on the entries that the
+   * index yields, a bounded number of them for each page. If these do not fill the page, a text of
+   * three characters or more is looked up in an index of texts, which finds up to some thousand
+   * entries. A search for anything else that is rare takes many short pages, and none of them holds
+   * up others.
    */
   CompletionStage<DirectoryPage> list(DirectoryQuery query);
 
@@ -41,7 +44,7 @@ public interface Directory {
    * The number of matching entries, counted up to {@code most}; the page of the query is ignored.
    * All entries that the index yields are counted; if others of the criteria are checked on them,
    * as many as for a page, so that of more entries the number is the least that match. The statuses
-   * of a principal are looked up in an index, too.
+   * of a principal are looked up in an index, too, and a text as for a list.
    */
   CompletionStage<Integer> count(DirectoryQuery query, int most);
 

@@ -13,6 +13,7 @@ import io.fermata.persistence.sql.SqlJournal;
 import io.fermata.persistence.sql.SqlPromise;
 import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
+import io.fermata.persistence.sql.SqlTexts;
 import io.fermata.persistence.sql.SqlWrite;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -168,6 +169,11 @@ final class PostgresJournal implements SqlJournal {
   @Override
   public SqlShards shards() {
     return shards;
+  }
+
+  @Override
+  public SqlTexts texts() {
+    return new PostgresTexts();
   }
 
   @Override

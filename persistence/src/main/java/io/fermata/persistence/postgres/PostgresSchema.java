@@ -108,11 +108,26 @@ final class PostgresSchema {
               """,
                   """
               CREATE TABLE event_tag (
-                event_id bigint NOT NULL REFERENCES event_journal (ordering) ON DELETE CASCADE,
+                event_id bigint NOT NULL,
                 slice smallint NOT NULL,
                 tag text COLLATE "C" NOT NULL,
                 PRIMARY KEY (event_id, tag)
               )
+              """,
+                  // A foreign key would cost a check per inserted or deleted record. The trigger
+                  // deletes the tags of all records of a statement at once, by their index.
+                  """
+              CREATE FUNCTION event_tag_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+              BEGIN
+                DELETE FROM event_tag WHERE event_id = ANY (ARRAY(SELECT ordering FROM gone));
+                RETURN NULL;
+              END
+              $$
+              """,
+                  """
+              CREATE TRIGGER event_tag_follow AFTER DELETE ON event_journal
+              REFERENCING OLD TABLE AS gone
+              FOR EACH STATEMENT EXECUTE FUNCTION event_tag_follow()
               """,
                   // By shard: each host scans its own.
                   "CREATE INDEX event_tag_by_tag ON event_tag ((slice / %d), tag, event_id)"
@@ -169,9 +184,12 @@ final class PostgresSchema {
                 kind text COLLATE "C" NOT NULL,
                 principal text COLLATE "C" NOT NULL,
                 name text COLLATE "C" NOT NULL,
+                session text COLLATE "C" NOT NULL,
                 seq bigint NOT NULL,
                 created_at bigint NOT NULL,
                 active_at bigint NOT NULL,
+                status text COLLATE "C" NOT NULL,
+                since bigint NOT NULL,
                 labels text NOT NULL,
                 searchable text NOT NULL
               )
@@ -189,39 +207,9 @@ final class PostgresSchema {
               ON directory (kind, principal, created_at)
               """,
                   """
-              CREATE INDEX directory_active_name
-              ON directory (kind, name, active_at)
-              """,
-                  """
               CREATE INDEX directory_created_name
               ON directory (kind, name, created_at)
               """,
-                  // Repeats the times, so that entries with a tag are found in the order of a list.
-                  """
-              CREATE TABLE directory_tag (
-                persistence_id text COLLATE "C" NOT NULL
-                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
-                tag text COLLATE "C" NOT NULL,
-                kind text COLLATE "C" NOT NULL,
-                created_at bigint NOT NULL,
-                active_at bigint NOT NULL,
-                PRIMARY KEY (persistence_id, tag)
-              )
-              """,
-                  """
-              CREATE INDEX directory_tag_active
-              ON directory_tag (kind, tag, active_at, persistence_id)
-              """,
-                  """
-              CREATE INDEX directory_tag_created
-              ON directory_tag (kind, tag, created_at, persistence_id)
-              """),
-              List.of(
-                  "ALTER TABLE directory ADD COLUMN session text COLLATE \"C\" NOT NULL"
-                      + " DEFAULT ''",
-                  "ALTER TABLE directory ADD COLUMN status text COLLATE \"C\" NOT NULL"
-                      + " DEFAULT ''",
-                  "ALTER TABLE directory ADD COLUMN since bigint NOT NULL DEFAULT 0",
                   "CREATE INDEX directory_session ON directory (kind, session)",
                   """
               CREATE INDEX directory_created_status
@@ -236,23 +224,32 @@ final class PostgresSchema {
                   """
               CREATE INDEX directory_since_principal
               ON directory (kind, principal, status, since, persistence_id)
-              """),
-              // A foreign key costs a check per inserted or deleted record. The trigger deletes the
-              // tags of all records of a statement at once, by their index.
-              List.of(
-                  "ALTER TABLE event_tag DROP CONSTRAINT event_tag_event_id_fkey",
+              """,
+                  // Repeats the time, so that entries with a tag are found in the order of a list.
                   """
-              CREATE FUNCTION event_tag_follow() RETURNS trigger LANGUAGE plpgsql AS $$
-              BEGIN
-                DELETE FROM event_tag WHERE event_id = ANY (ARRAY(SELECT ordering FROM gone));
-                RETURN NULL;
-              END
-              $$
+              CREATE TABLE directory_tag (
+                persistence_id text COLLATE "C" NOT NULL
+                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
+                tag text COLLATE "C" NOT NULL,
+                kind text COLLATE "C" NOT NULL,
+                created_at bigint NOT NULL,
+                PRIMARY KEY (persistence_id, tag)
+              )
               """,
                   """
-              CREATE TRIGGER event_tag_follow AFTER DELETE ON event_journal
-              REFERENCING OLD TABLE AS gone
-              FOR EACH STATEMENT EXECUTE FUNCTION event_tag_follow()
+              CREATE INDEX directory_tag_created
+              ON directory_tag (kind, tag, created_at, persistence_id)
+              """,
+                  """
+              CREATE TABLE directory_text (
+                persistence_id text COLLATE "C" PRIMARY KEY
+                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
+                trigrams integer[] NOT NULL
+              )
+              """,
+                  """
+              CREATE INDEX directory_text_trigrams
+              ON directory_text USING gin (trigrams pg_catalog.array_ops)
               """)));
 
   private final PostgresAddress address;
@@ -276,6 +273,7 @@ final class PostgresSchema {
             "snapshot",
             "directory",
             "directory_tag",
+            "directory_text",
             "shard",
             "cluster_host",
             "cluster_lease"));

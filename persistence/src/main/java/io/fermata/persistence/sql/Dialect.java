@@ -11,11 +11,24 @@ public enum Dialect {
       """
           .formatted(labels);
     }
+
+    @Override
+    String candidates() {
+      return "json_each(?) AS candidate CROSS JOIN directory AS entry ON entry.id = candidate.value";
+    }
   },
   POSTGRES("strpos", "JOIN", "", 1_000) {
     @Override
     String hasAttribute(String labels) {
       return "CAST(%s AS json) -> 'attributes' ->> CAST(? AS text) = ?".formatted(labels);
+    }
+
+    @Override
+    String candidates() {
+      return """
+      unnest(CAST(? AS text[])) AS candidate (name) JOIN directory AS entry
+        ON entry.persistence_id = candidate.name
+      """;
     }
   };
 
@@ -48,6 +61,9 @@ public enum Dialect {
    * A condition: the labels of an entry have an attribute, given as two parameters, name and value.
    */
   abstract String hasAttribute(String labels);
+
+  /** The entries that {@link SqlTexts#candidates} names, given as one parameter. */
+  abstract String candidates();
 
   /** A join in the order in which it is written, where the planner needs that hint. */
   String orderedJoin() {

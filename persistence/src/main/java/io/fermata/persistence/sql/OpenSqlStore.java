@@ -307,7 +307,10 @@ public final class OpenSqlStore implements OpenStore {
           () ->
               backend
                   .searches()
-                  .transact(connection -> SqlDirectory.list(connection, backend.dialect(), query)));
+                  .transact(
+                      connection ->
+                          SqlDirectory.list(
+                              connection, backend.dialect(), backend.journal().texts(), query)));
     }
 
     @Override
@@ -317,7 +320,12 @@ public final class OpenSqlStore implements OpenStore {
               (isOfOne(query) ? backend.reader() : backend.searches())
                   .transact(
                       connection ->
-                          SqlDirectory.count(connection, backend.dialect(), query, most)));
+                          SqlDirectory.count(
+                              connection,
+                              backend.dialect(),
+                              backend.journal().texts(),
+                              query,
+                              most)));
     }
 
     /** What one principal has is counted before its calls, so never behind searches. */

@@ -98,7 +98,7 @@ final class SqlChanges {
 
   private void flush() throws SQLException {
     SqlDirectory.remove(connection, removals);
-    SqlDirectory.put(connection, puts);
+    SqlDirectory.put(connection, journal.texts(), puts);
     delete();
     changed.clear();
     puts.clear();

@@ -36,9 +36,6 @@ public final class SqlDirectory {
         AND kind = ? AND principal = ? AND name = ? AND session = ? AND created_at = ?
       """;
 
-  public static final String TOUCH_TAGS =
-      "UPDATE directory_tag SET active_at = ? WHERE persistence_id = ?";
-
   private static final String PUT =
       """
       INSERT INTO directory (
@@ -62,8 +59,8 @@ public final class SqlDirectory {
 
   private static final String PUT_TAG =
       """
-      INSERT INTO directory_tag (persistence_id, tag, kind, created_at, active_at)
-      VALUES (?, ?, ?, ?, ?)
+      INSERT INTO directory_tag (persistence_id, tag, kind, created_at)
+      VALUES (?, ?, ?, ?)
       """;
 
   public static final String DELETE_TAGS = "DELETE FROM directory_tag WHERE persistence_id = ?";
@@ -72,24 +69,21 @@ public final class SqlDirectory {
       "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ? AND seq <= ?";
   public static final String GET = "SELECT * FROM directory WHERE persistence_id = ?";
 
+  /** How many entries that the index of texts has found are examined. */
+  private static final int CANDIDATES = 4_000;
+
   private SqlDirectory() {}
 
   /** Puts entries of different journals. */
-  static void put(Connection connection, List<DirectoryEntry> entries) throws SQLException {
+  static void put(Connection connection, SqlTexts texts, List<DirectoryEntry> entries)
+      throws SQLException {
     Made touched = update(connection, TOUCH, entries, SqlDirectory::touch);
-    List<DirectoryEntry> tagged =
-        touched.rows().stream().filter(entry -> !entry.tags().isEmpty()).toList();
-    Made touchedTags =
-        update(
-            connection,
-            TOUCH_TAGS,
-            tagged,
-            entry -> List.of(entry.activeAt(), entry.persistenceId()));
-    List<DirectoryEntry> changed = touched.missedAnd(touchedTags.missed());
-    Made relabelled = update(connection, RELABEL, changed, SqlDirectory::relabel);
+    Made relabelled = update(connection, RELABEL, touched.missed(), SqlDirectory::relabel);
     Made entered = update(connection, PUT, relabelled.missed(), SqlDirectory::columns);
-    putTags(
-        connection, Stream.concat(relabelled.rows().stream(), entered.rows().stream()).toList());
+    List<DirectoryEntry> changed =
+        Stream.concat(relabelled.rows().stream(), entered.rows().stream()).toList();
+    putTags(connection, changed);
+    texts.put(connection, changed);
   }
 
   private static List<Object> touch(DirectoryEntry entry) {
@@ -157,20 +151,12 @@ public final class SqlDirectory {
                         .map(
                             tag ->
                                 List.<Object>of(
-                                    entry.persistenceId(),
-                                    tag,
-                                    entry.kind(),
-                                    entry.createdAt(),
-                                    entry.activeAt())))
+                                    entry.persistenceId(), tag, entry.kind(), entry.createdAt())))
             .toList());
   }
 
   /** The entries that a statement changed, and those that it did not find. */
-  private record Made(List<DirectoryEntry> rows, List<DirectoryEntry> missed) {
-    List<DirectoryEntry> missedAnd(List<DirectoryEntry> more) {
-      return Stream.concat(missed.stream(), more.stream()).toList();
-    }
-  }
+  private record Made(List<DirectoryEntry> rows, List<DirectoryEntry> missed) {}
 
   private static Made update(
       Connection connection,
@@ -187,7 +173,7 @@ public final class SqlDirectory {
   }
 
   /** Runs a statement with each of the parameters, in few round trips, and counts the rows. */
-  static int[] updateAll(Connection connection, String sql, List<List<Object>> parameters)
+  public static int[] updateAll(Connection connection, String sql, List<List<Object>> parameters)
       throws SQLException {
     if (parameters.isEmpty()) {
       return new int[0];
@@ -226,7 +212,38 @@ public final class SqlDirectory {
         .findFirst();
   }
 
-  static DirectoryPage list(Connection connection, Dialect dialect, DirectoryQuery query)
+  /**
+   * A frequent text is found soon in the order of the list. The index of texts is asked for one
+   * that is not.
+   */
+  static DirectoryPage list(
+      Connection connection, Dialect dialect, SqlTexts texts, DirectoryQuery query)
+      throws SQLException {
+    DirectoryPage scanned = scan(connection, dialect, query);
+    if (scanned.next() == null || scanned.entries().size() == query.limit()) {
+      return scanned;
+    }
+    Optional<Object> candidates = candidates(connection, texts, query);
+    return candidates.isEmpty()
+        ? scanned
+        : query.page(
+            select(
+                connection,
+                SqlListing.among(candidates.get(), dialect, query),
+                SqlDirectory::entry),
+            null);
+  }
+
+  private static Optional<Object> candidates(
+      Connection connection, SqlTexts texts, DirectoryQuery query) throws SQLException {
+    String text = query.text();
+    int[] trigrams = text == null ? new int[0] : Trigrams.of(DirectoryEntry.folded(text));
+    return trigrams.length == 0
+        ? Optional.empty()
+        : texts.candidates(connection, trigrams, CANDIDATES);
+  }
+
+  private static DirectoryPage scan(Connection connection, Dialect dialect, DirectoryQuery query)
       throws SQLException {
     List<DirectoryEntry> found = new ArrayList<>();
     List<DirectoryCursor> ends = new ArrayList<>();
@@ -246,9 +263,21 @@ public final class SqlDirectory {
     return query.page(found, ends.stream().min(DirectoryCursor.in(query.order())).orElse(null));
   }
 
-  static int count(Connection connection, Dialect dialect, DirectoryQuery query, int most)
+  static int count(
+      Connection connection, Dialect dialect, SqlTexts texts, DirectoryQuery query, int most)
       throws SQLException {
-    return select(connection, SqlListing.count(dialect, query, most), row -> row.getInt(1)).get(0);
+    int scanned = number(connection, SqlListing.count(dialect, query, most));
+    if (scanned >= most) {
+      return scanned;
+    }
+    Optional<Object> candidates = candidates(connection, texts, query);
+    return candidates.isEmpty()
+        ? scanned
+        : number(connection, SqlListing.countAmong(candidates.get(), dialect, query, most));
+  }
+
+  private static int number(Connection connection, SqlListing.Statement count) throws SQLException {
+    return select(connection, count, row -> row.getInt(1)).get(0);
   }
 
   /** Reads a value from a row. */

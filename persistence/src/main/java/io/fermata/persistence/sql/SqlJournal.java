@@ -17,6 +17,9 @@ public interface SqlJournal {
   /** The shards on which this host works. */
   SqlShards shards();
 
+  /** The index of the directory's texts. */
+  SqlTexts texts();
+
   /**
    * Appends all records, or none. It is a single statement where several hosts share the database.
    */

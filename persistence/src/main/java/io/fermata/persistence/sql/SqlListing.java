@@ -32,10 +32,13 @@ public record SqlListing(Statement matches, Statement end) {
     /** The entries of a session, which are few. */
     SESSION,
     TAG,
+    /** The entries that the index of texts has found. */
+    TEXT,
     STATUS,
     NAME,
     KIND;
 
+    /** By activity only what one principal has is listed, or all. */
     static Walk of(DirectoryQuery query) {
       if (query.session() != null) {
         return SESSION;
@@ -43,15 +46,22 @@ public record SqlListing(Statement matches, Statement end) {
         return query.order() == DirectoryQuery.Order.STATUS ? STATUS_OF_PRINCIPAL : PRINCIPAL;
       } else if (query.order() == DirectoryQuery.Order.STATUS) {
         return STATUS;
-      } else if (!query.tags().isEmpty()) {
+      } else if (query.order() == DirectoryQuery.Order.ACTIVITY) {
+        return KIND;
+      }
+      return ofCreation(query);
+    }
+
+    private static Walk ofCreation(DirectoryQuery query) {
+      if (!query.tags().isEmpty()) {
         return TAG;
-      } else if (!query.statuses().isEmpty() && query.order() != DirectoryQuery.Order.ACTIVITY) {
+      } else if (!query.statuses().isEmpty()) {
         return STATUS;
       }
       return query.name() == null ? KIND : NAME;
     }
 
-    /** A count needs no order. */
+    /** A count needs no order, but walks the index of one. */
     static Walk toCount(DirectoryQuery query) {
       Walk walk = of(query);
       return walk == PRINCIPAL && !query.statuses().isEmpty() ? STATUS_OF_PRINCIPAL : walk;
@@ -82,8 +92,32 @@ public record SqlListing(Statement matches, Statement end) {
    * there are criteria that it does not know, among as many entries as a page examines.
    */
   public static Statement count(Dialect dialect, DirectoryQuery query, int most) {
-    return new Builder(dialect, query, Walk.toCount(query))
+    DirectoryQuery any = unordered(query);
+    return new Builder(dialect, any, Walk.toCount(any))
         .count(query.statuses().stream().sorted().toList(), most);
+  }
+
+  /** A count needs no order, and more is indexed by creation than by activity. */
+  private static DirectoryQuery unordered(DirectoryQuery query) {
+    return query.order() == DirectoryQuery.Order.ACTIVITY
+        ? query.after(null).orderedBy(DirectoryQuery.Order.CREATION)
+        : query.after(null);
+  }
+
+  /**
+   * The matching entries among those that the index of texts has found, up to one more than a page.
+   */
+  static Statement among(Object candidates, Dialect dialect, DirectoryQuery query) {
+    return new Builder(dialect, query, Walk.TEXT)
+        .among(candidates, query.statuses().stream().sorted().toList());
+  }
+
+  /** Counts the matching entries among those that the index of texts has found. */
+  static Statement countAmong(Object candidates, Dialect dialect, DirectoryQuery query, int most) {
+    Statement all = among(candidates, dialect, unordered(query).limitedTo(1));
+    List<Object> parameters = new ArrayList<>(all.parameters);
+    parameters.set(parameters.size() - 1, most);
+    return new Statement("SELECT count(*) FROM (" + all.sql + ") AS counted", parameters);
   }
 
   private static final class Builder {
@@ -107,12 +141,7 @@ public record SqlListing(Statement matches, Statement end) {
       // Sorting the few entries of a session is cheaper than scanning all by time.
       String ordered = walk == Walk.SESSION ? dialect.offIndex(time) : time;
       String id = walked + ".persistence_id";
-      DirectoryCursor begin = query.begin();
-      String after = query.order().latestFirst() ? "<" : ">";
-      if (begin != null) {
-        scanned.add(
-            "(%s, %s) %s (?, ?)".formatted(ordered, id, after), begin.at(), begin.persistenceId());
-      }
+      startAfterCursor(ordered, id);
       String direction = query.order().latestFirst() ? "DESC" : "ASC";
       String scan =
           "FROM %s WHERE %s ORDER BY %s %s, %s %s LIMIT %d"
@@ -130,6 +159,40 @@ public record SqlListing(Statement matches, Statement end) {
       return new SqlListing(
           new Statement(matches, List.copyOf(parameters)),
           new Statement(end, List.copyOf(scanned.parameters)));
+    }
+
+    Statement among(Object candidates, List<String> statuses) {
+      criteria(statuses);
+      String direction = query.order().latestFirst() ? "DESC" : "ASC";
+      startAfterCursor("entry." + time(), "entry.persistence_id");
+      List<Object> parameters = new ArrayList<>();
+      parameters.add(candidates);
+      parameters.addAll(scanned.parameters);
+      parameters.addAll(checked.parameters);
+      parameters.add(query.limit() + 1);
+      return new Statement(
+          """
+          SELECT * FROM (SELECT entry.* FROM %s WHERE %s) AS examined %s
+          ORDER BY %s %s, persistence_id %s LIMIT ?
+          """
+              .formatted(
+                  dialect.candidates(),
+                  scanned.all(),
+                  checked.where(),
+                  time(),
+                  direction,
+                  direction),
+          List.copyOf(parameters));
+    }
+
+    private void startAfterCursor(String time, String id) {
+      DirectoryCursor begin = query.begin();
+      if (begin != null) {
+        scanned.add(
+            "(%s, %s) %s (?, ?)".formatted(time, id, query.order().latestFirst() ? "<" : ">"),
+            begin.at(),
+            begin.persistenceId());
+      }
     }
 
     Statement count(List<String> statuses, int most) {

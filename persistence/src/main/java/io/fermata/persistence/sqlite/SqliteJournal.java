@@ -10,6 +10,7 @@ import io.fermata.persistence.sql.SqlJournal;
 import io.fermata.persistence.sql.SqlPromise;
 import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
+import io.fermata.persistence.sql.SqlTexts;
 import io.fermata.persistence.sql.SqlWrite;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -69,6 +70,11 @@ public final class SqliteJournal implements SqlJournal {
   @Override
   public SqlShards shards() {
     return SqlShards.UNDIVIDED;
+  }
+
+  @Override
+  public SqlTexts texts() {
+    return new SqliteTexts();
   }
 
   @Override

@@ -79,17 +79,21 @@ public final class SqliteSchema {
                 checksum INTEGER NOT NULL,
                 PRIMARY KEY (persistence_id, sequence_number)
               ) STRICT
-              """),
-              List.of(
+              """,
+                  // The number is that of the row, so that the index of texts can name it.
                   """
               CREATE TABLE directory (
-                persistence_id TEXT NOT NULL PRIMARY KEY,
+                id INTEGER NOT NULL PRIMARY KEY,
+                persistence_id TEXT NOT NULL UNIQUE,
                 kind TEXT NOT NULL,
                 principal TEXT NOT NULL,
                 name TEXT NOT NULL,
+                session TEXT NOT NULL,
                 seq INTEGER NOT NULL,
                 created_at INTEGER NOT NULL,
                 active_at INTEGER NOT NULL,
+                status TEXT NOT NULL,
+                since INTEGER NOT NULL,
                 labels TEXT NOT NULL,
                 searchable TEXT NOT NULL
               ) STRICT
@@ -107,37 +111,9 @@ public final class SqliteSchema {
               ON directory (kind, principal, created_at)
               """,
                   """
-              CREATE INDEX directory_active_name
-              ON directory (kind, name, active_at)
-              """,
-                  """
               CREATE INDEX directory_created_name
               ON directory (kind, name, created_at)
               """,
-                  // Repeats the times, so that entries with a tag are found in the order of a list.
-                  """
-              CREATE TABLE directory_tag (
-                persistence_id TEXT NOT NULL
-                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
-                tag TEXT NOT NULL,
-                kind TEXT NOT NULL,
-                created_at INTEGER NOT NULL,
-                active_at INTEGER NOT NULL,
-                PRIMARY KEY (persistence_id, tag)
-              ) STRICT, WITHOUT ROWID
-              """,
-                  """
-              CREATE INDEX directory_tag_active
-              ON directory_tag (kind, tag, active_at, persistence_id)
-              """,
-                  """
-              CREATE INDEX directory_tag_created
-              ON directory_tag (kind, tag, created_at, persistence_id)
-              """),
-              List.of(
-                  "ALTER TABLE directory ADD COLUMN session TEXT NOT NULL DEFAULT ''",
-                  "ALTER TABLE directory ADD COLUMN status TEXT NOT NULL DEFAULT ''",
-                  "ALTER TABLE directory ADD COLUMN since INTEGER NOT NULL DEFAULT 0",
                   "CREATE INDEX directory_session ON directory (kind, session)",
                   """
               CREATE INDEX directory_created_status
@@ -150,6 +126,53 @@ public final class SqliteSchema {
                   """
               CREATE INDEX directory_since_principal
               ON directory (kind, principal, status, since)
+              """,
+                  // Repeats the time, so that entries with a tag are found in the order of a list.
+                  """
+              CREATE TABLE directory_tag (
+                persistence_id TEXT NOT NULL
+                  REFERENCES directory (persistence_id) ON DELETE CASCADE,
+                tag TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                created_at INTEGER NOT NULL,
+                PRIMARY KEY (persistence_id, tag)
+              ) STRICT, WITHOUT ROWID
+              """,
+                  """
+              CREATE INDEX directory_tag_created
+              ON directory_tag (kind, tag, created_at, persistence_id)
+              """,
+                  """
+              CREATE TABLE directory_trigram (
+                block INTEGER NOT NULL,
+                trigram INTEGER NOT NULL,
+                entries BLOB NOT NULL,
+                PRIMARY KEY (block, trigram)
+              ) STRICT, WITHOUT ROWID
+              """,
+                  // Within a transaction, the entries whose texts have changed, with the text that
+                  // is in the index. A number that is used again keeps the text that it had.
+                  """
+              CREATE TABLE directory_text (
+                id INTEGER NOT NULL PRIMARY KEY,
+                before TEXT NOT NULL
+              ) STRICT
+              """,
+                  """
+              CREATE TRIGGER directory_text_new AFTER INSERT ON directory BEGIN
+                INSERT INTO directory_text VALUES (NEW.id, '') ON CONFLICT DO NOTHING;
+              END
+              """,
+                  """
+              CREATE TRIGGER directory_text_other AFTER UPDATE OF searchable ON directory
+              WHEN NEW.searchable <> OLD.searchable BEGIN
+                INSERT INTO directory_text VALUES (NEW.id, OLD.searchable) ON CONFLICT DO NOTHING;
+              END
+              """,
+                  """
+              CREATE TRIGGER directory_text_gone AFTER DELETE ON directory BEGIN
+                INSERT INTO directory_text VALUES (OLD.id, OLD.searchable) ON CONFLICT DO NOTHING;
+              END
               """,
                   "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
 

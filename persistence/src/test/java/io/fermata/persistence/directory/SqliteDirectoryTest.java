@@ -44,9 +44,11 @@ final class SqliteDirectoryTest extends DirectoryContract {
     walks(THREADS.belongingTo("ann"), principal);
     walks(THREADS.belongingTo("ann").named("support"), principal);
     walks(THREADS.belongingTo("ann").tagged("vip", "open"), principal);
-    walks(THREADS.named("support"), "directory_%s_name (kind=? AND name=?");
-    walks(THREADS.tagged("vip"), "directory_tag_%s (kind=? AND tag=?");
-    walks(THREADS.tagged("vip", "open").named("support"), "directory_tag_%s (kind=? AND tag=?");
+    walks(THREADS.named("support"), "directory_created_name (kind=? AND name=?", Order.CREATION);
+    String tag = "directory_tag_created (kind=? AND tag=?";
+    walks(THREADS.tagged("vip"), tag, Order.CREATION);
+    walks(THREADS.tagged("vip", "open").named("support"), tag, Order.CREATION);
+    walks(THREADS.tagged("vip").named("support"), "directory_active (kind=?", Order.ACTIVITY);
   }
 
   @Test
@@ -80,12 +82,14 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   private void walks(DirectoryQuery query, String index) {
-    walks(query, index.formatted("active"), "active_at");
-    walks(query.orderedBy(Order.CREATION), index.formatted("created"), "created_at");
+    walks(query, index.formatted("active"), Order.ACTIVITY);
+    walks(query, index.formatted("created"), Order.CREATION);
   }
 
   /** The index of a tag ends with the name, so that nothing is sorted. */
-  private void walks(DirectoryQuery query, String index, String time) {
+  private void walks(DirectoryQuery unordered, String index, Order order) {
+    DirectoryQuery query = unordered.orderedBy(order);
+    String time = order == Order.ACTIVITY ? "active_at" : "created_at";
     String cursor = DirectoryCursor.of(query.order(), entry("last")).encode();
     String after = index.contains("tag") ? "(" + time + ",persistence_id)<" : time + "<?)";
     assertThat(plan(query)).anyMatch(step -> step.contains("INDEX " + index + ")"));
@@ -111,13 +115,14 @@ final class SqliteDirectoryTest extends DirectoryContract {
         .toList();
   }
 
+  /** A text of two characters has no trigram. */
   @Test
   void aSearchExaminesABoundedNumberOfEntriesForAPage() {
     Directory entries = open().directory();
     List<CompletionStage<?>> puts = new ArrayList<>();
     int all = SqlListing.EXAMINED * 2 + 500;
     for (int i = 1; i <= all; i++) {
-      String tag = i == 1 || i == all ? "Needle" : "hay";
+      String tag = i == 1 || i == all ? "Zq" : "hay";
       puts.add(
           entries.put(
               new DirectoryEntry(
@@ -128,7 +133,7 @@ final class SqliteDirectoryTest extends DirectoryContract {
     }
     puts.forEach(Host::await);
 
-    DirectoryQuery needles = THREADS.containing("needle");
+    DirectoryQuery needles = THREADS.containing("zq");
     DirectoryPage first = Host.await(entries.list(needles));
     assertThat(first.entries())
         .extracting(DirectoryEntry::persistenceId)
@@ -169,6 +174,55 @@ final class SqliteDirectoryTest extends DirectoryContract {
     long indexes =
         SqliteProbe.numbers(file(), bytes + "LIKE ? AND name <> 'directory'", "%directory%").get(0);
     assertThat(indexes).isLessThan(table * 3 / 2);
+  }
+
+  @Test
+  void aTextGoesFromTheIndexWithItsEntryAndWhenItChanges() {
+    Directory entries = open().directory();
+    Host.await(entries.put(entry("kept")));
+    List<Long> kept = index();
+    for (String id : List.of("removed", "deleted", "deleted.part", "changed", "kept")) {
+      Host.await(entries.put(labelled(id, "Rumpelstiltskin")));
+    }
+    assertThat(index()).isNotEqualTo(kept);
+    Host.await(entries.put(labelled("changed", "Snow White")));
+    Host.await(entries.remove("removed"));
+    Host.await(entries.remove("changed"));
+    Host.await(open().delete(List.of("deleted")));
+    Host.await(entries.put(entry("kept")));
+    assertThat(index()).isEqualTo(kept);
+    assertThat(pending()).containsExactly(0L);
+    Host.await(entries.remove("kept"));
+    assertThat(index()).isEmpty();
+  }
+
+  @Test
+  void activityLeavesTheIndexOfTextsAlone() {
+    Directory entries = open().directory();
+    Host.await(entries.put(labelled("a", "Rumpelstiltskin")));
+    SqliteProbe.execute(file(), "DELETE FROM directory_trigram");
+    DirectoryEntry active = labelled("a", "Rumpelstiltskin").in("", "waits", 7);
+    Host.await(entries.put(active));
+    assertThat(index()).isEmpty();
+    Host.await(entries.put(labelled("a", "Snow White").in("", "waits", 7)));
+    assertThat(index()).isNotEmpty();
+  }
+
+  private static DirectoryEntry labelled(String id, String value) {
+    return new DirectoryEntry(
+        id, "thread", "ann", "support", 1, 1, 1, Set.of(), Map.of("who", value));
+  }
+
+  private List<Long> index() {
+    return SqliteProbe.numbers(
+        file(),
+        "SELECT trigram FROM directory_trigram WHERE entries <> ? ORDER BY block, trigram",
+        "");
+  }
+
+  private List<Long> pending() {
+    return SqliteProbe.numbers(
+        file(), "SELECT count(*) FROM directory_text WHERE before <> ?", "none");
   }
 
   @Test

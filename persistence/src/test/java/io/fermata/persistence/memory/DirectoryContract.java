@@ -12,6 +12,8 @@ import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.directory.DirectoryQuery.Order;
 import io.fermata.persistence.directory.Span;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.sql.SqlListing;
+import io.fermata.persistence.sql.Trigrams;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -305,6 +307,110 @@ public abstract class DirectoryContract {
       found += entries.size();
     }
     assertThat(found).isGreaterThan(1_000);
+  }
+
+  @Test
+  void aTextIsFoundBehindManyEntriesAsMemoryFindsIt() {
+    Random random = new Random(7);
+    Directory expected = new MemoryDirectory();
+    List<DirectoryEntry> entries = new ArrayList<>();
+    for (int i = 0; i < 60; i++) {
+      entries.add(worded("old" + i, 1, i % 9, text(random, 12)));
+    }
+    for (int i = 0; i < SqlListing.EXAMINED + 50; i++) {
+      entries.add(worded("new" + i, 1, 100 + i, "hay"));
+    }
+    // Their texts change, and some are taken out.
+    for (int i = 0; i < 10; i++) {
+      entries.add(worded("old" + i, 2, i, text(random, 12)));
+    }
+    putAll(expected, entries);
+    for (String id : List.of("old20", "old21")) {
+      Host.await(expected.remove(id));
+      Host.await(open.directory().remove(id));
+    }
+    int found = 0;
+    for (int search = 0; search < 100; search++) {
+      DirectoryQuery query = randomSearch(random, entries.get(random.nextInt(60)));
+      List<DirectoryEntry> all = walk(open.directory(), query);
+      assertThat(all).as(query.toString()).isEqualTo(walk(expected, query));
+      if (Trigrams.of(DirectoryEntry.folded(String.valueOf(query.text()))).length > 0) {
+        assertThat(count(query, 9)).as(query.toString()).isEqualTo(Math.min(all.size(), 9));
+      }
+      found += all.size();
+    }
+    assertThat(found).isGreaterThan(100);
+  }
+
+  private void putAll(Directory expected, List<DirectoryEntry> entries) {
+    List<CompletionStage<?>> puts = new ArrayList<>();
+    for (DirectoryEntry entry : entries) {
+      puts.add(expected.put(entry));
+      puts.add(open.directory().put(entry));
+    }
+    puts.forEach(Host::await);
+  }
+
+  private static DirectoryEntry worded(String id, long seq, long at, String text) {
+    String who = at % 2 == 0 ? "ann" : "bob";
+    return new DirectoryEntry(
+            id, "thread", who, "support", seq, at, at, Set.of("all"), Map.of("text", text))
+        .in("", at % 3 == 0 ? "waits" : "works", at);
+  }
+
+  /** Of characters that SQL, indexes and encodings treat in ways of their own. */
+  private static String text(Random random, int length) {
+    String[] characters = {
+      "a",
+      "B",
+      "%",
+      "_",
+      "'",
+      "\"",
+      "\\",
+      "*",
+      "(",
+      "^",
+      ":",
+      " ",
+      "\n",
+      "-",
+      "\u00e4",
+      "\u00df",
+      "\u0130",
+      "\u03a3",
+      "\u4f60",
+      "\ud83d\ude00",
+      "\ud83d\ude01"
+    };
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < length; i++) {
+      text.append(one(random, characters));
+    }
+    return text.toString();
+  }
+
+  private static DirectoryQuery randomSearch(Random random, DirectoryEntry entry) {
+    String text = entry.attributes().get("text");
+    int length = text.codePointCount(0, text.length());
+    int from = random.nextInt(length);
+    int to = Math.min(length, from + 1 + random.nextInt(6));
+    DirectoryQuery query =
+        THREADS
+            .containing(
+                random.nextInt(5) == 0
+                    ? text(random, 4)
+                    : text.substring(
+                        text.offsetByCodePoints(0, from), text.offsetByCodePoints(0, to)))
+            .limitedTo(1 + random.nextInt(3))
+            .orderedBy(random.nextBoolean() ? Order.ACTIVITY : Order.CREATION);
+    return switch (random.nextInt(5)) {
+      case 0 -> query.belongingTo("ann");
+      case 1 -> query.statuses(Set.of("waits", "works")).orderedBy(Order.STATUS);
+      case 2 -> query.tagged("all").statuses(Set.of("waits"));
+      case 3 -> query.named("support").created(new Span(2L, null));
+      default -> query;
+    };
   }
 
   private static List<DirectoryEntry> walk(Directory directory, DirectoryQuery query) {

@@ -2,6 +2,7 @@ package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.PostgresProbe;
 import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.sql.Trigrams;
 
 /** Fills the tables of a store with many sessions, as hosts would in months. */
 final class ManySessions {
@@ -26,14 +27,24 @@ final class ManySessions {
         SELECT 'run|' || i, 'run', CASE i %% 4 WHEN 0 THEN 'local' ELSE 'p' || i %% 1000 END, 'flow' || i %% 10, 's' || i / 2, 2, %1$s,
           %1$s, CASE WHEN i %% 100 = 1 THEN 'failed' WHEN i %% 100 = 2 THEN 'complete'
             WHEN i %% 4 = 0 AND i > 400 THEN 'expired' ELSE 'waiting' END, %1$s,
-          '{"attributes":{"a":"x"},"tags":["t' || i %% 50 || '"]}', 'text ' || i %2$s
+          '{"attributes":{"a":"x"},"tags":["t' || i %% 50 || '"]}', 'text ' || i || CASE i WHEN 7919 THEN ' of an old run' ELSE '' END %2$s
         """
             .formatted(time, numbers),
         """
-        INSERT INTO directory_tag (persistence_id, tag, kind, created_at, active_at)
-        SELECT 'run|' || i, 't' || i %% 50, 'run', %1$s, %1$s %2$s
+        INSERT INTO directory_tag (persistence_id, tag, kind, created_at)
+        SELECT 'run|' || i, 't' || i %% 50, 'run', %1$s %2$s
         """
             .formatted(time, numbers),
+        """
+        INSERT INTO directory_text (persistence_id, trigrams)
+        SELECT persistence_id, ARRAY(
+          SELECT DISTINCT CAST((ascii(substr(searchable, i, 1)) * CAST(%d AS bigint)
+            + ascii(substr(searchable, i + 1, 1)) * CAST(%d AS bigint)
+            + ascii(substr(searchable, i + 2, 1)) * CAST(%d AS bigint)) %% %d AS integer)
+          FROM generate_series(1, length(searchable) - 2) AS i)
+        FROM directory
+        """
+            .formatted(Trigrams.FIRST, Trigrams.SECOND, Trigrams.THIRD, Trigrams.PRIME),
         """
         INSERT INTO event_journal (ordering, slice, persistence_id, sequence_number, writer,
           write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,

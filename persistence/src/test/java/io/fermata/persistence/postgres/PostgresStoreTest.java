@@ -7,7 +7,6 @@ import io.fermata.persistence.PostgresProbe;
 import io.fermata.persistence.SqlContract;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
-import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.directory.DirectoryCursor;
 import io.fermata.persistence.directory.DirectoryQuery;
@@ -92,30 +91,6 @@ final class PostgresStoreTest extends SqlContract {
   }
 
   @Test
-  void tablesOfVersionTwoAreBroughtUpToDateAndTheirTagsStillGoWithTheirRecords() {
-    try (Host host = Host.on(store())) {
-      host.open("a").write(new Plan("one")).write(new Conclusion("over", 0, 9));
-    }
-    database().execute("DROP TRIGGER event_tag_follow ON event_journal");
-    database().execute("DROP FUNCTION event_tag_follow");
-    database()
-        .execute(
-            "ALTER TABLE event_tag ADD FOREIGN KEY (event_id) REFERENCES event_journal (ordering)"
-                + " ON DELETE CASCADE");
-    database().execute("UPDATE fermata_meta SET value = '2' WHERE key = 'schema_version'");
-    try (Host host = Host.on(store())) {
-      host.sweep();
-      assertThat(tags()).isEqualTo(1);
-      assertThat(database().number("SELECT count(*) FROM pg_constraint WHERE contype = 'f'"))
-          .as("only that of the directory's tags")
-          .isEqualTo(1);
-    }
-    assertThat(
-            database().number("SELECT value::int FROM fermata_meta WHERE key = 'schema_version'"))
-        .isEqualTo(3);
-  }
-
-  @Test
   void theTagsOfManyRecordsGoWithThemByTheirIndex() throws SQLException {
     try (Host host = Host.on(store())) {
       Host.Desk desk = host.open("a");
@@ -144,7 +119,8 @@ final class PostgresStoreTest extends SqlContract {
       for (boolean analyzed : new boolean[] {false, true}) {
         walks(connection, "directory_%s", all, all.containing("text"));
         walks(connection, "directory_%s_principal", all.belongingTo("ann"));
-        walks(connection, "directory_%s_name", all.named("support"));
+        walks(connection, Order.CREATION, "directory_created_name", all.named("support"));
+        walks(connection, Order.ACTIVITY, "directory_active", all.named("support"));
         walks(connection, Order.CREATION, "directory_created_status", waiting);
         walks(connection, Order.STATUS, "directory_since_status", waiting);
         if (!analyzed) {

@@ -30,11 +30,11 @@ final class StatementLog {
   private static final Pattern PARAMETERS =
       Pattern.compile("@fermata DETAIL:  [Pp]arameters: (.*)", Pattern.DOTALL);
 
-  private static final Pattern PARAMETER = Pattern.compile("\\$\\d+ = (NULL|'(?:[^']|'')*')");
+  private static final Pattern PARAMETER = Pattern.compile("\\$\\d+ = (NULL|'(?:[^']++|'')*+')");
 
   private static final Pattern TABLE =
       Pattern.compile(
-          "\\b(event_journal|event_tag|snapshot|directory|directory_tag|cluster_host|cluster_lease)\\b");
+          "\\b(event_journal|event_tag|snapshot|directory|directory_tag|directory_text|cluster_host|cluster_lease)\\b");
 
   private StatementLog() {}
 
@@ -62,7 +62,7 @@ final class StatementLog {
 
   private static boolean isAboutTables(String sql) {
     return sql.matches("(?s)(SELECT|UPDATE|DELETE|WITH|INSERT INTO cluster_\\w+)\\b.*")
-        && !sql.contains("pg_")
+        && !sql.matches("(?s).*\\bpg_(?!catalog\\.).*")
         && TABLE.matcher(sql).find();
   }
 

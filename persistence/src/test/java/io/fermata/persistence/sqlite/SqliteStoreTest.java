@@ -177,7 +177,6 @@ final class SqliteStoreTest extends SqlContract {
             SqlDirectory.DELETE,
             SqlDirectory.DELETE_TAGS,
             SqlDirectory.TOUCH,
-            SqlDirectory.TOUCH_TAGS,
             SqlDirectory.GET)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .as(statement)
