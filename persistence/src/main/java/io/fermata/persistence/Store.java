@@ -142,10 +142,11 @@ public final class Store {
   /**
    * Reads the whole store, whether or not a host has it open, and checks that it holds what was
    * written: every entry of every journal, every snapshot, every entry of the directory, and the
-   * structure of an embedded store's file. It changes nothing, and needs little memory.
+   * structure of an embedded store's file. It changes nothing, and needs little memory. What a
+   * store that cannot be listed does not show is named by {@link Verified#unread}.
    *
    * @param damage receives each damage as one line
-   * @throws StoreException if the store cannot be read, or cannot be listed
+   * @throws StoreException if the store cannot be read
    */
   public Verified verify(Consumer<String> damage) {
     return source.verify(damage);

@@ -16,12 +16,13 @@ import picocli.CommandLine.Spec;
     description = {
       "Reads the whole store, while a server may have it open, and lists what is damaged: entries",
       "that are missing, altered or those of another session, altered snapshots, and broken pages",
-      "of a file. Changes nothing. Restore what is damaged from a backup."
+      "of a file. Says what could not be read: a key-value store that cannot list its keys shows",
+      "only sessions that have work to do. Changes nothing. Restore what is damaged from a backup."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
-    exitCodeList = {"0:the store is intact", "6:something is damaged"})
+    exitCodeList = {"0:nothing that was read is damaged", "6:something is damaged"})
 final class VerifyCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec command;
 
@@ -31,6 +32,7 @@ final class VerifyCommand implements Callable<Integer> {
   public Integer call() {
     PrintWriter out = Objects.requireNonNull(command, "picocli runs it").commandLine().getOut();
     Verified verified = store.presentWithoutKeys().verify(out::println);
+    verified.unread().forEach(unread -> out.println("Not checked: " + unread));
     out.println(
         "%s with %s: %s"
             .formatted(

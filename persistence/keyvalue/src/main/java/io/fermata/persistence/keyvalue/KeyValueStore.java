@@ -1,7 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
 import io.fermata.persistence.Store;
-import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreSource;
@@ -57,7 +56,7 @@ public final class KeyValueStore implements StoreSource {
 
   @Override
   public Verified verify(Consumer<String> damage) {
-    throw NoHistoryException.unlisted(name);
+    return OpenKeyValueStore.verify(opening.get(), damage);
   }
 
   static StoreException noBackup(String name) {

@@ -1,5 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.keyvalue.KvStore.KeyPage;
 import io.fermata.persistence.keyvalue.KvStore.Versioned;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
@@ -100,6 +101,22 @@ final class KvCalls {
 
   CompletionStage<@Nullable Void> delete(String key) {
     return call(() -> store.delete(PREFIX + key), "be written");
+  }
+
+  /** Some of the keys with a prefix; empty if the store cannot list them. */
+  CompletionStage<Optional<KeyPage>> keys(String prefix, String after) {
+    String whole = PREFIX + prefix;
+    return call(() -> store.keys(whole, after), "be listed")
+        .thenApply(
+            found ->
+                found.map(
+                    page ->
+                        new KeyPage(
+                            page.keys().stream()
+                                .filter(key -> key.startsWith(whole))
+                                .map(key -> key.substring(PREFIX.length()))
+                                .toList(),
+                            page.next())));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> call(

@@ -27,8 +27,13 @@ final class KvIndex {
   KvIndex(KvCalls kv, Executor executor, String host, InstantSource clock) {
     shards =
         IntStream.range(0, SHARDS)
-            .mapToObj(shard -> new KvShard("index:" + shard, kv, executor, host, clock))
+            .mapToObj(shard -> new KvShard(key(shard), kv, executor, host, clock))
             .toList();
+  }
+
+  /** The key of a shard. */
+  static String key(int shard) {
+    return "index:" + shard;
   }
 
   CompletableFuture<@Nullable Void> load() {

@@ -33,6 +33,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class KvJournals implements StoreJournals {
 
+  /** What the keys of journals begin with. */
+  static final String KEY = "journal:";
+
   /** The bytes of cached values. */
   private static final long REMEMBERED = 64L * 1024 * 1024;
 
@@ -239,7 +242,7 @@ final class KvJournals implements StoreJournals {
   }
 
   private static String key(Journal journal) {
-    return "journal:" + journal.persistenceId;
+    return KEY + journal.persistenceId;
   }
 
   private KvDocument loaded(Journal journal, Optional<KvStore.Versioned> found) {

@@ -1,7 +1,9 @@
 package io.fermata.persistence.keyvalue;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +42,17 @@ public interface KvStore {
     }
   }
 
+  /**
+   * Some of the keys of a store.
+   *
+   * @param next where to continue; empty after the last portion
+   */
+  record KeyPage(List<String> keys, String next) {
+    public KeyPage {
+      keys = List.copyOf(keys);
+    }
+  }
+
   /** The latest value of a key, empty if there is none. */
   CompletionStage<Optional<Versioned>> get(String key);
 
@@ -58,6 +71,18 @@ public interface KvStore {
 
   /** Removes a key and its value. Removing an absent key does nothing. */
   CompletionStage<@Nullable Void> delete(String key);
+
+  /**
+   * Some of the keys that begin with a prefix, so that all sessions can be verified. A key that is
+   * there from the first portion to the last is in one of them, or in several.
+   *
+   * @param after empty for the first portion, otherwise {@link KeyPage#next} of the one before
+   * @return empty if the store cannot list its keys; then a verification reads only the sessions
+   *     that have work to do
+   */
+  default CompletionStage<Optional<KeyPage>> keys(String prefix, String after) {
+    return CompletableFuture.completedStage(Optional.empty());
+  }
 
   /**
    * Whether {@link #set} compares the version and writes atomically. If it does not, Fermata reads

@@ -16,6 +16,7 @@ import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
+import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
 import java.time.InstantSource;
@@ -30,6 +31,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,7 +46,7 @@ final class OpenKeyValueStore implements OpenStore {
   private static final int SNAPSHOT_EVERY = 20;
 
   private static final int THREADS = 2;
-  private static final String SERVER_KEY = "server-key";
+  static final String SERVER_KEY = "server-key";
   private static final int TRIES = 10;
 
   private final KvCalls kv;
@@ -95,6 +97,17 @@ final class OpenKeyValueStore implements OpenStore {
                 LOG.info("The index of {} could not be cleaned; will try again", kv.name(), thrown);
               }
             });
+  }
+
+  /** Verifies a store that hosts may have open. */
+  static Verified verify(KeyValueStore.Opened opened, Consumer<String> damage) {
+    ScheduledThreadPoolExecutor executor = threads();
+    try {
+      return KvVerification.of(new KvCalls(opened.store(), KvCalls.TIMEOUT, executor), damage);
+    } finally {
+      executor.shutdownNow();
+      opened.release().run();
+    }
   }
 
   private static ScheduledThreadPoolExecutor threads() {

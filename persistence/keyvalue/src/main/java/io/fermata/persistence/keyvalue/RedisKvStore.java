@@ -8,6 +8,8 @@ import io.lettuce.core.KeyValue;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.ScanArgs;
+import io.lettuce.core.ScanCursor;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.StatefulRedisConnection;
@@ -52,6 +54,9 @@ final class RedisKvStore implements KvStore, AutoCloseable {
   private static final String VERSION = "version";
   private static final String VALUE = "value";
   private static final Duration ANSWERS = Duration.ofSeconds(5);
+
+  /** How many keys the server looks at for a portion. */
+  private static final int KEYS_AT_ONCE = 500;
 
   private final String name;
   private final ClientResources resources;
@@ -169,6 +174,24 @@ final class RedisKvStore implements KvStore, AutoCloseable {
   @Override
   public CompletionStage<@Nullable Void> delete(String key) {
     return connection.async().del(key).thenApply(removed -> null);
+  }
+
+  @Override
+  public CompletionStage<Optional<KeyPage>> keys(String prefix, String after) {
+    return connection
+        .async()
+        .scan(
+            ScanCursor.of(after.isEmpty() ? "0" : after),
+            ScanArgs.Builder.limit(KEYS_AT_ONCE).match(literally(prefix) + "*"))
+        .thenApply(
+            found ->
+                Optional.of(
+                    new KeyPage(found.getKeys(), found.isFinished() ? "" : found.getCursor())));
+  }
+
+  /** A pattern that matches the text alone. */
+  private static String literally(String text) {
+    return text.replaceAll("[\\\\*?\\[\\]]", "\\\\$0");
   }
 
   @Override

@@ -38,6 +38,7 @@ final class FakeKvStore implements KvStore {
   private final List<String> written = new CopyOnWriteArrayList<>();
   private final AtomicInteger calls = new AtomicInteger();
   private volatile Mood mood = Mood.WELL;
+  private volatile boolean lists;
 
   FakeKvStore() {
     this(true);
@@ -50,6 +51,11 @@ final class FakeKvStore implements KvStore {
   @Override
   public boolean compares() {
     return compares;
+  }
+
+  /** From now on its keys can be listed. */
+  void list() {
+    lists = true;
   }
 
   void mood(Mood now) {
@@ -115,6 +121,24 @@ final class FakeKvStore implements KvStore {
           values.remove(key);
           return null;
         });
+  }
+
+  /** Two at a time, and the last of a portion again in the next, as Redis may. */
+  @Override
+  public CompletionStage<Optional<KeyPage>> keys(String prefix, String after) {
+    return lists
+        ? answer(() -> Optional.of(page(prefix, after)))
+        : KvStore.super.keys(prefix, after);
+  }
+
+  private KeyPage page(String prefix, String after) {
+    List<String> left =
+        values.keySet().stream()
+            .filter(key -> key.startsWith(prefix) && key.compareTo(after) >= 0)
+            .sorted()
+            .toList();
+    boolean last = left.size() <= 2;
+    return new KeyPage(left.subList(0, last ? left.size() : 2), last ? "" : left.get(1));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> answer(Supplier<T> work) {

@@ -12,21 +12,27 @@ import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.keyvalue.FakeKvStore.Mood;
+import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.Verified;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -76,6 +82,147 @@ final class KeyValueStoreTest extends KeyValueContract {
             .hasMessageContainingAll("journal " + id, "is damaged", "backup");
       }
     }
+  }
+
+  // --- verification
+
+  private void threeSessions() {
+    try (Host host = Host.on(store())) {
+      for (String id : List.of("a", "b", "c")) {
+        Host.Desk desk = host.openWithSnapshots(id);
+        desk.write(new Line("one")).write(new Line("two")).write(new Line("three"));
+      }
+    }
+  }
+
+  private List<String> damages() {
+    List<String> damages = new ArrayList<>();
+    Verified verified = store().verify(damages::add);
+    assertThat(verified.damages()).isEqualTo(damages.size());
+    return damages;
+  }
+
+  private void replace(String id, UnaryOperator<KvDocument> change) {
+    fake().put("fermata:journal:" + id, KvFormat.journal(change.apply(document(id))));
+  }
+
+  private static KvDocument with(KvDocument document, List<SerializedEntry> entries) {
+    return new KvDocument(document.tip(), document.lostTo(), document.snapshot(), entries, null);
+  }
+
+  @Test
+  void aStoreThatListsItsKeysIsVerifiedAsAWholeWhetherOrNotAHostWritesIt() {
+    fake().list();
+    threeSessions();
+    assertThat(damages()).isEmpty();
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("four"));
+      host.open("d").write(new Plan("to do"));
+      List<String> written = fake().written();
+      Verified verified = store().verify(damage -> {});
+      assertThat(verified.intact()).isTrue();
+      assertThat(verified.unread()).isEmpty();
+      assertThat(verified.journals()).isGreaterThanOrEqualTo(4);
+      assertThat(fake().written()).as("it only reads").isEqualTo(written);
+      host.open("a").write(new Line("five"));
+    }
+  }
+
+  @Test
+  void aVerificationNamesWhatIsMissingAlteredOrOfAnotherSession() {
+    fake().list();
+    threeSessions();
+    KvDocument whole = document("b");
+    replace("a", document -> with(document, document.records().subList(0, 1)));
+    replace("b", document -> document("c"));
+    byte[] altered = value("fermata:journal:c").orElseThrow().clone();
+    altered[altered.length / 2] ^= 1;
+    fake().put("fermata:journal:c", altered);
+    fake().put("fermata:journal:d", "hello world".getBytes(UTF_8));
+    fake().put("fermata:index:3", new byte[] {1});
+    assertThat(damages())
+        .hasSize(5)
+        .anyMatch(each -> each.matches("The journal a is damaged: entry \\d is missing; restore.*"))
+        .anyMatch(each -> each.matches("The journal b is damaged: entry \\d was altered, or is .*"))
+        .anyMatch(each -> each.contains("journal c is damaged: it was altered; restore"))
+        .anyMatch(each -> each.contains("journal d was not written by Fermata"))
+        .anyMatch(each -> each.contains("index:3 is damaged"));
+
+    List<SerializedEntry> swapped = new ArrayList<>(whole.records());
+    Collections.swap(swapped, 1, 2);
+    replace("b", document -> with(whole, swapped));
+    assertThat(damages()).anyMatch(each -> each.contains("journal b is damaged: entry 2 is miss"));
+    replace("b", document -> whole);
+    assertThat(damages()).noneMatch(each -> each.contains("journal b"));
+  }
+
+  @Test
+  void anAlteredSnapshotOfAKeyValueStoreIsNamed() {
+    fake().list();
+    threeSessions();
+    replace(
+        "a",
+        document -> {
+          SerializedSnapshot taken = Objects.requireNonNull(document.snapshot());
+          return new KvDocument(
+              document.tip(),
+              document.lostTo(),
+              new SerializedSnapshot(
+                  taken.key(), taken.state(), taken.metadata(), taken.last() + 1, taken.checksum()),
+              document.records(),
+              null);
+        });
+    assertThat(damages())
+        .singleElement()
+        .asString()
+        .matches("The journal a is damaged: the snapshot of entry \\d was altered; restore.*");
+  }
+
+  @Test
+  void ofAStoreThatCannotBeListedTheSessionsWithWorkAreVerifiedAndTheOthersNamed() {
+    try (Host host = Host.on(store())) {
+      host.open("rests").write(new Line("one"));
+      host.open("works").write(new Plan("to do"));
+      host.open("waits").write(new Appointment(Long.MAX_VALUE / 2));
+      host.open("went").write(new Plan("to do"));
+      Host.await(host.store().delete(List.of("went")));
+    }
+    assertThat(store().verify(damage -> {}))
+        .isEqualTo(
+            new Verified(
+                2,
+                2,
+                0,
+                List.of(
+                    "fake cannot list its keys, so only the sessions that work or wait for a moment"
+                        + " were read; any other is checked when it is called")));
+    for (String id : List.of("rests", "works")) {
+      replace(id, document -> with(document, List.of()));
+    }
+    assertThat(damages())
+        .containsExactly(
+            "The journal works is damaged: entry 1 is missing; restore the store from a backup");
+  }
+
+  @Test
+  void aLostServerKeyIsDamageAndAnEmptyStoreIsNone() {
+    assertThatThrownBy(() -> store().verify(damage -> {}))
+        .isInstanceOf(StoreException.class)
+        .hasMessage("fake holds nothing of Fermata; name the store that a host uses");
+    fake().list();
+    threeSessions();
+    Host.await(fake().delete("fermata:server-key"));
+    assertThat(damages()).singleElement().asString().contains("server key is damaged: it is miss");
+  }
+
+  @Test
+  void aStoreThatIsDownIsNotDamaged() {
+    fake().list();
+    threeSessions();
+    fake().mood(Mood.DOWN);
+    assertThatThrownBy(this::damages)
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("fake could not be read: nobody answers");
   }
 
   @Test

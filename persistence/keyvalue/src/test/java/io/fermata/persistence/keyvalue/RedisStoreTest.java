@@ -10,9 +10,14 @@ import io.fermata.persistence.contract.ChildJvm;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Verified;
+import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.stream.LongStream;
@@ -116,6 +122,34 @@ final class RedisStoreTest extends KeyValueContract {
 
   private static byte[] bytes(String text) {
     return text.getBytes(UTF_8);
+  }
+
+  @Test
+  void allSessionsOfAServerAreVerifiedWhileAHostHasItOpen() {
+    int sessions = 1_200;
+    try (Host host = Host.on(store())) {
+      List<NewEntry> entries =
+          List.of(new NewEntry(new StoredEntry(1, 1, "", bytes("one")), 5, Set.of()));
+      for (int i = 0; i < sessions; i++) {
+        Host.await(host.store().importJournal("session " + i, entries));
+      }
+      host.open("a").write(new Line("one"), new Plan("two"));
+      assertThat(store().verify(damage -> {})).isEqualTo(new Verified(sessions + 1, 1_202, 0));
+
+      RedisURI uri = RedisURI.create(address());
+      try (RedisClient client = RedisClient.create(uri);
+          StatefulRedisConnection<String, String> redis = client.connect()) {
+        redis.sync().del("fermata:journal:session 7");
+        redis.sync().set("fermata:journal:session 7", "a text");
+        redis.sync().hset("fermata:journal:session 8", "value", "a text");
+      }
+      List<String> damages = new ArrayList<>();
+      Verified verified = store().verify(damages::add);
+      assertThat(verified).isEqualTo(new Verified(sessions - 1, 1_200, 2));
+      assertThat(damages)
+          .anyMatch(each -> each.contains("could not be read: WRONGTYPE"))
+          .anyMatch(each -> each.contains("the journal session 8 was not written by Fermata"));
+    }
   }
 
   @Test
