@@ -39,13 +39,13 @@ final class PostgresSchema {
         lost record;
       BEGIN
         PERFORM pg_advisory_xact_lock_shared(%s, asked) FROM unnest(shards) AS asked;
-        SELECT mine.shard, mine.epoch, shard.holder INTO lost
+        SELECT mine.shard, mine.epoch INTO lost
         FROM unnest(shards, epochs) AS mine (shard, epoch)
           LEFT JOIN shard ON shard.shard = mine.shard
         WHERE shard.epoch IS DISTINCT FROM mine.epoch
         LIMIT 1;
         IF FOUND THEN
-          RAISE EXCEPTION 'shard %% is held by %% now', lost.shard, lost.holder
+          RAISE EXCEPTION 'another host has taken shard %%', lost.shard
           USING ERRCODE = 'FM001', DETAIL = lost.shard || ' ' || lost.epoch;
         END IF;
         RETURN cardinality(shards);
@@ -54,7 +54,11 @@ final class PostgresSchema {
       """
           .formatted(PostgresShards.LOCK);
 
-  /** Waits for the appends of a shard, and ends the epoch of its holder. */
+  /**
+   * Waits for the appends of a shard, and ends the epoch of its holder. A holder that has not
+   * released the shard stays in the table until nothing that it knows counts any more: if another
+   * host takes the shard before that, it waits for the same holder.
+   */
   private static final String ACQUIRE =
       """
       CREATE FUNCTION fermata_acquire(wanted integer, by_host text,
@@ -63,7 +67,9 @@ final class PostgresSchema {
       #variable_conflict use_column
       BEGIN
         PERFORM pg_advisory_xact_lock(%s, wanted);
-        UPDATE shard SET epoch = epoch + 1, holder = by_host WHERE shard = wanted
+        UPDATE shard SET epoch = epoch + 1,
+          holder = CASE holder WHEN '' THEN by_host ELSE holder END
+        WHERE shard = wanted
         RETURNING shard.epoch, shard.mark
         INTO fermata_acquire.epoch, fermata_acquire.mark;
       END

@@ -14,7 +14,9 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
@@ -52,6 +54,8 @@ final class PostgresShared implements SharedStore {
       FROM cluster_host WHERE id = ?
       """;
 
+  private static final String SETTLE = "UPDATE shard SET holder = ? WHERE shard = ? AND epoch = ?";
+
   private static final String RELEASE =
       "UPDATE shard SET holder = '' WHERE shard = ? AND epoch = ?";
 
@@ -86,6 +90,9 @@ final class PostgresShared implements SharedStore {
   private final Transactions calls;
   private final Transactions upkeep;
   private final EpochCheck check;
+
+  /** The shards that are being taken, each with the acquisition that counts. */
+  private final Map<Integer, Object> wanted = new HashMap<>();
 
   /**
    * @param taking for taking shards
@@ -153,44 +160,86 @@ final class PostgresShared implements SharedStore {
   @Override
   public CompletionStage<Long> acquire(int shard, String holder) {
     requireShard(shard);
-    return acquire(shard, holder, ATTEMPTS);
+    Object wish = new Object();
+    synchronized (wanted) {
+      wanted.put(shard, wish);
+    }
+    return acquire(shard, holder, wish, ATTEMPTS);
   }
 
-  private CompletableFuture<Long> acquire(int shard, String holder, int attempts) {
+  private CompletableFuture<Long> acquire(int shard, String holder, Object wish, int attempts) {
     return taking
-        .transact(connection -> taken(connection, shard, holder))
-        .thenCompose(
-            taken -> {
-              shards.taken(shard, taken.epoch());
-              return silence(taken, holder).thenApply(done -> taken.mark());
-            })
+        .transact(connection -> taken(connection, shard, holder, wish))
+        .thenCompose(taken -> settled(shard, holder, taken).thenApply(silent -> taken))
+        .thenApply(taken -> held(shard, wish, taken))
         .exceptionallyCompose(
             failure ->
                 attempts > 1 && isLocked(failure)
                     ? taking
                         .query(connection -> endAppends(connection, shard))
-                        .thenCompose(ended -> acquire(shard, holder, attempts - 1))
+                        .thenCompose(ended -> acquire(shard, holder, wish, attempts - 1))
                     : CompletableFuture.failedFuture(cause(failure)));
   }
 
+  /** From now on this host holds the shard, unless it has given it up meanwhile. */
+  private long held(int shard, Object wish, Taken taken) {
+    synchronized (wanted) {
+      requireWanted(shard, wish);
+      wanted.remove(shard);
+      shards.taken(shard, taken.epoch());
+      return taken.mark();
+    }
+  }
+
+  private void requireWanted(int shard, Object wish) {
+    synchronized (wanted) {
+      if (wanted.get(shard) != wish) {
+        throw new StoreException(
+            "This host has given up shard " + shard + " before it had it; take it again if needed");
+      }
+    }
+  }
+
   /**
-   * Completes when nothing counts any more that the store has confirmed to the holder before. Hosts
-   * that gave the shard up, have left, or fell silent have nothing that counts.
+   * Completes when nothing counts any more that the store has confirmed to the holder before, and
+   * this host is the holder. Hosts that gave the shard up, have left, or fell silent have nothing
+   * that counts.
    */
-  private CompletableFuture<Boolean> silence(Taken taken, String holder) {
+  private CompletableFuture<Boolean> settled(int shard, String holder, Taken taken) {
     if (taken.before().isEmpty() || taken.before().equals(holder)) {
       return CompletableFuture.completedFuture(true);
     }
     return taking
-        .query(connection -> silence(connection, taken.before()))
+        .query(
+            connection -> {
+              long wait = CONFIRMED.toMillis() - Math.max(0, silence(connection, taken.before()));
+              if (wait <= 0) {
+                settle(connection, shard, holder, taken.epoch());
+              }
+              return wait;
+            })
         .thenCompose(
-            silent -> {
-              long wait = CONFIRMED.toMillis() - Math.max(0, silent);
-              CompletableFuture<Boolean> over = new CompletableFuture<>();
-              return wait > 0
-                  ? over.completeOnTimeout(true, wait, TimeUnit.MILLISECONDS)
-                  : CompletableFuture.completedFuture(true);
-            });
+            wait ->
+                wait <= 0
+                    ? CompletableFuture.completedFuture(true)
+                    : new CompletableFuture<Boolean>()
+                        .completeOnTimeout(true, wait, TimeUnit.MILLISECONDS)
+                        .thenCompose(
+                            silent ->
+                                taking.query(
+                                    connection ->
+                                        settle(connection, shard, holder, taken.epoch()))));
+  }
+
+  /** That another host has taken the shard meanwhile is noticed as any other loss. */
+  private static boolean settle(Connection connection, int shard, String holder, long epoch)
+      throws SQLException {
+    try (PreparedStatement settle = connection.prepareStatement(SETTLE)) {
+      settle.setString(1, holder);
+      settle.setInt(2, shard);
+      settle.setLong(3, epoch);
+      return settle.executeUpdate() > 0;
+    }
   }
 
   private static long silence(Connection connection, String host) throws SQLException {
@@ -218,14 +267,17 @@ final class PostgresShared implements SharedStore {
   }
 
   /**
-   * A shard that was taken.
+   * A shard whose epoch this host has begun.
    *
-   * @param before who held it
+   * @param before who held it, and may not know yet that it has lost it
    */
   private record Taken(String before, long epoch, long mark) {}
 
-  private static Taken taken(Connection connection, int shard, String holder) throws SQLException {
+  private Taken taken(Connection connection, int shard, String holder, Object wish)
+      throws SQLException {
     String before = holder(connection, shard, holder);
+    // The row is locked: a host that is to hold the shard instead takes it after this one.
+    requireWanted(shard, wish);
     try (PreparedStatement acquire = connection.prepareStatement(ACQUIRE)) {
       acquire.setInt(1, shard);
       acquire.setString(2, holder);
@@ -265,7 +317,11 @@ final class PostgresShared implements SharedStore {
   @Override
   public CompletionStage<@Nullable Void> release(int shard) {
     requireShard(shard);
-    Long epoch = shards.released(shard);
+    Long epoch;
+    synchronized (wanted) {
+      wanted.remove(shard);
+      epoch = shards.released(shard);
+    }
     return epoch == null
         ? CompletableFuture.completedFuture(null)
         : hosts.query(connection -> released(connection, shard, epoch)).thenAccept(released -> {});

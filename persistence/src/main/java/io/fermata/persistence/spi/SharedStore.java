@@ -58,7 +58,8 @@ public interface SharedStore {
    * to two seconds: until that host does not count the shard as {@link #isConfirmed} any more.
    *
    * <p>It fails if this host has registered and then was silent for five seconds, as a host that
-   * was stopped may come too late; after its next {@link #heartbeat} it may take shards again.
+   * was stopped may come too late; after its next {@link #heartbeat} it may take shards again. It
+   * also fails if this host has {@link #release}d the shard meanwhile, or taken it once more.
    *
    * @param holder the id with which this host registers
    * @return the number up to which the directory lists what was written to the shard's sessions
@@ -67,7 +68,8 @@ public interface SharedStore {
 
   /**
    * Releases a shard: appends of this host to its sessions fail from now on. Those that are being
-   * written may still succeed, and are waited for by the host that acquires the shard.
+   * written may still succeed, and are waited for by the host that acquires the shard. If this host
+   * is about to {@link #acquire} the shard, it will not hold it.
    *
    * @return completes when the next host that acquires the shard knows that it was given up
    */

@@ -357,6 +357,87 @@ final class SharedStoreTest {
     }
   }
 
+  /** A host that holds shard 1, and counts on it for as long as the store has confirmed it. */
+  private Host holding(String id) {
+    Host old = host();
+    heartbeat(old, id);
+    Host.await(shared(old.store()).acquire(1, id));
+    heartbeat(old, id);
+    return old;
+  }
+
+  @Test
+  void aShardIsNotHeldAsLongAsItsFormerHolderCountsOnIt() {
+    try (Host old = holding("the old");
+        Host next = host()) {
+      SharedStore before = shared(old.store());
+      SharedStore after = shared(next.store());
+      CompletableFuture<Long> acquired = after.acquire(1, "the next").toCompletableFuture();
+      while (!acquired.isDone()) {
+        boolean held = after.held().contains(1);
+        assertThat(held && before.isConfirmed(1)).as("both").isFalse();
+        Thread.onSpinWait();
+      }
+      assertThat(after.held()).containsExactly(1);
+      assertThat(before.isConfirmed(1)).isFalse();
+    }
+  }
+
+  @Test
+  void anAcquisitionThatIsRepeatedAsItsReplyWasLostWaitsForTheFormerHolder() {
+    try (Host old = holding("the old");
+        Host next = host()) {
+      database.text("SELECT epoch FROM fermata_acquire(1, 'the next')");
+      Host.await(shared(next.store()).acquire(1, "the next"));
+      assertThat(shared(old.store()).isConfirmed(1)).isFalse();
+    }
+  }
+
+  @Test
+  void aShardThatIsTakenTwiceInARowWaitsForWhoHeldItLast() {
+    try (Host old = holding("the old");
+        Host next = host()) {
+      database.text("SELECT epoch FROM fermata_acquire(1, 'a host that ended')");
+      Host.await(shared(next.store()).acquire(1, "the next"));
+      assertThat(shared(old.store()).isConfirmed(1)).isFalse();
+      assertThat(database.text("SELECT holder FROM shard WHERE shard = 1")).isEqualTo("the next");
+    }
+  }
+
+  @Test
+  void anAcquisitionThatWaitsTakesNothingOnceItsHostHasGivenTheShardUp() throws SQLException {
+    try (Host late = host();
+        Host other = host();
+        Connection blocking = PostgresServer.shared().connect(database.database());
+        Statement lock = blocking.createStatement()) {
+      blocking.setAutoCommit(false);
+      lock.execute("SELECT FROM shard WHERE shard = 2 FOR UPDATE");
+      CompletionStage<Long> first = shared(late.store()).acquire(2, "late");
+      CompletionStage<Long> theft = shared(late.store()).acquire(1, "late");
+      Host.await(shared(late.store()).release(1));
+      Host.await(shared(other.store()).acquire(1, "other"));
+      blocking.rollback();
+      Host.await(first);
+      assertThat(fails(theft)).isTrue();
+      assertThat(Host.await(shared(other.store()).confirm(1))).isTrue();
+      assertThat(shared(late.store()).held()).containsExactly(2);
+      other.open(in(1)).write(new Line("one"));
+    }
+  }
+
+  @Test
+  void anAcquisitionThatIsGivenUpInTheSilenceHoldsNothing() {
+    try (Host old = holding("the old");
+        Host next = host()) {
+      CompletionStage<Long> given = shared(next.store()).acquire(1, "the next");
+      Host.await(shared(next.store()).release(1));
+      assertThat(fails(given)).isTrue();
+      assertThat(shared(next.store()).held()).isEmpty();
+      Host.await(shared(old.store()).acquire(1, "the old"));
+      old.open(in(1)).write(new Line("one"));
+    }
+  }
+
   @Test
   void nothingIsWaitedForWhenAShardWasReleased() {
     try (Host old = host(1)) {
