@@ -8,6 +8,7 @@ import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.JournalProcess;
 import io.fermata.persistence.contract.Note;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -97,6 +98,52 @@ final class SqliteProcessTest {
       for (String part : List.of("fermata.db", "fermata.db-wal", "fermata.db-shm")) {
         Files.deleteIfExists(directory.resolve(part));
       }
+    }
+  }
+
+  @Test
+  void nothingIsWrittenOnceTheLogWasDeletedOrReplacedAndWhatWasAcknowledgedStays()
+      throws IOException {
+    for (String log : List.of("-wal", "-shm")) {
+      for (boolean replaced : new boolean[] {false, true}) {
+        Path file = directory.resolve("fermata" + log + replaced + ".db");
+        Path lost = Path.of(file + log);
+        try (Host host = Host.on(Store.sqlite(file))) {
+          host.open("a").write(new Note.Line("one"));
+          assertThat(StoreHealthTest.problem(host.store())).isEmpty();
+          Files.delete(lost);
+          if (replaced) {
+            Files.write(lost, new byte[0]);
+          }
+          assertThat(StoreHealthTest.problem(host.store())).contains(StoreProblem.LOG_GONE);
+          assertThat(Host.await(host.store().lost())).isEqualTo(StoreProblem.LOG_GONE);
+          assertThatThrownBy(() -> host.sweep(1))
+              .rootCause()
+              .hasMessageContainingAll(file.toString(), "-wal or -shm was deleted", "start again");
+        }
+        try (Host host = Host.on(Store.sqlite(file))) {
+          assertThat(host.open("a").write(new Note.Line("two")).lines())
+              .containsExactly("one", "two");
+          assertThat(Store.sqlite(file).verify(damage -> {}).intact()).isTrue();
+        }
+      }
+    }
+  }
+
+  @Test
+  void aProcessWhoseLogWasDeletedAcknowledgesNoMoreAndLosesNothing() {
+    Path file = directory.resolve("fermata.db");
+    List<Long> acknowledged = new ArrayList<>();
+    try (ChildJvm writer = ChildJvm.start(file, FOREVER)) {
+      acknowledged.addAll(writer.acknowledged(300));
+      assertThat(Path.of(file + "-wal").toFile().delete()).isTrue();
+      acknowledged.addAll(writer.acknowledged(5_000));
+      writer.kill();
+      writer.exitCode();
+    }
+    try (Host host = Host.on(Store.sqlite(file))) {
+      assertThat(acknowledged).hasSizeLessThan(5_300);
+      assertThat(host.open("a").lines()).hasSizeGreaterThanOrEqualTo(acknowledged.size());
     }
   }
 

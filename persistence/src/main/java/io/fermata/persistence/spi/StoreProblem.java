@@ -14,6 +14,9 @@ public enum StoreProblem {
   GONE(
       "the file of the store was deleted or replaced while it was open; put the right file there"
           + " and restart this host"),
+  LOG_GONE(
+      "the write-ahead log of the store was deleted or replaced while it was open; restart this"
+          + " host, which copies the log into the file as it ends"),
   TAKEN_OVER("another host took over the store; stop one of the two hosts"),
   MOVED("another host holds this session's shard of the store now; send the call again"),
   DAMAGED("the store is damaged; restore it from a backup"),

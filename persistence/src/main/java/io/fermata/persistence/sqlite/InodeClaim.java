@@ -7,8 +7,12 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -38,6 +42,9 @@ final class InodeClaim {
   private final CompletableFuture<StoreProblem> lost = new CompletableFuture<>();
   private FileLock lock;
 
+  /** The write-ahead log and its index, which stay the same while the file is open. */
+  private volatile Map<Path, Object> logs = Map.of();
+
   private InodeClaim(SqliteFile file, @Nullable Object key, FileChannel channel, FileLock lock) {
     this.file = file;
     this.key = key;
@@ -47,7 +54,7 @@ final class InodeClaim {
 
   /** Claims an existing file, before SQLite opens it. */
   static InodeClaim take(SqliteFile file) {
-    Object key = key(file);
+    Object key = key(file.path());
     if (key != null && !CLAIMED.add(key)) {
       throw heldElsewhere(file, "this process");
     }
@@ -84,20 +91,29 @@ final class InodeClaim {
   }
 
   /** Device and inode; null if the path leads nowhere, or the file system has no such keys. */
-  private static @Nullable Object key(SqliteFile file) {
+  private static @Nullable Object key(Path path) {
     try {
-      return readKey(file);
+      return readKey(path);
     } catch (IOException gone) {
       return null;
     }
   }
 
-  private static @Nullable Object readKey(SqliteFile file) throws IOException {
-    return Files.readAttributes(file.path(), BasicFileAttributes.class).fileKey();
+  private static @Nullable Object readKey(Path path) throws IOException {
+    return Files.readAttributes(path, BasicFileAttributes.class).fileKey();
   }
 
-  /** Locks again, after connections that held no lock were closed. */
+  /** Locks again, after connections that held no lock were closed, and those that stay are open. */
   void renew() {
+    Map<Path, Object> open = new LinkedHashMap<>();
+    for (String log : List.of("-wal", "-shm")) {
+      Path path = Path.of(file.path() + log);
+      Object logKey = key(path);
+      if (logKey != null) {
+        open.put(path, logKey);
+      }
+    }
+    logs = open;
     try {
       lock.release();
       FileLock again = channel.tryLock(LOCKED_BYTE, 1, false);
@@ -111,25 +127,45 @@ final class InodeClaim {
   }
 
   /**
-   * Refuses to write to a file that no path leads to any more: it ends with this process. Once that
-   * was so, it stays so.
+   * Refuses to write to a file that no path leads to any more: it ends with this process. So does
+   * what is written to a log that was deleted. Once that was so, it stays so.
    */
   void requireReachable() {
-    if (key == null || (!lost.isDone() && leadsTo(key))) {
+    if (key == null) {
       return;
+    } else if (!lost.isDone()) {
+      lookAround(key);
     }
-    lost.complete(StoreProblem.GONE);
-    throw new StoreException(
-        StoreProblem.GONE,
-        file.name()
-            + " was deleted or replaced while it was open, so nothing is written to it any"
-            + " more; stop this process, put the right file there and start again",
-        null);
+    StoreProblem found = lost.getNow(null);
+    if (found != null) {
+      throw new StoreException(found, file.name() + because(found), null);
+    }
   }
 
-  private boolean leadsTo(Object claimed) {
+  private void lookAround(Object claimed) {
+    if (!leadsTo(file.path(), claimed)) {
+      lost.complete(StoreProblem.GONE);
+    }
+    logs.forEach(
+        (path, log) -> {
+          if (!leadsTo(path, log)) {
+            lost.complete(StoreProblem.LOG_GONE);
+          }
+        });
+  }
+
+  private static String because(StoreProblem found) {
+    return found == StoreProblem.GONE
+        ? " was deleted or replaced while it was open, so nothing is written to it any more; stop"
+            + " this process, put the right file there and start again"
+        : " has lost its write-ahead log: -wal or -shm was deleted or replaced while it was open,"
+            + " so nothing is written any more; stop this process, which copies what it"
+            + " acknowledged into the file, and start again";
+  }
+
+  private boolean leadsTo(Path path, Object claimed) {
     try {
-      return claimed.equals(readKey(file));
+      return claimed.equals(readKey(path));
     } catch (NoSuchFileException deleted) {
       return false;
     } catch (IOException unreadable) {
@@ -143,7 +179,7 @@ final class InodeClaim {
     }
   }
 
-  /** Completes when the file was found deleted or replaced. */
+  /** Completes when the file or its log was found deleted or replaced. */
   CompletionStage<StoreProblem> lost() {
     return lost;
   }

@@ -32,6 +32,8 @@ final class SqliteWriter implements Transactions {
   /** Used by the thread of the connection only. */
   private boolean locked;
 
+  private boolean rescued;
+
   SqliteWriter(SqliteFile file, SqlPool connection, InodeClaim inode, SqliteLog log) {
     this.file = file;
     this.connection = connection;
@@ -67,7 +69,7 @@ final class SqliteWriter implements Transactions {
 
   private <T> Work<T> checked(Work<T> work) {
     return on -> {
-      inode.requireReachable();
+      requireReachable();
       SQLiteConnection sqlite = on.unwrap(SQLiteConnection.class);
       long before = sqlite.getDatabase().total_changes();
       T result = done(on, work);
@@ -77,6 +79,20 @@ final class SqliteWriter implements Transactions {
       }
       return result;
     };
+  }
+
+  /** If only the log is gone, what was acknowledged is copied into the file from the open log. */
+  @SuppressWarnings("FutureReturnValueIgnored") // closing retries
+  private void requireReachable() {
+    try {
+      inode.requireReachable();
+    } catch (StoreException refused) {
+      if (refused.problem() == StoreProblem.LOG_GONE && !rescued) {
+        rescued = true;
+        connection.query(on -> SqliteLog.empty(on, 0));
+      }
+      throw refused;
+    }
   }
 
   private <T> T done(Connection on, Work<T> work) throws SQLException {
