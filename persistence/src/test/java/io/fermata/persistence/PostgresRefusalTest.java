@@ -1,11 +1,16 @@
 package io.fermata.persistence;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.spi.Passwords;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** A database that cannot be a store is refused with the reason and the next step. */
@@ -74,6 +79,62 @@ final class PostgresRefusalTest {
     database.store().open().close();
     database.execute("DELETE FROM fermata_meta WHERE key = 'schema_version'");
     refuses(database.address(), "is damaged", "restore it from a backup");
+  }
+
+  /** A schema without one of its parts is refused with the statement that restores it. */
+  private void loses(String statement, String lost) {
+    database.execute(statement);
+    for (boolean shared : new boolean[] {false, true}) {
+      assertThatThrownBy(() -> open(shared))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContainingAll(
+              database.address() + " is damaged. " + lost, "restore it from a backup");
+    }
+    List<String> damages = new ArrayList<>();
+    assertThat(database.store().verify(damages::add).damages()).isEqualTo(1);
+    assertThat(damages.get(0)).startsWith(lost);
+    Matcher repair = Pattern.compile("run \"(.*)\"").matcher(damages.get(0));
+    assertThat(repair.find()).isTrue();
+    database.execute(repair.group(1));
+    open(false);
+  }
+
+  private void open(boolean shared) {
+    (shared ? database.store().openShared() : database.store().open()).close();
+  }
+
+  @Test
+  void aSchemaThatHasLostAPartIsRefusedWithTheStatementThatRestoresIt() {
+    database.store().open().close();
+    loses("DROP INDEX event_tag_by_tag", "The index event_tag_by_tag is missing");
+    loses(
+        "UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'directory_active'::regclass",
+        "The index directory_active is not in use; run \"REINDEX INDEX directory_active\"");
+    loses(
+        "ALTER TABLE event_journal DROP CONSTRAINT event_journal_pkey",
+        "The index event_journal_pkey is missing");
+    loses(
+        "ALTER TABLE event_journal DROP CONSTRAINT event_journal_ordering_key",
+        "The index event_journal_ordering_key is missing");
+    loses(
+        "DROP TRIGGER event_tag_follow ON event_journal",
+        "The trigger event_tag_follow is missing");
+    loses(
+        "ALTER TABLE event_journal DISABLE TRIGGER event_tag_follow",
+        "The trigger event_tag_follow is not in use");
+    loses("DROP FUNCTION fermata_fence", "The function fermata_fence is missing");
+    database.execute("DROP TABLE cluster_lease");
+    refuses(
+        database.address(),
+        "is damaged. The table cluster_lease is missing",
+        "restore it from a backup, and start again");
+  }
+
+  @Test
+  void aSchemaWithoutOneOfItsShardsIsRefused() {
+    database.store().open().close();
+    database.execute("DELETE FROM shard WHERE shard = 5");
+    refuses(database.address(), "is damaged. The table shard has 127 of 128 shards", "backup");
   }
 
   @Test

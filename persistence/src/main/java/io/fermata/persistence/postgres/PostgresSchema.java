@@ -77,6 +77,9 @@ final class PostgresSchema {
       """
           .formatted(PostgresShards.LOCK);
 
+  private static final String SHARDS =
+      "SELECT count(*) FROM shard WHERE shard BETWEEN 0 AND " + (Shard.COUNT - 1);
+
   /**
    * Texts are compared byte by byte in any locale of the database, so all stores list in the same
    * order.
@@ -258,6 +261,9 @@ final class PostgresSchema {
               ON directory_text USING gin (trigrams pg_catalog.array_ops)
               """)));
 
+  /** What a schema that is up to date has. */
+  static final PostgresParts PARTS = PostgresParts.of(STEPS);
+
   private final PostgresAddress address;
   private final Connection connection;
 
@@ -319,11 +325,15 @@ final class PostgresSchema {
     return version;
   }
 
-  /** Brings the tables up to date, in one transaction, and returns the server key they hold. */
+  /**
+   * Brings the tables up to date, in one transaction, refuses a schema that has lost something, and
+   * returns the server key it holds.
+   */
   byte[] prepare(String owner) throws SQLException {
     connection.setAutoCommit(false);
     try {
       migrate();
+      requireWhole();
       putOwner(owner);
       byte[] key = serverKey();
       connection.commit();
@@ -342,6 +352,30 @@ final class PostgresSchema {
       STEPS.migrate(connection, version);
       putMeta(VERSION, Integer.toString(STEPS.newest()));
     }
+  }
+
+  private void requireWhole() throws SQLException {
+    List<String> damages = damages(connection);
+    if (!damages.isEmpty()) {
+      throw new StoreException(
+          address.shown()
+              + " is damaged. "
+              + String.join(". ", damages)
+              + ". Repair it as the owner of the schema, or restore it from a backup, and start"
+              + " again");
+    }
+  }
+
+  /** What the schema of a connection has lost, and how to restore it. */
+  static List<String> damages(Connection connection) throws SQLException {
+    List<String> damages = new ArrayList<>(PARTS.damages(connection));
+    if (damages.isEmpty()) {
+      int shards = Integer.parseInt(PostgresClaim.text(connection, SHARDS));
+      if (shards != Shard.COUNT) {
+        damages.add("The table shard has %s of %s shards".formatted(shards, Shard.COUNT));
+      }
+    }
+    return damages;
   }
 
   private byte[] serverKey() throws SQLException {

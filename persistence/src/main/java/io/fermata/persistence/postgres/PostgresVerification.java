@@ -11,15 +11,13 @@ import java.sql.SQLException;
 import java.util.function.Consumer;
 
 /**
- * Checks what journals have besides in PostgreSQL: that each shard is there, and that entries and
- * tags carry the slice of their session. Work with another slice would be found by no host.
+ * Checks what a store has besides in PostgreSQL: that the schema has all its parts and shards, and
+ * that entries and tags carry the slice of their session. Work with another slice would be found by
+ * no host.
  */
 final class PostgresVerification {
 
   private static final int AT_ONCE = 1_000;
-
-  static final String SHARDS =
-      "SELECT count(*) FROM shard WHERE shard BETWEEN 0 AND " + (Shard.COUNT - 1);
 
   static final String SLICES =
       """
@@ -41,19 +39,14 @@ final class PostgresVerification {
   /** Verifies a whole schema on a connection in auto-commit mode. */
   static Verified of(Connection connection, Consumer<String> damage) throws SQLException {
     PostgresVerification verification = new PostgresVerification(connection, damage);
-    verification.shards();
+    for (String lost : PostgresSchema.damages(connection)) {
+      verification.report(lost);
+    }
     verification.slices();
     PostgresJournal journal = new PostgresJournal(PostgresShards.all());
     Verified verified = SqlVerification.of(connection, journal, damage);
     return new Verified(
         verified.journals(), verified.entries(), verified.damages() + verification.damages);
-  }
-
-  private void shards() throws SQLException {
-    int found = Integer.parseInt(PostgresClaim.text(connection, SHARDS));
-    if (found != Shard.COUNT) {
-      report("The table shard has " + found + " of " + Shard.COUNT + " shards");
-    }
   }
 
   private void slices() throws SQLException {
