@@ -22,6 +22,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.SessionDirectory;
@@ -57,6 +58,13 @@ public final class HostOutside implements Outside {
       InstantSource clock,
       Function<String, @Nullable String> env,
       HostThreads pools) {}
+
+  /** The run is as it was, and can be ended when its key or a release that reads it is there. */
+  private static final Set<String> STAYS =
+      Set.of(
+          HostError.KEY_MISSING.wireName(),
+          HostError.JOURNAL_UNREADABLE.wireName(),
+          HostError.ROLLING_OUT.wireName());
 
   /** How often the ancestors are asked for what is left of their budgets: for 25 seconds. */
   private static final int CLIMBS = 8;
@@ -120,11 +128,17 @@ public final class HostOutside implements Outside {
                 throw new IllegalStateException(
                     "The run has not ended yet, it waits for " + waiting.waitsFor());
               } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
-                throw new IllegalStateException(
-                    "The run has not ended yet, %s: %s"
-                        .formatted(unfinished.code(), unfinished.message()));
+                throw notEnded(unfinished.code(), unfinished.message());
+              } else if (outcome instanceof ToolOutcome.Refused refused
+                  && STAYS.contains(refused.code())) {
+                throw notEnded(refused.code(), refused.message());
               }
             });
+  }
+
+  private static IllegalStateException notEnded(String code, String message) {
+    return new IllegalStateException(
+        "The run has not ended yet, %s: %s".formatted(code, message));
   }
 
   private ToolUse use(String flow, String callKey) {

@@ -393,11 +393,21 @@ class ThreadSurvivalTest {
   void aFlowThatRefusedToEndIsNotTakenAsEnded() throws Exception {
     try (Fermata host = host(echo());
         OpenStore store = Store.memory().open()) {
-      for (String code : List.of("busy", "overloaded", "store_unavailable", "shutting_down")) {
+      for (String code :
+          List.of(
+              "busy",
+              "overloaded",
+              "store_unavailable",
+              "shutting_down",
+              "rolling_out",
+              "key_missing",
+              "journal_unreadable")) {
         assertThatThrownBy(() -> now(outside(host, store, code).withdrawFlow("paint", "c1")))
             .hasMessageContaining(code);
       }
-      now(outside(host, store, "run_completed").withdrawFlow("paint", "c1"));
+      for (String code : List.of("run_completed", "unknown_run", "erased", "damaged")) {
+        now(outside(host, store, code).withdrawFlow("paint", "c1"));
+      }
     }
   }
 
