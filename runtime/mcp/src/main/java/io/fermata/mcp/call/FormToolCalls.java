@@ -12,6 +12,7 @@ import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -185,7 +186,7 @@ public final class FormToolCalls {
         .thenCompose(
             reply -> {
               // The answers were not used, so the client may send them again.
-              if (opened != null && TaskMethods.TRANSIENT.contains(code(reply))) {
+              if (opened != null && HostError.isTemporary(code(reply))) {
                 opened.release();
               }
               return refusal == null

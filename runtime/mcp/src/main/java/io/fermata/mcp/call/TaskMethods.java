@@ -18,7 +18,6 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
 import java.time.Instant;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.LongSupplier;
@@ -38,24 +37,6 @@ public final class TaskMethods {
 
   /** A run that has waited for long is expected to wait for longer. */
   private static final int POLLS_PER_WAIT = 10;
-
-  /** The errors after which the same call is worth repeating in a moment. */
-  static final Set<String> TRANSIENT =
-      Set.of(
-          HostError.BUSY.wireName(),
-          HostError.OVERLOADED.wireName(),
-          HostError.STORE_UNAVAILABLE.wireName(),
-          HostError.MOVED.wireName(),
-          HostError.ROLLING_OUT.wireName(),
-          HostError.SHUTTING_DOWN.wireName());
-
-  /** The errors of a session that exists and cannot be read. */
-  private static final Set<String> UNREADABLE =
-      Set.of(
-          HostError.KEY_MISSING.wireName(),
-          HostError.DECRYPTION_FAILED.wireName(),
-          HostError.JOURNAL_UNREADABLE.wireName(),
-          HostError.DAMAGED.wireName());
 
   private final Tasks tasks;
   private final TaskIds ids;
@@ -158,7 +139,7 @@ public final class TaskMethods {
    */
   private static boolean requireAccepted(ToolReply reply) {
     String code = reply.structured().path("code").asText();
-    if (TRANSIENT.contains(code) || UNREADABLE.contains(code)) {
+    if (HostError.isTemporary(code) || HostError.isUnreadable(code)) {
       throw unreachable(reply);
     } else if (code.equals("invalid_updates")) {
       throw RpcException.invalidParams(reply.structured().path("error").asText());
@@ -223,12 +204,12 @@ public final class TaskMethods {
   /** Whether a run cannot be read for a temporary reason. */
   static boolean unavailable(TaskView view) {
     return view.status() == TaskView.Status.UNREACHABLE
-        && TRANSIENT.contains(view.reply().structured().path("code").asText());
+        && HostError.isTemporary(view.reply().structured().path("code").asText());
   }
 
   /** The run exists, but cannot be read now. */
   static RpcException unreachable(ToolReply reply) {
-    return TRANSIENT.contains(reply.structured().path("code").asText())
+    return HostError.isTemporary(reply.structured().path("code").asText())
         ? RpcException.overloaded()
         : RpcException.failed(reply.structured().path("error").asText());
   }

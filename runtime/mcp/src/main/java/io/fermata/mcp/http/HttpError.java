@@ -8,6 +8,7 @@ import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.admin.ThreadException;
+import io.fermata.session.key.HostError;
 import io.vertx.core.http.HttpHeaders;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
@@ -98,35 +99,36 @@ public final class HttpError extends RuntimeException {
   }
 
   private static Response answer(String code, @Nullable String message) {
-    int status =
-        switch (code) {
-          case "unknown_thread", "unknown_file", "unknown_run", "unknown_entry" -> 404;
-          case "may_not_fork" -> 403;
-          case "not_kept", "erased" -> 410;
-          case "busy" -> 429;
-          case "message_too_long", "file_too_large", "call_too_large" -> 413;
-          case "key_used",
-              "no_open_question",
-              "tool_missing",
-              "too_many_files",
-              "unknown_agent",
-              "run_ended",
-              "run_ending",
-              "reset_past_once",
-              "version_changed",
-              "migration_failed" ->
-              409;
-          case "overloaded", "shutting_down", "store_unavailable", "moved", "rolling_out" -> 503;
-          case "journal_unreadable",
-              "damaged",
-              "key_missing",
-              "decryption_failed",
-              "reply_too_large" ->
-              500;
-          default -> 400;
-        };
+    int status = status(code);
     Response answer = answer(status, code, String.valueOf(message), Map.of());
     return status == 429 || status == 503 ? soon(answer) : answer;
+  }
+
+  private static int status(String code) {
+    if (HostError.isTemporary(code)) {
+      return code.equals(HostError.BUSY.wireName()) ? 429 : 503;
+    } else if (HostError.isUnreadable(code)) {
+      return 500;
+    }
+    return switch (code) {
+      case "unknown_thread", "unknown_file", "unknown_run", "unknown_entry" -> 404;
+      case "may_not_fork" -> 403;
+      case "not_kept", "erased" -> 410;
+      case "message_too_long", "file_too_large", "call_too_large" -> 413;
+      case "key_used",
+          "no_open_question",
+          "tool_missing",
+          "too_many_files",
+          "unknown_agent",
+          "run_ended",
+          "run_ending",
+          "reset_past_once",
+          "version_changed",
+          "migration_failed" ->
+          409;
+      case "reply_too_large" -> 500;
+      default -> 400;
+    };
   }
 
   private static Response soon(Response answer) {

@@ -54,13 +54,6 @@ public final class ScheduleActor
   private static final Duration LONGEST_PAUSE = Duration.ofMinutes(1);
   private static final int MOST_MISSED = 1_000;
 
-  /** The call did not reach the run, or that is unknown. */
-  private static final Set<String> CALL_AGAIN =
-      Set.of(
-          HostError.STORE_UNAVAILABLE.wireName(),
-          HostError.OVERLOADED.wireName(),
-          HostError.BUSY.wireName());
-
   /** The messages of a schedule. */
   sealed interface Command {}
 
@@ -267,7 +260,7 @@ public final class ScheduleActor
       // The next host repeats the call.
       return Effect().none();
     }
-    if (CALL_AGAIN.contains(code)) {
+    if (HostError.isTemporary(code)) {
       return callAgain(time, reply.path("error").asText());
     }
     if (!code.isEmpty() && !code.equals(HostError.STILL_WORKING.wireName())) {

@@ -28,16 +28,9 @@ import java.util.stream.StreamSupport;
 
 /** Translates calls of flow tools to calls of their flows, and their replies to outcomes. */
 public final class ToolUses {
-  /** The run continues by itself, or the call did not reach it. */
-  private static final Set<String> UNFINISHED =
-      Set.of(
-          ErrorCode.RUN_ENDING.wireName(),
-          HostError.STILL_WORKING.wireName(),
-          HostError.BUSY.wireName(),
-          HostError.OVERLOADED.wireName(),
-          HostError.STORE_UNAVAILABLE.wireName(),
-          HostError.MOVED.wireName(),
-          HostError.SHUTTING_DOWN.wireName());
+  /** The run continues by itself. */
+  private static final Set<String> WORKING =
+      Set.of(ErrorCode.RUN_ENDING.wireName(), HostError.STILL_WORKING.wireName());
 
   /** The run stopped at a step that needs a decision from outside. */
   private static final Set<String> UNDECIDED =
@@ -187,7 +180,7 @@ public final class ToolUses {
           yield new ToolOutcome.Refused(code, why.cause(), why.repair());
         } else if (body.has("question") || body.has("questions") || body.has("tool")) {
           yield new ToolOutcome.Paused(body);
-        } else if (UNFINISHED.contains(code)) {
+        } else if (WORKING.contains(code) || HostError.isTemporary(code)) {
           yield new ToolOutcome.Unfinished(code, why.cause());
         }
         yield STOPPED.contains(code) || ENDED.contains(code)

@@ -1,0 +1,95 @@
+package io.fermata.session.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.json.Json;
+import io.fermata.session.admin.Schedule;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolOutcome;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
+import io.fermata.session.key.HostError;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * What calls sessions for somebody else repeats a call that met a passing condition of the host.
+ */
+class TemporaryErrorsTest {
+  private static final ToolUse USE = new ToolUse("refund", "thread", "call");
+
+  @ParameterizedTest
+  @EnumSource(
+      names = {
+        "BUSY",
+        "OVERLOADED",
+        "STORE_UNAVAILABLE",
+        "MOVED",
+        "ROLLING_OUT",
+        "SHUTTING_DOWN",
+        "STILL_WORKING"
+      })
+  void anAgentFetchesTheOutcomeLater(HostError error) {
+    assertThat(outcome(error))
+        .isInstanceOfSatisfying(
+            ToolOutcome.Unfinished.class,
+            later -> assertThat(later.code()).isEqualTo(error.wireName()));
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"INVALID_ARGUMENTS", "TOO_MANY_RUNS", "CALL_TOO_LARGE", "ERASED"})
+  void anAgentDoesNotRepeatWhatWouldBeRefusedAgain(HostError error) {
+    assertThat(outcome(error)).isInstanceOf(ToolOutcome.Refused.class);
+  }
+
+  private static ToolOutcome outcome(HostError error) {
+    return new ToolUses((call, progress) -> replyOf(ToolReply.refused(error)), Map.of())
+        .again(USE)
+        .toCompletableFuture()
+        .join();
+  }
+
+  private static CompletableFuture<ToolReply> replyOf(ToolReply reply) {
+    return CompletableFuture.completedFuture(reply);
+  }
+
+  @Test
+  void anOccurrenceThatMeetsARolloutOrAMovingSessionStartsItsRunAfterwards() {
+    ToolReply started = new ToolReply(Json.object().put("status", "complete"), Json.object());
+    List<ToolReply> replies =
+        List.of(
+            ToolReply.refused(HostError.ROLLING_OUT), ToolReply.refused(HostError.MOVED), started);
+    List<ToolCall> calls = new CopyOnWriteArrayList<>();
+    Schedule often = Schedule.of("often", "report").every(Duration.ofSeconds(1)).intent("report");
+    ActorTestKit kit =
+        ActorTestKit.create(
+            ConfigFactory.parseString(
+                "pekko.persistence.journal.plugin = pekko.persistence.journal.inmem"));
+    try {
+      kit.spawn(
+          ScheduleActor.create(
+              often,
+              new Rhythm.Every(Duration.ofSeconds(1)),
+              call -> {
+                calls.add(call);
+                return replyOf(replies.get(Math.min(calls.size(), replies.size()) - 1));
+              },
+              Instant::now));
+      kit.createTestProbe()
+          .awaitAssert(Duration.ofMinutes(1), () -> assertThat(calls).hasSizeGreaterThan(3));
+    } finally {
+      kit.shutdownTestKit();
+    }
+    assertThat(calls.subList(0, 3)).extracting(ToolCall::meta).containsOnly(calls.get(0).meta());
+    assertThat(calls.get(3).meta()).isNotEqualTo(calls.get(0).meta());
+  }
+}
