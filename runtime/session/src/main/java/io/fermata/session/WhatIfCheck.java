@@ -3,7 +3,9 @@ package io.fermata.session;
 import io.fermata.agent.Agent;
 import io.fermata.agent.replay.ThreadDivergence;
 import io.fermata.agent.replay.ThreadJournal;
-import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.agent.replay.ThreadReplayer;
+import io.fermata.agent.state.EarlierEntries;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
@@ -18,10 +20,12 @@ import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.host.RunEvents;
+import io.fermata.session.host.StoredThreadEntries;
 import io.fermata.session.host.ThreadEvents;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
@@ -42,7 +46,9 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -245,18 +251,17 @@ final class WhatIfCheck {
     }
     EntryEncryption secrets = encryption.of(journal);
     try {
-      List<ThreadJournal.Entry> entries =
-          JournalPages.fold(
+      return JournalPages.fold(
               store,
               journal,
-              new ArrayList<ThreadJournal.Entry>(),
-              (before, stored) -> {
+              new DecidedEntries(
+                  key.agent(), key.threadId(), new StoredThreadEntries(store, encryption, journal)),
+              (decided, stored) -> {
                 Entry<?> entry = encryption.read(journal, stored);
                 secrets.learn(entry);
-                before.add(ThreadEvents.of(entry));
-                return before;
-              });
-      return decided(new ThreadJournal(key.agent(), key.threadId(), entries), secrets::masked);
+                return decided.add(ThreadEvents.of(entry));
+              })
+          .session(secrets::masked);
     } catch (NotSerializableException
         | EncryptionException
         | ArchiveException
@@ -269,32 +274,65 @@ final class WhatIfCheck {
     return agents.stream().anyMatch(each -> each.name().equals(agent));
   }
 
-  private Session decided(ThreadJournal journal, UnaryOperator<String> masked) {
-    int last = journal.entries().size() - 1;
-    if (last < 0) {
-      return Session.UNKNOWN;
-    } else if (since != null && journal.entries().get(last).at() < since.toEpochMilli()) {
-      return new Session(true, 0, List.of());
-    }
-    try {
-      ThreadDivergence divergence = ThreadReplay.of(agents, journal).divergence();
-      return divergence == null
-          ? new Session(true, 1, List.of())
-          : otherwise(journal, divergence.change(), masked.apply(divergence.text()));
-    } catch (RuntimeException e) {
-      // A journal of other code may hold what this code cannot even fold.
-      Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
-      return otherwise(journal, change, masked.apply("It cannot be decided again: " + e));
-    }
+  private Session decided(ThreadJournal journal) {
+    NavigableMap<Long, List<ThreadEvent>> entries = new TreeMap<>();
+    journal.entries().forEach(entry -> entries.put(entry.seq(), entry.events()));
+    DecidedEntries decided =
+        new DecidedEntries(journal.agent(), journal.threadId(), EarlierEntries.of(entries));
+    journal.entries().forEach(decided::add);
+    return decided.session(UnaryOperator.identity());
   }
 
-  private static Session otherwise(ThreadJournal journal, Change change, String text) {
-    return new Session(
-        true,
-        0,
-        List.of(
-            new DecidedThread(
-                journal.agent(), journal.threadId(), List.of(change), change.node(), text)));
+  /** Decides the entries of a thread as they pass. */
+  private final class DecidedEntries {
+    private final String agent;
+    private final String threadId;
+    private final ThreadReplayer replayer;
+    private @Nullable RuntimeException failed;
+    private long at = Long.MIN_VALUE;
+
+    DecidedEntries(String agent, String threadId, EarlierEntries earlier) {
+      this.agent = agent;
+      this.threadId = threadId;
+      replayer = new ThreadReplayer(agents, earlier);
+    }
+
+    DecidedEntries add(ThreadJournal.Entry entry) {
+      at = entry.at();
+      if (failed == null) {
+        try {
+          replayer.decide(entry);
+        } catch (StoreException | EncryptionException unread) {
+          throw unread;
+        } catch (RuntimeException e) {
+          // A journal of other code may hold what this code cannot even fold.
+          failed = e;
+        }
+      }
+      return this;
+    }
+
+    Session session(UnaryOperator<String> masked) {
+      ThreadDivergence divergence = replayer.divergence();
+      if (at == Long.MIN_VALUE) {
+        return Session.UNKNOWN;
+      } else if (since != null && at < since.toEpochMilli()) {
+        return new Session(true, 0, List.of());
+      } else if (failed != null) {
+        Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
+        return otherwise(change, masked.apply("It cannot be decided again: " + failed));
+      }
+      return divergence == null
+          ? new Session(true, 1, List.of())
+          : otherwise(divergence.change(), masked.apply(divergence.text()));
+    }
+
+    private Session otherwise(Change change, String text) {
+      return new Session(
+          true,
+          0,
+          List.of(new DecidedThread(agent, threadId, List.of(change), change.node(), text)));
+    }
   }
 
   // --- the runs of a session --------------------------------------------------------------------
@@ -359,8 +397,7 @@ final class WhatIfCheck {
       ExportedJournal exported = exports.next();
       if (exported instanceof ExportedJournal.OfThread thread) {
         ThreadJournal journal = thread.journal();
-        count(
-            known(journal.agent()) ? decided(journal, UnaryOperator.identity()) : Session.UNKNOWN);
+        count(known(journal.agent()) ? decided(journal) : Session.UNKNOWN);
       } else if (exported instanceof ExportedJournal.OfRun run) {
         count(exported(run.journal()));
       }

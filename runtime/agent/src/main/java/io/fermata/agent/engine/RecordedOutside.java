@@ -12,13 +12,14 @@ import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
 import java.util.List;
-import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -70,19 +71,31 @@ final class RecordedOutside implements Outside {
     }
   }
 
+  private static final int PAGE = 50;
+
   private final Given given;
   private final long at;
-  private final NavigableMap<Long, List<ThreadEvent>> journal;
+  private final EarlierEntries earlier;
+  private final long seq;
   private @Nullable String missing;
+  private @Nullable RuntimeException unread;
   private boolean invoked;
 
   /**
-   * @param journal the entries before, by number
+   * @param seq the entry that is decided; code sees only the entries before it
    */
-  RecordedOutside(Given given, long at, NavigableMap<Long, List<ThreadEvent>> journal) {
+  RecordedOutside(Given given, long at, EarlierEntries earlier, long seq) {
     this.given = given;
     this.at = at;
-    this.journal = journal;
+    this.earlier = earlier;
+    this.seq = seq;
+  }
+
+  /** Fails if earlier entries could not be read, which is no decision of the code. */
+  void requireRead() {
+    if (unread != null) {
+      throw unread;
+    }
   }
 
   /** What the present code asked for that the journal does not have; null for nothing. */
@@ -160,18 +173,37 @@ final class RecordedOutside implements Outside {
   @Override
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
     HistoryReader reader = new HistoryReader(before, limit, depth, true);
-    for (List<ThreadEvent> entry : journal.descendingMap().values()) {
-      if (reader.full()) {
-        break;
+    long end = seq;
+    List<List<ThreadEvent>> page = pageBefore(end);
+    while (!page.isEmpty()) {
+      for (List<ThreadEvent> entry : page) {
+        if (reader.full()) {
+          return CompletableFuture.completedFuture(reader.messages());
+        }
+        reader.take(entry);
       }
-      reader.take(entry);
+      end -= page.size();
+      page = pageBefore(end);
     }
     return CompletableFuture.completedFuture(reader.messages());
   }
 
+  private List<List<ThreadEvent>> pageBefore(long end) {
+    return read(() -> earlier.before(end, PAGE));
+  }
+
+  private <T> T read(Supplier<T> entries) {
+    try {
+      return entries.get();
+    } catch (RuntimeException e) {
+      unread = e;
+      throw e;
+    }
+  }
+
   @Override
   public CompletionStage<byte[]> file(ThreadStorage.StoredFile file) {
-    List<ThreadEvent> entry = journal.getOrDefault(file.seq(), List.of());
+    List<ThreadEvent> entry = file.seq() < seq ? read(() -> earlier.entry(file.seq())) : List.of();
     return file.index() < entry.size()
             && entry.get(file.index()) instanceof ThreadEvent.FileWritten written
         ? CompletableFuture.completedFuture(written.data())

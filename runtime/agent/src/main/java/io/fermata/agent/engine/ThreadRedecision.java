@@ -3,6 +3,7 @@ package io.fermata.agent.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
+import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFold;
@@ -17,9 +18,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Objects;
-import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -32,14 +31,23 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
   private static final List<String> TIMES = List.of("at", "due", "retryAt", "until", "window");
 
   private final ThreadProgram program;
-  private final NavigableMap<Long, List<ThreadEvent>> journal = new TreeMap<>();
+  private final EarlierEntries earlier;
 
   /** The states that an effect may have seen: it sees the thread as it was when it started. */
   private final Map<String, List<ThreadState>> seen = new HashMap<>();
 
-  public ThreadRedecision(Agents agents) {
+  /** The entry that is decided next. */
+  private long next = 1;
+
+  /**
+   * Begins with an empty thread.
+   *
+   * @param earlier the journal; it is asked for entries that were taken or decided before
+   */
+  public ThreadRedecision(Agents agents, EarlierEntries earlier) {
     super(ThreadState.NONE);
     program = new ThreadProgram(agents);
+    this.earlier = earlier;
   }
 
   @Override
@@ -54,21 +62,22 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
   @Override
   public void take(long seq, List<ThreadEvent> events) {
     super.take(seq, events);
-    journaled(seq, events);
+    journaled(seq);
   }
 
   @Override
   public @Nullable Difference<ThreadState, ThreadEvent> decide(
       long seq, long at, List<ThreadEvent> events) {
+    next = seq;
     Difference<ThreadState, ThreadEvent> difference = super.decide(seq, at, events);
     if (difference == null) {
-      journaled(seq, events);
+      journaled(seq);
     }
     return difference;
   }
 
-  private void journaled(long seq, List<ThreadEvent> events) {
-    journal.put(seq, events);
+  private void journaled(long seq) {
+    next = seq + 1;
     Map<String, List<ThreadState>> before = new HashMap<>(seen);
     seen.clear();
     for (ThreadEffect effect : wanted(state())) {
@@ -138,9 +147,10 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
 
   private Program.Acceptance<ThreadEvent> madeAgain(
       ThreadState view, RecordedEffect recorded, RecordedEffect.Made made, long at) {
-    RecordedOutside outside = new RecordedOutside(made.given(), at, journal);
+    RecordedOutside outside = new RecordedOutside(made.given(), at, earlier, next);
     ThreadInput.Result result =
         program.perform(view, recorded.effect(), outside).toCompletableFuture().join();
+    outside.requireRead();
     String missing = outside.missing();
     if (outside.invoked()) {
       return new Program.Accepted<>(recorded.events());

@@ -1,12 +1,12 @@
 package io.fermata.agent.replay;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.Agents;
-import io.fermata.agent.engine.ThreadRedecision;
+import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
-import io.fermata.agent.state.ThreadState;
-import io.fermata.flow.event.JournalCheck;
 import java.util.Collection;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,17 +41,16 @@ public record ThreadReplay(
    * @param agents the present code of the thread's agents, and of those that they refer to
    */
   public static ThreadReplay of(Collection<Agent> agents, ThreadJournal journal) {
-    ThreadRedecision again = new ThreadRedecision(new Agents(agents));
-    int decided = 0;
+    NavigableMap<Long, List<ThreadEvent>> entries = new TreeMap<>();
+    ThreadReplayer replayer = new ThreadReplayer(agents, EarlierEntries.of(entries));
     for (ThreadJournal.Entry entry : journal.entries()) {
-      JournalCheck.Difference<ThreadState, ThreadEvent> difference =
-          again.decide(entry.seq(), entry.at(), entry.events());
-      decided++;
-      if (difference != null) {
-        return new ThreadReplay(journal, decided, new ThreadDivergence(entry, difference));
+      entries.put(entry.seq(), entry.events());
+      replayer.decide(entry);
+      if (replayer.divergence() != null) {
+        break;
       }
     }
-    return new ThreadReplay(journal, decided, null);
+    return new ThreadReplay(journal, replayer.decided(), replayer.divergence());
   }
 
   public boolean same() {

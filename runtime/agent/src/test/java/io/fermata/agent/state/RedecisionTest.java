@@ -12,9 +12,11 @@ import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.flow.event.Program;
 import java.util.HashSet;
 import java.util.List;
+import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -48,7 +50,8 @@ class RedecisionTest {
         seed -> {
           Conversation talk = walked(seed);
           ThreadRedecision again =
-              new ThreadRedecision(new Agents(List.of(new RandomAgents(seed, false).next())));
+              new ThreadRedecision(
+                  new Agents(List.of(new RandomAgents(seed, false).next())), recordsOf(talk));
           for (int i = 1; i <= talk.records(); i++) {
             assertThat(again.decide(i, talk.cause(i).at(), talk.record(i)))
                 .as("entry %d, %s", i, talk.cause(i).input())
@@ -93,8 +96,16 @@ class RedecisionTest {
     assertThat(diverged.get()).as("mutations that made a difference").isGreaterThan(SEEDS / 8);
   }
 
+  private static EarlierEntries recordsOf(Conversation talk) {
+    NavigableMap<Long, List<ThreadEvent>> records = new TreeMap<>();
+    for (int i = 1; i <= talk.records(); i++) {
+      records.put((long) i, talk.record(i));
+    }
+    return EarlierEntries.of(records);
+  }
+
   private static int divergence(Agents agents, Conversation talk) {
-    ThreadRedecision again = new ThreadRedecision(agents);
+    ThreadRedecision again = new ThreadRedecision(agents, recordsOf(talk));
     int i = 1;
     while (i <= talk.records() && again.decide(i, talk.cause(i).at(), talk.record(i)) == null) {
       i++;

@@ -51,8 +51,17 @@ public final class JournalPages {
    * @throws DamagedException if it is not what was written
    */
   public static @Nullable StoredEntry last(OpenStore store, String journal) {
-    List<StoredEntry> last = now(store.readBack(journal, Long.MAX_VALUE, 1));
+    List<StoredEntry> last = before(store, journal, Long.MAX_VALUE, 1);
     return last.isEmpty() ? null : last.get(0);
+  }
+
+  /**
+   * Up to max entries of a journal before a number, the latest first.
+   *
+   * @throws DamagedException if one is not what was written
+   */
+  public static List<StoredEntry> before(OpenStore store, String journal, long seq, int max) {
+    return now(store.readBack(journal, seq, max));
   }
 
   private static <T> T now(CompletionStage<T> stage) {
