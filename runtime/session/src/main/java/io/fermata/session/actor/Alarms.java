@@ -83,6 +83,13 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
       return new Alarm(due.at(), due.at(), BACKOFF.toMillis());
     }
 
+    /** A clock that was set back does not lengthen the back-off. */
+    Alarm at(long now) {
+      return next > at && next - now > backoff
+          ? new Alarm(at, Math.max(at, now + backoff), backoff)
+          : this;
+    }
+
     Alarm rung(long now) {
       return new Alarm(at, now + backoff, Math.min(2 * backoff, LONGEST_BACKOFF.toMillis()));
     }
@@ -219,7 +226,8 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     long now = clock.millis();
     List<String> woken = new ArrayList<>();
     alarms.replaceAll(
-        (entityId, alarm) -> {
+        (entityId, known) -> {
+          Alarm alarm = known.at(now);
           if (alarm.next() > now) {
             return alarm;
           }

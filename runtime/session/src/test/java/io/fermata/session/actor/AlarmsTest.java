@@ -34,6 +34,7 @@ class AlarmsTest {
   private final List<String> woken = new ArrayList<>();
   private boolean broken;
   private Duration lag = Duration.ZERO;
+  private Duration setBack = Duration.ZERO;
 
   @AfterEach
   void stop() {
@@ -82,7 +83,7 @@ class AlarmsTest {
   }
 
   private Instant now() {
-    return NOON.plusMillis(scheduler.currentTimeMs());
+    return NOON.plusMillis(scheduler.currentTimeMs()).minus(setBack);
   }
 
   @Test
@@ -175,6 +176,16 @@ class AlarmsTest {
     assertThat(woken).hasSize(3);
     pass(Duration.ofHours(4));
     assertThat(woken).hasSizeBetween(9, 12);
+  }
+
+  @Test
+  void aClockThatIsSetBackDelaysNoFurtherWake() {
+    appoint("trip|stuck", Duration.ofHours(-2));
+    start();
+    assertThat(woken).hasSize(1);
+    setBack = Duration.ofHours(1);
+    pass(Duration.ofMinutes(5));
+    assertThat(woken).hasSizeGreaterThan(1);
   }
 
   @Test
