@@ -9,6 +9,7 @@ import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.RunPicture;
 import io.fermata.flow.route.Route;
 import java.io.StringReader;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -240,6 +241,27 @@ class SvgTest {
     assertThat(wording(node(drawn, "deep/inner/verify")))
         .contains("halted: step_failed – The register is closed.");
     assertThat(wording(node(drawn, "deep"))).isEqualTo("deep flow outer");
+  }
+
+  @Test
+  void aFinishedRunShowsHowOftenAStepWasRetried() {
+    Flow<?> flow =
+        Flow.of("pay", Pictured.Person.class)
+            .description("Pays.")
+            .act(
+                "pay",
+                run -> {
+                  if (run.attempt() < 3) {
+                    throw new IllegalStateException("The register is closed.");
+                  }
+                },
+                o -> o.retry(3, Duration.ofSeconds(10)))
+            .edge(Flow.START, "pay")
+            .edge("pay", Flow.END)
+            .compile();
+    Driver run = new Driver(flow);
+    run.start();
+    assertThat(wording(node(drawn(flow, run.journal), "pay"))).endsWith("retried (2×)");
   }
 
   @Test

@@ -23,6 +23,7 @@ final class ActivityTrace implements Recorder {
   private final Map<Place, Doing> gone = new LinkedHashMap<>();
   private final Map<Place, Doing> left = new LinkedHashMap<>();
   private final Map<Place, ErrorCode> failed = new LinkedHashMap<>();
+  private final Map<Place, Integer> retries = new LinkedHashMap<>();
   private final Set<Place> undone = new HashSet<>();
   private boolean ending;
 
@@ -65,6 +66,12 @@ final class ActivityTrace implements Recorder {
         (place, code) -> {
           if (isAt(place, node)) {
             lines.merge("failed: " + code.wireName(), 1, Integer::sum);
+          }
+        });
+    retries.forEach(
+        (place, times) -> {
+          if (isAt(place, node)) {
+            lines.merge("retried", times, Integer::sum);
           }
         });
     List<String> notes = new ArrayList<>();
@@ -213,6 +220,7 @@ final class ActivityTrace implements Recorder {
   public void onStageRetry(Occurrence at, Event.AttemptFailed event) {
     String again = "failed, tries again at " + time(event.retryAt());
     now.put(at.here(), Doing.of(Now.WORKS, again));
+    retries.merge(at.here(), 1, Integer::sum);
   }
 
   @Override
