@@ -61,10 +61,7 @@ public final class HostOutside implements Outside {
 
   /** The run is as it was, and can be ended when its key or a release that reads it is there. */
   private static final Set<String> STAYS =
-      Set.of(
-          HostError.KEY_MISSING.wireName(),
-          HostError.JOURNAL_UNREADABLE.wireName(),
-          HostError.ROLLING_OUT.wireName());
+      Set.of(HostError.KEY_MISSING.wireName(), HostError.JOURNAL_UNREADABLE.wireName());
 
   /** How often the ancestors are asked for what is left of their budgets: for 25 seconds. */
   private static final int CLIMBS = 8;
