@@ -45,7 +45,7 @@ record SmallDisk(Path mountPoint) implements AutoCloseable {
     return mountPoint.resolve("filler");
   }
 
-  private static int run(String... command) throws IOException {
+  static int run(String... command) throws IOException {
     return new ProcessBuilder(command).inheritIO().start().onExit().join().exitValue();
   }
 

@@ -77,6 +77,27 @@ final class SqliteProcessTest {
   }
 
   @Test
+  @Tag("tools")
+  void aFileThatIsMountedUnderAnotherNameIsRefused() throws IOException {
+    Path file = directory.resolve("fermata.db");
+    try (Host host = Host.on(Store.sqlite(file))) {
+      host.open("a").write(new Note.Line("one"));
+      try (BindMount mount = BindMount.of(file, directory.resolve("mounted.db"))) {
+        assertThatThrownBy(() -> Store.sqlite(mount.name()).open())
+            .isInstanceOf(StoreException.class)
+            .hasMessageContainingAll("mounted.db is open in this process", "under another name");
+        assertThat(ChildJvm.refusal(mount.name()))
+            .contains("mounted.db is open in another process", "under another name");
+      }
+      host.open("b").write(new Note.Line("two"));
+    }
+    try (Host host = Host.on(Store.sqlite(file))) {
+      assertThat(host.open("a").lines()).containsExactly("one");
+      assertThat(host.open("b").lines()).containsExactly("two");
+    }
+  }
+
+  @Test
   void nothingIsWrittenToAFileThatWasDeletedOrReplaced() throws IOException {
     Path file = directory.resolve("fermata.db");
     Path other = Files.write(directory.resolve("other.db"), new byte[0]);
