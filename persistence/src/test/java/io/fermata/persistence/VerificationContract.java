@@ -14,11 +14,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What a verification of a store finds, and what it leaves in peace. */
 abstract class VerificationContract {
+
+  /** How many verifications have writes to meet. */
+  private static final int VERIFICATIONS = 10;
+
+  /** How many journals grow meanwhile. */
+  private static final int WRITTEN = 20;
 
   /** No byte, in SQL. */
   private final String nothing;
@@ -77,12 +88,59 @@ abstract class VerificationContract {
   }
 
   @Test
-  void anIntactStoreIsIntactWhetherOrNotAHostWritesIt() {
+  void anIntactStoreIsIntactWhetherOrNotAHostHasItOpen() {
     assertThat(damages()).isEmpty();
     try (Host host = Host.on(store)) {
       host.open("run|a").write(new Line("line 6"));
       assertThat(store.verify(damage -> {})).isEqualTo(new Verified(3, 16, 0));
     }
+  }
+
+  @Test
+  void whatAHostWritesDuringAVerificationIsNoDamage() {
+    AtomicInteger rounds = new AtomicInteger();
+    AtomicBoolean over = new AtomicBoolean();
+    try (Host host = Host.on(store)) {
+      List<Host.Desk> desks =
+          IntStream.range(0, WRITTEN).mapToObj(i -> host.openWithSnapshots("run|" + i)).toList();
+      // All journals grow at once, so what is read of any of them is soon old.
+      Runnable round =
+          () -> {
+            List<CompletionStage<Long>> writes =
+                desks.stream().map(desk -> desk.begin(new Line("more"))).toList();
+            writes.forEach(Host::await);
+            rounds.incrementAndGet();
+          };
+      round.run();
+      CompletableFuture<Void> writes =
+          CompletableFuture.runAsync(
+              () -> {
+                while (!over.get()) {
+                  round.run();
+                }
+              });
+      try {
+        int during = 0;
+        while (during < VERIFICATIONS) {
+          assertThat(writes).as("the host writes").isNotDone();
+          int before = rounds.get();
+          List<String> damages = new ArrayList<>();
+          Verified verified = store.verify(damages::add);
+          int after = rounds.get();
+          assertThat(damages).isEmpty();
+          assertThat(verified.journals()).isEqualTo(3 + WRITTEN);
+          // The round after the last may be half written.
+          assertThat(verified.entries())
+              .isBetween(15L + WRITTEN * before, 15L + WRITTEN * (after + 1));
+          during += after > before ? 1 : 0;
+        }
+      } finally {
+        over.set(true);
+      }
+      writes.join();
+    }
+    assertThat(store.verify(damage -> {}))
+        .isEqualTo(new Verified(3 + WRITTEN, 15 + WRITTEN * rounds.get(), 0));
   }
 
   @Test
