@@ -84,7 +84,7 @@ class FlowToolTest {
     text.withObjectProperty("properties").withObjectProperty("score").put("type", "string");
     assertThatThrownBy(() -> tool.inputSchema(text))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("score of rate contradicts", "string", "integer");
+        .hasMessageContainingAll("score of rate contradicts", "string", "integer");
     ObjectNode either = schema();
     either.withObjectProperty("properties").withObjectProperty("score").remove("type");
     assertThat(tool.inputSchema(either).inputSchema()).isEqualTo(either);
