@@ -60,6 +60,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -89,10 +90,17 @@ public final class McpServerBuilder {
   private @Nullable OAuth oauth;
   private Telemetry telemetry;
   private @Nullable Supplier<String> metrics;
+  private LongSupplier nanos = System::nanoTime;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
     this.telemetry = host.telemetry();
+  }
+
+  /** The time that passes for its limits, in nanoseconds; it never goes back. */
+  McpServerBuilder nanos(LongSupplier time) {
+    this.nanos = time;
+    return this;
   }
 
   /** The name of the server; {@code fermata} by default. */
@@ -363,7 +371,7 @@ public final class McpServerBuilder {
 
   /** What all transports share. */
   private final class Core {
-    private final CallQuotas quotas = new CallQuotas(limits, System::nanoTime);
+    private final CallQuotas quotas = new CallQuotas(limits, nanos);
     private final ToolScopes scopes = scopes();
     private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
     private final RequestGate gate = new RequestGate();
@@ -441,9 +449,9 @@ public final class McpServerBuilder {
             new Cors(origins),
             authenticator(core.scopes.challenge()),
             core.quotas,
-            new Refusals(telemetry),
+            new Refusals(telemetry, nanos),
             oauth == null ? null : new ProtectedResource(oauth, name));
-    Connections open = new Connections(connections, telemetry);
+    Connections open = new Connections(connections, telemetry, nanos);
     ConcurrentLinkedQueue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     vertx
         .deployVerticle(
@@ -515,8 +523,7 @@ public final class McpServerBuilder {
       return new Authenticator(keys, null, challenge);
     }
     IssuerKeys issuerKeys =
-        new IssuerKeys(
-            oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), System::nanoTime);
+        new IssuerKeys(oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), nanos);
     // So the first caller does not wait, and a misconfiguration is logged at start.
     issuerKeys.latest(null);
     return new Authenticator(

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
@@ -22,16 +23,19 @@ import org.slf4j.LoggerFactory;
 public final class Connections {
   private final HttpLimits limits;
   private final Telemetry telemetry;
-  private final RateLimitedLog log =
-      new RateLimitedLog(LoggerFactory.getLogger(Connections.class), System::nanoTime);
+  private final RateLimitedLog log;
 
   private final Set<OpenConnection> open = new LinkedHashSet<>();
   private final Set<OpenConnection> reserve = new LinkedHashSet<>();
   private final Map<String, Integer> perNetwork = new HashMap<>();
 
-  public Connections(HttpLimits limits, Telemetry telemetry) {
+  /**
+   * @param nanos the time, in nanoseconds; it never goes back
+   */
+  public Connections(HttpLimits limits, Telemetry telemetry, LongSupplier nanos) {
     this.limits = limits;
     this.telemetry = telemetry;
+    this.log = new RateLimitedLog(LoggerFactory.getLogger(Connections.class), nanos);
   }
 
   /** How many connections are open. */

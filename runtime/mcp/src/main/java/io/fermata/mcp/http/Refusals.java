@@ -6,16 +6,20 @@ import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.Refusal;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
+import java.util.function.LongSupplier;
 import org.slf4j.LoggerFactory;
 
 /** Counts and logs requests that were refused before they were read; never their credentials. */
 public final class Refusals {
   private final Telemetry telemetry;
-  private final RateLimitedLog log =
-      new RateLimitedLog(LoggerFactory.getLogger(Refusals.class), System::nanoTime);
+  private final RateLimitedLog log;
 
-  public Refusals(Telemetry telemetry) {
+  /**
+   * @param nanos the time, in nanoseconds; it never goes back
+   */
+  public Refusals(Telemetry telemetry, LongSupplier nanos) {
     this.telemetry = telemetry;
+    this.log = new RateLimitedLog(LoggerFactory.getLogger(Refusals.class), nanos);
   }
 
   void add(HttpServerRequest request, RpcException refusal) {

@@ -7,6 +7,7 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.ManualTime;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.session.observe.Telemetry;
@@ -24,6 +25,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -40,6 +43,7 @@ class ConnectionsTest {
 
   private final FakeHost host = new FakeHost();
   private final Map<Telemetry.Refusal, Integer> refusals = new ConcurrentHashMap<>();
+  private final ManualTime time = new ManualTime();
   private final List<Socket> sockets = new ArrayList<>();
   private @Nullable McpServer server;
 
@@ -66,7 +70,7 @@ class ConnectionsTest {
           }
         };
     McpServerBuilder builder =
-        McpServer.serving(host).port(0).apiKey("ann", "secret").telemetry(telemetry);
+        time.of(McpServer.serving(host)).port(0).apiKey("ann", "secret").telemetry(telemetry);
     server = settings.apply(builder).start();
   }
 
@@ -221,7 +225,8 @@ class ConnectionsTest {
   }
 
   @Test
-  void connectionsThatAreClosedOrRefusedAreCountedAndLoggedAtABoundedRate() throws Exception {
+  void allThatAreClosedOrRefusedAreCountedButFiveAreLoggedAndThenOneInFiveSeconds()
+      throws Exception {
     Logger logger = (Logger) LoggerFactory.getLogger(Connections.class);
     ListAppender<ILoggingEvent> lines = new ListAppender<>();
     lines.start();
@@ -241,16 +246,25 @@ class ConnectionsTest {
       for (int i = 0; i < 20; i++) {
         assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 503");
       }
+      assertThat(lines.list).hasSize(5);
+
+      time.pass(Duration.ofSeconds(5));
+      for (int i = 0; i < 10; i++) {
+        assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 503");
+      }
+      assertThat(lines.list).hasSize(6);
       works.forEach(FakeHost.Work::ends);
     } finally {
       logger.detachAppender(lines);
     }
     assertThat(refusals.get(Telemetry.Refusal.REPLACED)).isGreaterThanOrEqualTo(30);
-    assertThat(refusals.get(Telemetry.Refusal.NO_ROOM)).isEqualTo(20);
+    assertThat(refusals.get(Telemetry.Refusal.NO_ROOM)).isEqualTo(30);
     assertThat(refusals.get(Telemetry.Refusal.LATE)).isPositive();
-    assertThat(lines.list).isNotEmpty();
-    assertThat(lines.list.size())
-        .isLessThan(refusals.values().stream().mapToInt(count -> count).sum());
+    String last = lines.list.get(5).getFormattedMessage();
+    Matcher left = Pattern.compile(".*\\((\\d+) more were not logged\\)").matcher(last);
+    assertThat(left.matches()).as(last).isTrue();
+    int all = refusals.values().stream().mapToInt(count -> count).sum();
+    assertThat(Integer.parseInt(left.group(1))).isBetween(51 - 5, all - 6);
   }
 
   @Test

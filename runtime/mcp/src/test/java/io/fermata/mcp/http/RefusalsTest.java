@@ -7,10 +7,12 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import io.fermata.mcp.FakeHost;
+import io.fermata.mcp.ManualTime;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.observe.Telemetry;
+import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -35,8 +37,9 @@ class RefusalsTest {
           counted.add(reason);
         }
       };
+  private final ManualTime time = new ManualTime();
   private final McpServer server =
-      McpServer.serving(new FakeHost())
+      time.of(McpServer.serving(new FakeHost()))
           .port(0)
           .apiKey("ann", "ann-s-key")
           .perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(0.001, 1))
@@ -83,13 +86,30 @@ class RefusalsTest {
   }
 
   @Test
-  void allAreCountedButTheirLinesAreBounded() {
-    for (int i = 0; i < 100; i++) {
+  void allAreCountedButFiveAreLoggedAndThenOneInFiveSeconds() {
+    guess(100);
+    assertThat(counted).hasSize(100);
+    assertThat(logged()).hasSize(5);
+
+    time.pass(Duration.ofMillis(4_999));
+    guess(1);
+    assertThat(logged()).hasSize(5);
+
+    time.pass(Duration.ofMillis(1));
+    guess(10);
+    assertThat(counted).hasSize(111);
+    assertThat(logged()).hasSize(6).last().asString().endsWith("(96 more were not logged)");
+
+    time.pass(Duration.ofHours(1));
+    guess(100);
+    assertThat(counted).hasSize(211);
+    assertThat(logged()).hasSize(11);
+  }
+
+  private void guess(int times) {
+    for (int i = 0; i < times; i++) {
       new Wired(server).with("Authorization", "Bearer guess-" + i).request("ping", "");
     }
-
-    assertThat(counted).hasSize(100);
-    assertThat(logged()).hasSizeLessThan(50);
   }
 
   @Test
