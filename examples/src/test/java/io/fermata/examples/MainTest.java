@@ -2,13 +2,20 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Model;
 import io.fermata.examples.command.Commands;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.examples.flows.Restaurant;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.Fermata;
 import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.Threads;
+import io.fermata.testkit.ScriptedModel;
 import io.fermata.testkit.SessionProbe;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -20,6 +27,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -78,6 +86,35 @@ class MainTest {
     }
     assertThat(run("check", "--store", spec)).isEqualTo(5);
     assertThat(out.toString()).contains("0 run(s)", "CANNOT CONTINUE", "quote", "version 1");
+  }
+
+  @Test
+  void threadsThatTheReleaseHoldsAreFive() {
+    Store store = Store.sqlite(directory.resolve("threads.db"));
+    begun(store, "desk");
+    assertThat(run("check", "--store", store.toString())).isEqualTo(0);
+    assertThat(out.toString()).contains("1 thread(s): 0 are held").doesNotContain("HELD");
+    String held = begun(store, "concierge");
+    assertThat(run("check", "--store", store.toString())).isEqualTo(5);
+    assertThat(out.toString())
+        .contains(
+            "2 thread(s): 1 are held",
+            "HELD             concierge thread " + held,
+            "no agent concierge is registered");
+  }
+
+  /** A thread of an agent with that name. */
+  private static String begun(Store store, String agent) {
+    Model model = ScriptedModel.answering(request -> AiMessage.from("Hello.")).model("scripted");
+    try (Fermata host =
+        Fermata.host()
+            .store(store)
+            .agent(Agent.aiHuman(agent, Prompt.of("prompt", model)))
+            .start()) {
+      Threads.NewThread thread =
+          new Threads.NewThread("ann", agent, null, Set.of(), Map.of(), List.of());
+      return host.threads().create(thread).toCompletableFuture().join().threadId();
+    }
   }
 
   @Test
