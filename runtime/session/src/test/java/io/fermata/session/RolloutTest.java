@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
@@ -13,20 +14,35 @@ import io.fermata.persistence.Store;
 import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a check before a release says about threads. */
+/** Threads that wait for what a release lacks. */
 class RolloutTest {
   private record Nothing() {}
 
-  private static final ScheduledHandler REMIND =
-      ScheduledHandler.of("remind", "Reminds.", Nothing.class, (flow, args) -> {});
+  private static final Duration DELAY = Duration.ofDays(3);
+
+  private final AtomicInteger paid = new AtomicInteger();
+  private final CountDownLatch reminded = new CountDownLatch(1);
+  private final AtomicInteger reminders = new AtomicInteger();
+  private final ScheduledHandler remind =
+      ScheduledHandler.of(
+          "remind",
+          "Reminds.",
+          Nothing.class,
+          (flow, args) -> {
+            reminders.incrementAndGet();
+            reminded.countDown();
+          });
 
   private @TempDir Path folder;
 
@@ -34,13 +50,12 @@ class RolloutTest {
     return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
-  private static Agent desk(String tool) {
-    Tool pays = Tool.of(tool, "Pays.", (flow, args) -> "paid").approval(args -> "Pay?");
+  private Agent desk(String tool) {
+    Tool pays =
+        Tool.of(tool, "Pays.", (flow, args) -> "paid " + paid.incrementAndGet())
+            .approval(args -> "Pay?");
     Tool plans =
-        Tool.of(
-            "plans",
-            "Plans.",
-            (flow, args) -> flow.scheduleEffect("remind", Map.of(), Duration.ofDays(3)));
+        Tool.of("plans", "Plans.", (flow, args) -> flow.scheduleEffect("remind", Map.of(), DELAY));
     return Agent.aiHuman(
         "desk",
         Prompt.of(
@@ -60,15 +75,8 @@ class RolloutTest {
   void aThreadWhoseEffectOrApprovalTheReleaseLacksIsNamed() throws Exception {
     Store store = Store.sqlite(folder.resolve("t.db"));
     String id;
-    try (Fermata host = Fermata.host().store(store).agent(desk("pay").effects(REMIND)).start()) {
-      Threads threads = host.threads();
-      id =
-          now(threads.create(
-                  new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
-              .threadId();
-      now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
-      assertThat(now(threads.settled("ann", id, Duration.ofSeconds(30))).status())
-          .isEqualTo(Threads.Status.ASKING);
+    try (Fermata host = Fermata.host().store(store).agent(desk("pay").effects(remind)).start()) {
+      id = asked(host).threadId();
       assertThat(now(host.check()).complete()).isTrue();
       assertThat(now(host.check(List.of(desk("refund")))).complete()).isFalse();
     }
@@ -78,6 +86,70 @@ class RolloutTest {
     assertThat(rollout.held()).extracting(Rollout.ThreadResult::threadId).containsExactly(id);
     assertThat(rollout.text()).contains("1 thread(s): 1 are held", id, "effect remind", "tool pay");
     assertThat(Rollout.check(store).text()).contains("no agent desk is registered");
-    assertThat(Rollout.check(store, List.of(desk("pay").effects(REMIND))).complete()).isTrue();
+    assertThat(Rollout.check(store, List.of(desk("pay").effects(remind))).complete()).isTrue();
+  }
+
+  /** A thread that has scheduled the effect and asks whether to pay. */
+  private static Threads.View asked(Fermata host) throws Exception {
+    Threads threads = host.threads();
+    String id =
+        now(threads.create(
+                new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+            .threadId();
+    now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+    return asking(host, id);
+  }
+
+  private static Threads.View asking(Fermata host, String id) throws Exception {
+    Threads.View view = now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+    assertThat(view.status()).isEqualTo(Threads.Status.ASKING);
+    return view;
+  }
+
+  private static Fermata host(Store store, Instant now, Agent desk) {
+    return Fermata.host().store(store).clock(() -> now).agent(desk).start();
+  }
+
+  @Test
+  void anEffectAndAnApprovalAreHeldUntilAHostHasWhatTheyNeedAgain() throws Exception {
+    Store store = Store.sqlite(folder.resolve("t.db"));
+    Instant began = Instant.now();
+    Instant due = began.plus(DELAY).plusSeconds(1);
+    String id;
+    Threads.Answer yes;
+    try (Fermata host = host(store, began, desk("pay").effects(remind))) {
+      Threads.View asked = asked(host);
+      id = asked.threadId();
+      yes = new Threads.Answer(asked.questions().get(0).call(), "yes", true, null, null);
+    }
+
+    for (int restart = 0; restart < 2; restart++) {
+      try (Fermata host = host(store, due, desk("refund"))) {
+        assertThatThrownBy(() -> now(host.threads().answer("ann", id, yes)))
+            .hasMessageContainingAll("The tool pay is not registered", "register it again");
+        // An entry that is written meanwhile does not forget what is held.
+        now(host.threads().change("ann", id, Set.of("restart " + restart), Map.of()));
+        assertThat(asking(host, id).questions())
+            .extracting(Threads.Question::call)
+            .containsExactly(yes.call());
+        assertThat(now(host.check()).held())
+            .singleElement()
+            .satisfies(held -> assertThat(held.missing()).hasSize(2));
+      }
+    }
+    assertThat(reminders).hasValue(0);
+    assertThat(paid).hasValue(0);
+
+    try (Fermata host = host(store, due, desk("pay").effects(remind))) {
+      assertThat(reminded.await(60, TimeUnit.SECONDS)).as("the effect runs by itself").isTrue();
+      now(host.threads().answer("ann", id, yes));
+      assertThat(asking(host, id).questions())
+          .as("the next question")
+          .extracting(Threads.Question::call)
+          .doesNotContain(yes.call());
+      assertThat(paid).hasValue(1);
+      assertThat(reminders).hasValue(1);
+      assertThat(now(host.check()).complete()).isTrue();
+    }
   }
 }

@@ -734,7 +734,7 @@ public final class ThreadProgram
     }
     Agent agent = state.exists() ? agents.find(state.agent()) : null;
     if (agent == null) {
-      return new Pause<>(rest(state), List.of(), null);
+      return new Pause<>(rest(state), List.of(), scheduled(state));
     }
     if (!state.greeted()) {
       wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
@@ -767,7 +767,15 @@ public final class ThreadProgram
       return new Perform<>(wanted);
     }
     Long until = wanted.stream().map(ThreadEffect::due).reduce(null, ThreadProgram::earlier);
-    return new Pause<>(rest(state), wanted, until);
+    return new Pause<>(rest(state), wanted, earlier(until, scheduled(state)));
+  }
+
+  /** Also of those without a handler, so that a host which has it wakes the thread. */
+  private static @Nullable Long scheduled(ThreadState state) {
+    return state.effects().values().stream()
+        .filter(effect -> !effect.over())
+        .map(ScheduledEffect::due)
+        .reduce(null, ThreadProgram::earlier);
   }
 
   private static @Nullable Long earlier(@Nullable Long a, @Nullable Long b) {
