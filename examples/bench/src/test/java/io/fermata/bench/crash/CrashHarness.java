@@ -20,7 +20,7 @@ import java.util.concurrent.Future;
 /**
  * Starts a server again and again, lets clients work, and kills it. In every second life something
  * happens to the store first: half of those servers are killed meanwhile, the others have to serve
- * again when it is over.
+ * again when it is over. No server ends by itself, unless it says that it has lost its store.
  */
 final class CrashHarness {
   private static final int CLIENTS = 6;
@@ -28,6 +28,9 @@ final class CrashHarness {
   private static final int LONGEST_FAULT_MILLIS = 3_000;
   private static final int LIVES_PER_LINE = 50;
   private static final int POLL_MILLIS = 5;
+
+  /** What a JVM returns that was killed. */
+  private static final int KILLED = 128 + 9;
 
   /** How long a server may take to answer at all, however busy the machine is. */
   private static final Duration TIMEOUT = Duration.ofMinutes(3);
@@ -38,13 +41,16 @@ final class CrashHarness {
   private final Random moments;
   private final List<Bookkeeper> bookkeepers = new ArrayList<>();
   private final ExecutorService threads = Executors.newFixedThreadPool(CLIENTS);
+  private boolean spares;
   private int survived;
+  private int lost;
 
   private CrashHarness(String store, List<Fault> faults, Path effects, long seed) {
     this.store = store;
     this.faults = faults;
     this.effects = effects;
     this.moments = new Random(seed);
+    this.spares = moments.nextBoolean();
     for (int i = 0; i < CLIENTS; i++) {
       Bookkeeper.Habit habit =
           i % 2 == 0 ? Bookkeeper.Habit.LOOKS_AND_REPEATS : Bookkeeper.Habit.LOOKS;
@@ -52,18 +58,31 @@ final class CrashHarness {
     }
   }
 
-  /** The result of a series of kills; {@code survived} counts the faults that a server outlived. */
+  /**
+   * The result of a series of kills.
+   *
+   * @param survived the faults that a server outlived
+   * @param lost the faults upon which a server ended, as it had lost its store
+   */
   record Report(
-      String store, int kills, int survived, int acknowledged, Executions executions, long seed) {
+      String store,
+      int kills,
+      int survived,
+      int lost,
+      int acknowledged,
+      Executions executions,
+      long seed) {
     @Override
     public String toString() {
       return String.format(
           Locale.ROOT,
-          "%s: %d kills, %d faults outlived; %d acknowledged answers, none lost; %d effects"
-              + " executed, %d of them again, none after its result was journaled; seed %d",
+          "%s: %d kills, %d faults outlived, %d stores lost; %d acknowledged answers, none lost;"
+              + " %d effects executed, %d of them again, none after its result was journaled;"
+              + " seed %d",
           store.substring(0, store.indexOf(':')),
           kills,
           survived,
+          lost,
           acknowledged,
           executions.all(),
           executions.repeated(),
@@ -83,7 +102,8 @@ final class CrashHarness {
     CrashHarness harness = new CrashHarness(store, faults, effects, seed);
     try {
       Executions executions = harness.live(lives);
-      return new Report(store, lives, harness.survived, harness.answers(), executions, seed);
+      return new Report(
+          store, lives, harness.survived, harness.lost, harness.answers(), executions, seed);
     } catch (IllegalStateException e) {
       throw new IllegalStateException(e.getMessage() + " (seed " + seed + ")", e);
     } finally {
@@ -112,10 +132,11 @@ final class CrashHarness {
     bookkeepers.forEach(b -> work.add(threads.submit(() -> work(b, server))));
     Thread.sleep(moments.nextInt(LONGEST_LIFE_MILLIS));
     awaitAnswers(work, answersWanted);
-    if (life % 2 == 0) {
+    boolean disturbed = life % 2 == 0;
+    if (disturbed) {
       disturb(faults.get((life / 2 - 1) % faults.size()), server, work);
     }
-    server.kill();
+    kill(server, disturbed);
     for (Future<?> done : work) {
       rethrow(done);
     }
@@ -133,24 +154,42 @@ final class CrashHarness {
     return (arguments, meta) -> connection.call("ledger", arguments, meta);
   }
 
+  /** Every other server is killed meanwhile. */
   private void disturb(Fault fault, Killable server, List<Future<?>> work) throws Exception {
+    spares = !spares;
     Fault.End end = fault.begin().now();
     try {
       Thread.sleep(moments.nextInt(LONGEST_FAULT_MILLIS));
-      if (moments.nextBoolean()) {
+      if (!spares) {
         server.kill();
+        return;
       }
     } finally {
       end.now();
     }
-    if (server.process().isAlive()) {
-      int before = answers();
-      awaitAnswers(work, before + 1);
-      if (answers() == before) {
-        work.stream().filter(Future::isDone).forEach(done -> rethrow(done));
-        throw new IllegalStateException("No call was answered again after a " + fault.name());
-      }
+    int before = answers();
+    awaitAnswers(work, before + 1);
+    if (answers() > before) {
       survived++;
+      return;
+    }
+    work.stream().filter(Future::isDone).forEach(done -> rethrow(done));
+    if (server.process().isAlive()) {
+      throw new IllegalStateException("No call was answered again after a " + fault.name());
+    }
+  }
+
+  /**
+   * Kills a server. Only one that was disturbed may have ended, if it said that it lost its store.
+   */
+  private void kill(Killable server, boolean disturbed) throws InterruptedException {
+    server.kill();
+    int code = server.process().exitValue();
+    if (disturbed && code == LedgerServer.LOST) {
+      lost++;
+    } else if (code != KILLED) {
+      throw new IllegalStateException(
+          "The server ended by itself with the code " + code + "; see " + Killable.log(effects));
     }
   }
 

@@ -25,6 +25,10 @@ class CrashTest {
     CrashHarness.Report report = CrashHarness.run(folder, store, faults, LIVES);
     System.out.println(report);
     assertThat(report.acknowledged()).as(report.toString()).isPositive();
+    assertThat(report.survived()).as(report.toString()).isPositive();
+    assertThat(report.survived() + report.lost())
+        .as("of every two faults one is to be outlived: %s", report)
+        .isGreaterThanOrEqualTo(LIVES / 4);
   }
 
   @Test
