@@ -17,6 +17,7 @@ import io.fermata.persistence.sql.Trigrams;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -391,7 +392,7 @@ public abstract class DirectoryContract {
   }
 
   private static DirectoryQuery randomSearch(Random random, DirectoryEntry entry) {
-    String text = entry.attributes().get("text");
+    String text = Objects.requireNonNull(entry.attributes().get("text"));
     int length = text.codePointCount(0, text.length());
     int from = random.nextInt(length);
     int to = Math.min(length, from + 1 + random.nextInt(6));
