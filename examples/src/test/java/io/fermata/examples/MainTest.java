@@ -170,6 +170,22 @@ class MainTest {
   }
 
   @Test
+  void aPermissionOfNobodyIsAWrongCommandLine() {
+    for (String option : List.of("--operator", "--instructor")) {
+      String[] serve = {
+        "serve", "--port", "0", "--store", "memory", "--api-key", "ann=s3cret", option, ""
+      };
+      assertThat(run(serve)).as(option).isEqualTo(2);
+      assertThat(err.toString()).contains("names an empty principal");
+      serve[serve.length - 1] = "anne";
+      assertThat(run(serve)).as(option).isEqualTo(2);
+      assertThat(err.toString())
+          .contains("anne, who cannot authenticate here", "add an API key for that principal")
+          .doesNotContain("s3cret", "\tat ");
+    }
+  }
+
+  @Test
   void halfAModelIsAWrongCommandLine() {
     assertThat(run("serve", "--store", "memory", "--model-url", "http://localhost:1/v1"))
         .isEqualTo(2);

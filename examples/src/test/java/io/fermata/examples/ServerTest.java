@@ -149,6 +149,29 @@ class ServerTest {
     }
   }
 
+  @Test
+  void anOperatorIsNamedOnTheCommandLine() throws Exception {
+    Map<String, String> environment = Map.of("FERMATA_API_KEYS", "ann=a-key,ops=o-key");
+    List<String> serve = new ArrayList<>(List.of(SERVE));
+    serve.addAll(List.of("--operator", "ops"));
+    Process process = ServerProcess.run(directory, environment, serve.toArray(String[]::new));
+    try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
+      String first = String.valueOf(out.readLine());
+      URI forks =
+          URI.create(first.substring(first.indexOf("http://"))).resolve("/runs/quote/a.b/forks");
+      for (String key : new String[] {"a-key", "o-key"}) {
+        HttpRequest.Builder request =
+            HttpRequest.newBuilder(forks)
+                .header("Authorization", "Bearer " + key)
+                .header("Content-Type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString("{\"entry\":1,\"mode\":\"sandbox\"}"));
+        assertThat(statusOf(request)).as(key).isEqualTo(key.equals("o-key") ? 404 : 403);
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
   private static int statusOf(HttpRequest.Builder request) throws Exception {
     return HttpClient.newHttpClient().send(request.build(), BodyHandlers.discarding()).statusCode();
   }

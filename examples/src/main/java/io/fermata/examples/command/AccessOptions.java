@@ -52,6 +52,24 @@ final class AccessOptions {
   List<String> scopes = new ArrayList<>();
 
   @Option(
+      names = "--operator",
+      paramLabel = "PRINCIPAL",
+      description = {
+        "Who may operate the runs of everybody over HTTP: the owner of a key, or ISSUER#SUB of a",
+        "token, or local if the server has neither. Nobody by default. May be repeated."
+      })
+  List<String> operators = new ArrayList<>();
+
+  @Option(
+      names = "--instructor",
+      paramLabel = "PRINCIPAL",
+      description = {
+        "Who may instruct agents over HTTP, named as an --operator is. Nobody by default. May be",
+        "repeated."
+      })
+  List<String> instructors = new ArrayList<>();
+
+  @Option(
       names = "--allow-host",
       paramLabel = "NAME",
       description =
@@ -70,6 +88,14 @@ final class AccessOptions {
       paramLabel = "N",
       description = "How many requests each principal may send per second; 1,000 by default.")
   @Nullable Integer perSecond;
+
+  @Option(
+      names = "--access-log",
+      description = {
+        "Logs every request to the logger fermata.access. What operators do, and who is refused,",
+        "always goes to fermata.audit."
+      })
+  boolean accessLog;
 
   @Option(
       names = "--max-connections",
@@ -115,10 +141,15 @@ final class AccessOptions {
    */
   void apply(McpServerBuilder server, Map<String, String> environment) {
     keys(environment).forEach(server::apiKey);
+    server.operators(operators.toArray(String[]::new));
+    server.instructors(instructors.toArray(String[]::new));
     server.allowedHosts(hosts.toArray(String[]::new));
     server.allowedOrigins(origins.toArray(String[]::new));
     if (perSecond != null) {
       server.perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(perSecond, perSecond));
+    }
+    if (accessLog) {
+      server.accessLog();
     }
     if (connections != null) {
       server.maxConnections(connections);

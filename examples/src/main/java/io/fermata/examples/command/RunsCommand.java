@@ -62,7 +62,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
   @Option(
       names = "--principal",
       paramLabel = "NAME",
-      description = "Runs of this principal; a server lists its caller's only.")
+      description = "Runs of this principal; a server lists its caller's, unless that operates it.")
   @Nullable String principal;
 
   @Option(names = "--session", paramLabel = "SESSION", description = "Runs of this session.")
@@ -210,10 +210,9 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
   // --- of a server ------------------------------------------------------------------------------
 
   private ObjectNode ofServer(URI url) throws InterruptedException {
-    if (rebuild || principal != null) {
+    if (rebuild) {
       throw new ParameterException(
-          commandLine(),
-          "--rebuild and --principal need the store; stop the server and omit --server");
+          commandLine(), "--rebuild needs the store; stop the server and omit --server");
     }
     boolean http = "http".equals(url.getScheme()) || "https".equals(url.getScheme());
     if (!http || url.getHost() == null) {
@@ -280,6 +279,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
   private String parameters() {
     List<String> all = new ArrayList<>();
     add(all, "flow", flow);
+    add(all, "principal", principal);
     add(all, "session", session);
     add(all, "version", version);
     statuses.forEach(status -> add(all, "status", status));

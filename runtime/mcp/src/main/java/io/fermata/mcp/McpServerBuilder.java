@@ -2,7 +2,9 @@ package io.fermata.mcp;
 
 import io.fermata.mcp.access.AccessTokens;
 import io.fermata.mcp.access.ApiKeys;
+import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthChallenge;
+import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.Authenticator;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.IssuerKeys;
@@ -18,6 +20,7 @@ import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.http.AccessLog;
 import io.fermata.mcp.http.Connections;
 import io.fermata.mcp.http.Cors;
 import io.fermata.mcp.http.HttpLimits;
@@ -40,6 +43,7 @@ import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.ToolHost;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.observe.Telemetry;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Vertx;
@@ -60,6 +64,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -90,6 +95,7 @@ public final class McpServerBuilder {
   private @Nullable OAuth oauth;
   private Telemetry telemetry;
   private @Nullable Supplier<String> metrics;
+  private boolean accessLog;
   private LongSupplier nanos = System::nanoTime;
 
   McpServerBuilder(ToolHost host) {
@@ -237,10 +243,11 @@ public final class McpServerBuilder {
 
   /**
    * The principals that may instruct agents over HTTP: post messages of the role {@code system},
-   * and set variables of the environment that are part of instructions. Nobody may by default.
+   * and set variables of the environment that are part of instructions. Nobody may by default. Each
+   * must be able to authenticate: {@link #start} refuses a name that nobody has.
    */
   public McpServerBuilder instructors(String... principals) {
-    instructors.addAll(List.of(principals));
+    addNamed("instructors", instructors, principals);
     return this;
   }
 
@@ -252,11 +259,22 @@ public final class McpServerBuilder {
 
   /**
    * The principals that may fork runs over HTTP, those of others, too: {@code POST
-   * /runs/{flow}/{runId}/forks}. Nobody may by default.
+   * /runs/{flow}/{runId}/forks}. Nobody may by default. Each must be able to authenticate: {@link
+   * #start} refuses a name that nobody has.
    */
   public McpServerBuilder operators(String... principals) {
-    operators.addAll(List.of(principals));
+    addNamed("operators", operators, principals);
     return this;
+  }
+
+  private static void addNamed(String setting, Set<String> named, String... principals) {
+    for (String principal : principals) {
+      if (principal.isBlank()) {
+        throw new IllegalArgumentException(
+            "%s names an empty principal; name one with an API key".formatted(setting));
+      }
+      named.add(principal);
+    }
   }
 
   /**
@@ -275,6 +293,16 @@ public final class McpServerBuilder {
    */
   public McpServerBuilder metrics(Supplier<String> text) {
     this.metrics = text;
+    return this;
+  }
+
+  /**
+   * Logs every request over HTTP to the logger {@code fermata.access}: method, path without ids of
+   * sessions, status, duration, principal and address. Not logged by default; what operators do and
+   * who is refused always goes to {@code fermata.audit}.
+   */
+  public McpServerBuilder accessLog() {
+    this.accessLog = true;
     return this;
   }
 
@@ -346,6 +374,8 @@ public final class McpServerBuilder {
    */
   public McpServer start() {
     requireAuthenticationOutside();
+    requireKnown("operators", operators);
+    requireKnown("instructors", instructors);
     // Invalid settings are rejected before there is anything to close.
     SocketAddress listening = HttpVerticle.address(address, port);
     Core core = new Core();
@@ -372,7 +402,9 @@ public final class McpServerBuilder {
   /** What all transports share. */
   private final class Core {
     private final CallQuotas quotas = new CallQuotas(limits, nanos);
-    private final ToolScopes scopes = scopes();
+    private final AtomicInteger bound = new AtomicInteger(port);
+    private final AuditLog audit = new AuditLog(() -> hostName(bound.get()), nanos);
+    private final ToolScopes scopes = scopes(audit);
     private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
     private final RequestGate gate = new RequestGate();
     private final StreamQuota changeStreams = new StreamQuota(maxStreams);
@@ -408,6 +440,35 @@ public final class McpServerBuilder {
         ("The address %s is reachable from other machines, but the server has no authentication:"
                 + " add an API key or an issuer of tokens, or listen on 127.0.0.1.")
             .formatted(address));
+  }
+
+  /** A misspelt name would be a permission that nobody has, and nobody would notice. */
+  private void requireKnown(String setting, Set<String> named) {
+    for (String principal : named) {
+      if (!known(principal)) {
+        throw new IllegalArgumentException(
+            "%s names %s, who cannot authenticate here: %s"
+                .formatted(setting, principal, whoCan()));
+      }
+    }
+  }
+
+  private boolean known(String principal) {
+    if (keys.isEmpty() && oauth == null) {
+      return principal.equals(AuthenticatedCaller.LOCAL.principal());
+    }
+    return keys.has(principal)
+        || (oauth != null && AccessTokens.isSubject(oauth.issuer(), principal));
+  }
+
+  private String whoCan() {
+    if (keys.isEmpty() && oauth == null) {
+      return "without keys and tokens every caller is " + AuthenticatedCaller.LOCAL.principal();
+    } else if (oauth == null) {
+      return "add an API key for that principal";
+    }
+    return "add an API key for that principal, or name the sub of a token as %s"
+        .formatted(AccessTokens.principal(oauth.issuer(), "<sub>"));
   }
 
   private boolean isLoopback() {
@@ -449,8 +510,9 @@ public final class McpServerBuilder {
             new Cors(origins),
             authenticator(core.scopes.challenge()),
             core.quotas,
-            new Refusals(telemetry, nanos),
-            oauth == null ? null : new ProtectedResource(oauth, name));
+            new Refusals(telemetry, core.audit, nanos),
+            oauth == null ? null : new ProtectedResource(oauth, name),
+            accessLog ? new AccessLog() : null);
     Connections open = new Connections(connections, telemetry, nanos);
     ConcurrentLinkedQueue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     vertx
@@ -474,6 +536,7 @@ public final class McpServerBuilder {
         .toCompletionStage()
         .toCompletableFuture()
         .join();
+    core.bound.set(verticles.element().port());
     Telemetry.ServerGauges gauges = gauges(open, streams, core.changeStreams);
     telemetry.opened(gauges);
     Runnable alone = core.legacy.subscribeToPeers();
@@ -510,10 +573,16 @@ public final class McpServerBuilder {
     if (threads != null) {
       routes.add(
           new ThreadsApi(
-              threads, streams, connections, core.quotas, core.scopes, Set.copyOf(instructors)));
+              threads,
+              streams,
+              connections,
+              core.quotas,
+              core.scopes,
+              Set.copyOf(instructors),
+              core.audit));
     }
     if (runs != null) {
-      routes.add(new RunsApi(runs, core.quotas, core.scopes, Set.copyOf(operators)));
+      routes.add(new RunsApi(runs, core.quotas, core.scopes, Set.copyOf(operators), core.audit));
     }
     return routes;
   }
@@ -533,7 +602,14 @@ public final class McpServerBuilder {
         challenge);
   }
 
-  private ToolScopes scopes() {
+  /** The address of the host in its cluster; that of the server for the only host of a store. */
+  private String hostName(int listening) {
+    return host.cluster()
+        .map(ClusterHealth::address)
+        .orElseGet(() -> bracketed(address) + ":" + listening);
+  }
+
+  private ToolScopes scopes(AuditLog audit) {
     if (oauth == null) {
       return ToolScopes.NONE;
     }
@@ -548,7 +624,7 @@ public final class McpServerBuilder {
       }
     }
     String metadata = new ProtectedResource(oauth, name).uri();
-    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()));
+    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()), audit);
   }
 
   private static void endAll(StreamQuota streams, Subscriptions subscriptions) {

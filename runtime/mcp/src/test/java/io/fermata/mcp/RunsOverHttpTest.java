@@ -176,7 +176,7 @@ class RunsOverHttpTest {
     assertThat(runs("b-key", "").at("/0/runId").asText()).isNotEqualTo(alices);
     assertThat(get("a-key", "/runs/order/" + alices).statusCode()).isEqualTo(200);
     assertThat(get("b-key", "/runs/order/" + alices).statusCode()).isEqualTo(404);
-    assertThat(get("b-key", "/runs?principal=alice").statusCode()).isEqualTo(400);
+    assertThat(get("b-key", "/runs?principal=alice").statusCode()).isEqualTo(403);
     assertThat(get("no-key", "/runs").statusCode()).isEqualTo(401);
   }
 

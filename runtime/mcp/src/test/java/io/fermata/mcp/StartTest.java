@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.mcp.settings.OAuth;
 import java.io.IOException;
 import java.net.BindException;
 import java.nio.file.Files;
@@ -56,6 +57,28 @@ class StartTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("0.0.0.0")
         .hasMessageContaining("add an API key");
+  }
+
+  @Test
+  void aPermissionNeedsAPrincipalThatCanAuthenticate() {
+    assertThatThrownBy(() -> McpServer.serving(host).operators(" "))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("operators names an empty principal");
+    assertThatThrownBy(() -> McpServer.serving(host).port(0).operators("ops").start())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("without keys and tokens every caller is local");
+    assertThatThrownBy(
+            () -> McpServer.serving(host).port(0).apiKey("ann", "k").instructors("anne").start())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("instructors names anne, who cannot authenticate here");
+    OAuth tokens = OAuth.issuer("http://localhost:1").audience("https://flows.example.com/mcp");
+    assertThatThrownBy(
+            () -> McpServer.serving(host).port(0).oauth(tokens).operators("http://x#7").start())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("http://localhost:1#<sub>");
+    McpServer.serving(host).port(0).operators("local").start().close();
+    McpServer.serving(host).port(0).apiKey("ann", "k").operators("ann").start().close();
+    McpServer.serving(host).port(0).oauth(tokens).operators("http://localhost:1#7").start().close();
   }
 
   @Test

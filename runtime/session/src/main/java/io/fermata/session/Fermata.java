@@ -14,7 +14,6 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.ArchiveException;
@@ -25,7 +24,6 @@ import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Runs;
-import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
@@ -189,7 +187,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return host.upkeep.health(accepts, cluster().orElse(null), host.threads.replies());
   }
 
-  /** What this host sees of its cluster; empty for the only host of a store. */
+  @Override
   public Optional<ClusterHealth> cluster() {
     return Optional.ofNullable(host.cluster).map(HostCluster::health);
   }
@@ -376,14 +374,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *     overwritten the data
    */
   public CompletionStage<Erased> erase(Erasure what) {
-    if (host.closed.get()) {
-      return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed; start another one to erase"));
-    }
-    SessionScope scope = SessionScope.of(what, host.handles);
-    return scope == null
-        ? CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0))
-        : host.eraser.erase(scope);
+    return host.erase(what);
   }
 
   /**

@@ -19,6 +19,8 @@ import io.fermata.session.actor.SessionActor;
 import io.fermata.session.actor.SessionHost;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Erased;
+import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.Retentions;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.SessionScope;
@@ -40,6 +42,7 @@ import io.fermata.session.host.HostRuns;
 import io.fermata.session.host.HostThreads;
 import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.RunForks;
+import io.fermata.session.host.RunOperations;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
@@ -57,6 +60,7 @@ import io.fermata.session.thread.ThreadPort;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -184,7 +188,8 @@ final class HostParts {
                 handles,
                 eraser,
                 builder.clock,
-                threads.handlers()));
+                threads.handlers()),
+            new RunOperations(store, encryption, catalog, gateway, this::erase, threads.replies()));
     this.outside =
         new HostOutside.Services(
             agentThreads,
@@ -205,6 +210,17 @@ final class HostParts {
     return builder.cluster == null
         ? null
         : new HostCluster(store.shared().orElseThrow(), builder.cluster, builder.config, telemetry);
+  }
+
+  CompletionStage<Erased> erase(Erasure what) {
+    if (closed.get()) {
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("The host is closed; start another one to erase"));
+    }
+    SessionScope scope = SessionScope.of(what, handles);
+    return scope == null
+        ? CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0))
+        : eraser.erase(scope);
   }
 
   /** Starts the background work: of all sessions, or of the shards that this host takes. */

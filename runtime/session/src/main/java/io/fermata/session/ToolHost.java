@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.HostBus;
@@ -11,6 +12,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.Handles;
 import io.fermata.session.observe.Telemetry;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -46,6 +48,11 @@ public interface ToolHost {
   /** Whether it can accept calls now, and if not, why. */
   default CompletionStage<Health> health() {
     return CompletableFuture.completedFuture(Health.GOOD);
+  }
+
+  /** What it sees of its cluster; empty for the only host of a store. */
+  default Optional<ClusterHealth> cluster() {
+    return Optional.empty();
   }
 
   /**

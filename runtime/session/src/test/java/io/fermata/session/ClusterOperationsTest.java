@@ -172,6 +172,32 @@ class ClusterOperationsTest {
   }
 
   @Test
+  void anyHostOperatesTheRunsOfAll() throws InterruptedException {
+    IntStream.range(0, 2).forEach(i -> start());
+    awaitBalance(2);
+    for (int i = 0; i < 8; i++) {
+      String session = UUID.randomUUID().toString();
+      String run =
+          members
+              .get(0)
+              .call(session, "start", Json.object())
+              .meta()
+              .at("/fermata~1run/runId")
+              .asText();
+      Fermata other = members.get(i % 2).host();
+
+      ToolReply now = got(other.runs().status("trip", run).toCompletableFuture());
+      assertThat(now.structured().path("run").has("state")).as(now.toString()).isTrue();
+      ToolReply ended = got(other.runs().cancel("trip", run, "ops").toCompletableFuture());
+      assertThat(ended.structured().path("cancelled").asBoolean()).as(ended.toString()).isTrue();
+      assertThat(other.runs().erase("trip", run).toCompletableFuture().join().journals())
+          .isEqualTo(1);
+      ToolReply gone = got(other.runs().status("trip", run).toCompletableFuture());
+      assertThat(gone.structured().path("code").asText()).isEqualTo("unknown_run");
+    }
+  }
+
+  @Test
   void everyHostSeesTheSameMembers() throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> start());
     awaitBalance(3);

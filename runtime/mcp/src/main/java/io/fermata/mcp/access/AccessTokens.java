@@ -281,6 +281,16 @@ public final class AccessTokens {
   }
 
   /** An issuer has no fragment, so the {@code #} keeps principals distinct. */
+  public static String principal(String issuer, String subject) {
+    return issuer + "#" + subject;
+  }
+
+  /** Whether a principal is that of a token of an issuer. */
+  public static boolean isSubject(String issuer, String principal) {
+    String before = principal(issuer, "");
+    return principal.length() > before.length() && principal.startsWith(before);
+  }
+
   private String principal(JWTClaimsSet claims) {
     String subject = claims.getSubject();
     if (subject == null
@@ -290,7 +300,7 @@ public final class AccessTokens {
         || !subject.equals(WellFormedText.repaired(subject))) {
       throw invalid("The token has no usable sub");
     }
-    return issuer + "#" + subject;
+    return principal(issuer, subject);
   }
 
   private static Set<String> scopes(JWTClaimsSet claims) {

@@ -19,6 +19,11 @@ public final class ApiKeys {
     return hashes.isEmpty();
   }
 
+  /** Whether a principal has a key. */
+  public boolean has(String principal) {
+    return callers.stream().anyMatch(caller -> caller.principal().equals(principal));
+  }
+
   /** The caller that this key belongs to; null if the key is unknown. */
   @Nullable AuthenticatedCaller caller(String key) {
     if (isEmpty()) {

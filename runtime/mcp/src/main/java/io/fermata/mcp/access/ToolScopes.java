@@ -8,10 +8,16 @@ import java.util.Set;
  * The scopes that a token needs, by tool.
  *
  * @param ofHost the scopes of flows, agents and display tools, by name
+ * @param audit gets a line for each caller who lacks one
  */
-public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challenge) {
+public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challenge, AuditLog audit) {
   /** No tool needs a scope. */
-  public static final ToolScopes NONE = new ToolScopes(Map.of(), new AuthChallenge(null, Set.of()));
+  public static final ToolScopes NONE =
+      new ToolScopes(
+          Map.of(),
+          new AuthChallenge(null, Set.of()),
+          // Nobody lacks a scope where there are none.
+          new AuditLog(() -> "-", System::nanoTime));
 
   /**
    * Requires the scopes of a tool.
@@ -20,16 +26,17 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
    *     tool
    */
   public void require(String name, AuthenticatedCaller caller) {
-    require(ofHost.getOrDefault(name, Set.of()), caller);
+    require(name, ofHost.getOrDefault(name, Set.of()), caller);
   }
 
   /**
-   * Requires scopes.
+   * Requires scopes for a tool.
    *
    * @throws RpcException if a caller's token does not have these scopes
    */
-  public void require(Set<String> needed, AuthenticatedCaller caller) {
+  public void require(String name, Set<String> needed, AuthenticatedCaller caller) {
     if (!caller.hasScopes(needed)) {
+      audit.refused(caller.principal(), "use", name, "insufficient_scope");
       throw challenge.lacking(needed);
     }
   }

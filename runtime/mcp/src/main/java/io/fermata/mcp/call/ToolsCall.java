@@ -86,7 +86,7 @@ public final class ToolsCall implements RpcMethod {
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
-      scopes.require(tool.scopes(), request.caller());
+      scopes.require(name, tool.scopes(), request.caller());
       return plain(tool, request);
     }
     DisplayTool display = displays.get(name);

@@ -25,16 +25,23 @@ public final class HttpError extends RuntimeException {
   /** The {@code Retry-After} of an error of unknown duration. */
   private static final String SOON = "1";
 
+  private final String code;
   private final transient Response answer;
 
-  private HttpError(Response answer) {
+  private HttpError(String code, Response answer) {
     // An error response is no fault of the server: it needs no stack trace.
     super(null, null, false, false);
+    this.code = code;
     this.answer = answer;
   }
 
   public static HttpError of(int status, String code, String message) {
-    return new HttpError(answer(status, code, message, Map.of()));
+    return new HttpError(code, answer(status, code, message, Map.of()));
+  }
+
+  /** An error that the host says, with the status of its code. */
+  public static HttpError of(String code, String message) {
+    return new HttpError(code, answer(code, message));
   }
 
   public static HttpError notFound() {
@@ -44,42 +51,61 @@ public final class HttpError extends RuntimeException {
   public static HttpError methods(String allowed) {
     String message = "The method is not allowed here; use one of " + allowed;
     return new HttpError(
+        "method_not_allowed",
         answer(405, "method_not_allowed", message, Map.of()).with(HttpHeaders.ALLOW, allowed));
   }
 
   /** Invalid fields, each with what is wrong with it. */
   public static HttpError fields(Map<String, String> wrong) {
     return new HttpError(
+        "invalid_fields",
         answer(
             400, "invalid_fields", "Invalid fields: " + String.join(", ", wrong.keySet()), wrong));
   }
 
   public static HttpError tooManyStreams(int limit) {
     String message = "%d event streams are open already; close one first".formatted(limit);
-    return new HttpError(soon(answer(429, "too_many_streams", message, Map.of())));
+    return new HttpError(
+        "too_many_streams", soon(answer(429, "too_many_streams", message, Map.of())));
   }
 
   public static HttpError shuttingDown() {
     String message = "The server is shutting down; send the request again in a moment";
-    return new HttpError(soon(answer(503, "shutting_down", message, Map.of())));
+    return new HttpError("shutting_down", soon(answer(503, "shutting_down", message, Map.of())));
   }
 
   /** A refusal of the transport as an error of this API. */
   public static Response refused(RpcException refusal) {
-    String code =
-        switch (refusal.status) {
-          case 400 -> "bad_request";
-          case 401 -> "unauthorized";
-          case 403 -> "forbidden";
-          case 404 -> "not_found";
-          case 405 -> "method_not_allowed";
-          case 408 -> "request_timeout";
-          case 413 -> "body_too_long";
-          case 429 -> "too_many_calls";
-          case 503 -> "unavailable";
-          default -> "not_served";
-        };
-    return answer(refusal.status, code, refusal.reason, Map.of()).with(refusal.httpHeaders);
+    return answer(refusal.status, code(refusal), refusal.reason, Map.of())
+        .with(refusal.httpHeaders);
+  }
+
+  static String code(RpcException refusal) {
+    return switch (refusal.status) {
+      case 400 -> "bad_request";
+      case 401 -> "unauthorized";
+      case 403 -> "forbidden";
+      case 404 -> "not_found";
+      case 405 -> "method_not_allowed";
+      case 408 -> "request_timeout";
+      case 413 -> "body_too_long";
+      case 429 -> "too_many_calls";
+      case 503 -> "unavailable";
+      default -> "not_served";
+    };
+  }
+
+  /** The code of the error that a request failed with. */
+  public static String code(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    if (cause instanceof HttpError error) {
+      return error.code;
+    } else if (cause instanceof RpcException refusal) {
+      return code(refusal);
+    } else if (cause instanceof ThreadException exception) {
+      return exception.code();
+    }
+    return cause instanceof ForkException exception ? exception.code() : "internal_error";
   }
 
   /** The response to a request that failed. */
@@ -122,6 +148,11 @@ public final class HttpError extends RuntimeException {
           "unknown_agent",
           "run_ended",
           "run_ending",
+          "run_completed",
+          "run_cancelled",
+          "run_expired",
+          "run_failed",
+          "nothing_to_resolve",
           "reset_past_once",
           "version_changed",
           "migration_failed" ->

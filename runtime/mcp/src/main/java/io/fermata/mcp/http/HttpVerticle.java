@@ -56,6 +56,7 @@ public final class HttpVerticle extends VerticleBase {
    * The checks that a request has to pass.
    *
    * @param resource the metadata for clients that look for an issuer of tokens
+   * @param log logs every request; null for none
    */
   public record Access(
       OriginGuard guard,
@@ -63,7 +64,8 @@ public final class HttpVerticle extends VerticleBase {
       Authenticator authenticator,
       CallQuotas quotas,
       Refusals refusals,
-      @Nullable ProtectedResource resource) {}
+      @Nullable ProtectedResource resource,
+      @Nullable AccessLog log) {}
 
   /**
    * @param routes the HTTP APIs besides MCP
@@ -177,6 +179,10 @@ public final class HttpVerticle extends VerticleBase {
       return;
     }
     connection.begin(request, System.nanoTime());
+    AccessLog log = access.log();
+    if (log != null) {
+      log.follow(request, logged(request.path(), route), connection);
+    }
     MultiMap headers = request.headers();
     RpcException rejection =
         access
@@ -184,7 +190,7 @@ public final class HttpVerticle extends VerticleBase {
             .rejection(headers.getAll(HttpHeaders.HOST), headers.getAll(HttpHeaders.ORIGIN));
     ProtectedResource resource = access.resource();
     if (rejection != null) {
-      refuse(request, rejection, refusing);
+      refuse(request, null, rejection, refusing);
     } else if (access.cors().endsPreflight(request)) {
       return;
     } else if (resource != null && resource.serves(request.path())) {
@@ -201,6 +207,16 @@ public final class HttpVerticle extends VerticleBase {
     } else {
       admit(request, route, refusing);
     }
+  }
+
+  private @Nullable String logged(String path, @Nullable HttpRoute route) {
+    ProtectedResource resource = access.resource();
+    boolean served =
+        PATH.equals(path)
+            || operations.servesProbes(path)
+            || operations.servesOperators(path)
+            || (resource != null && resource.serves(path));
+    return route != null ? AccessLog.path(route, path) : served ? path : null;
   }
 
   private @Nullable HttpRoute route(HttpServerRequest request) {
@@ -267,15 +283,18 @@ public final class HttpVerticle extends VerticleBase {
       Function<RpcException, Response> refusing,
       CompletableFuture<AuthenticatedCaller> known) {
     AuthenticatedCaller caller;
+    String principal = null;
     try {
-      caller = access.authenticator().admitted(known.join());
+      caller = known.join();
+      principal = caller.principal();
+      access.authenticator().admitted(caller);
       access.quotas().countArrivals(caller.principal(), 1);
-      admitted(request);
+      admitted(request, caller.principal());
     } catch (RpcException refusal) {
-      refuse(request, refusal, refusing);
+      refuse(request, principal, refusal, refusing);
       return;
     } catch (CompletionException e) {
-      refuse(request, refusal(e), refusing);
+      refuse(request, principal, refusal(e), refusing);
       return;
     }
     if (operations.servesOperators(request.path())) {
@@ -290,10 +309,10 @@ public final class HttpVerticle extends VerticleBase {
     }
   }
 
-  private void admitted(HttpServerRequest request) {
+  private void admitted(HttpServerRequest request, String principal) {
     OpenConnection connection = open.get(request.connection());
     if (connection != null) {
-      connection.admit();
+      connection.admit(principal);
     }
   }
 
@@ -334,8 +353,11 @@ public final class HttpVerticle extends VerticleBase {
 
   /** Rejects a caller. */
   private void refuse(
-      HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
-    access.refusals().add(request, refusal);
+      HttpServerRequest request,
+      @Nullable String principal,
+      RpcException refusal,
+      Function<RpcException, Response> refusing) {
+    access.refusals().add(request, principal, refusal);
     RequestExchange.refuse(request, refusal, refusing);
   }
 

@@ -14,7 +14,7 @@ final class OpenConnection {
   private final String network;
   private volatile long usedAt;
   private volatile @Nullable HttpServerRequest request;
-  private volatile boolean admitted;
+  private volatile @Nullable String principal;
 
   OpenConnection(HttpConnection connection, long now) {
     this.connection = connection;
@@ -55,20 +55,25 @@ final class OpenConnection {
 
   /** The headers of a request have arrived. */
   void begin(HttpServerRequest begun, long now) {
-    admitted = false;
+    principal = null;
     request = begun;
     usedAt = now;
   }
 
   /** The caller of the latest request is authenticated. */
-  void admit() {
-    admitted = true;
+  void admit(String caller) {
+    principal = caller;
+  }
+
+  /** The caller of the latest request; null if it is not authenticated. */
+  @Nullable String principal() {
+    return principal;
   }
 
   /** Whether it serves no authenticated request, so that it may be closed for another one. */
   boolean spare() {
     HttpServerRequest latest = request;
-    return latest == null || !admitted || latest.response().ended();
+    return latest == null || principal == null || latest.response().ended();
   }
 
   /** The request whose body is still arriving; null if there is none. */

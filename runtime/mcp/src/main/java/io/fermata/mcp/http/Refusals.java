@@ -1,5 +1,6 @@
 package io.fermata.mcp.http;
 
+import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.RateLimitedLog;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.observe.Telemetry;
@@ -7,39 +8,46 @@ import io.fermata.session.observe.Telemetry.Refusal;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /** Counts and logs requests that were refused before they were read; never their credentials. */
 public final class Refusals {
   private final Telemetry telemetry;
   private final RateLimitedLog log;
+  private final AuditLog audit;
 
   /**
    * @param nanos the time, in nanoseconds; it never goes back
    */
-  public Refusals(Telemetry telemetry, LongSupplier nanos) {
+  public Refusals(Telemetry telemetry, AuditLog audit, LongSupplier nanos) {
     this.telemetry = telemetry;
+    this.audit = audit;
     this.log = new RateLimitedLog(LoggerFactory.getLogger(Refusals.class), nanos);
   }
 
-  void add(HttpServerRequest request, RpcException refusal) {
+  /**
+   * @param principal the caller; null if it is not known
+   */
+  void add(HttpServerRequest request, @Nullable String principal, RpcException refusal) {
     switch (refusal.status) {
-      case 400, 401 -> add(request, refusal, Refusal.UNAUTHENTICATED);
-      case 403 -> add(request, refusal, Refusal.FORBIDDEN);
-      case 429 -> add(request, refusal, Refusal.RATE);
+      case 400, 401 -> add(request, principal, refusal, Refusal.UNAUTHENTICATED);
+      case 403 -> add(request, principal, refusal, Refusal.FORBIDDEN);
+      case 429 -> add(request, principal, refusal, Refusal.RATE);
       default -> {
         // The server failed and has logged it.
       }
     }
   }
 
-  private void add(HttpServerRequest request, RpcException refusal, Refusal reason) {
+  private void add(
+      HttpServerRequest request, @Nullable String principal, RpcException refusal, Refusal reason) {
     telemetry.refused(reason);
     SocketAddress remote = request.remoteAddress();
-    log.warn(
-        "A request of {} was refused with {}: {}",
-        remote == null ? "unknown" : remote.hostAddress(),
-        refusal.status,
-        refusal.reason);
+    String address = remote == null ? "unknown" : remote.hostAddress();
+    if (reason != Refusal.RATE) {
+      audit.notAdmitted(principal, address, HttpError.code(refusal));
+    }
+    log.warn("A request of {} was refused with {}: {}", address, refusal.status, refusal.reason);
   }
 }

@@ -1,5 +1,6 @@
 package io.fermata.mcp.rest;
 
+import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.MediaTypes;
@@ -13,6 +14,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A request to the HTTP API of threads and runs: path, query, headers and caller. */
@@ -126,6 +130,21 @@ final class ApiRequest {
       throw wrong("Idempotency-Key", "must be one header of 1 to " + MAX_KEY + " characters");
     }
     return key;
+  }
+
+  /** Makes a change that leaves a line in the audit log, whatever comes of it. */
+  <T> CompletionStage<T> audited(
+      AuditLog audit, String operation, String session, Supplier<CompletionStage<T>> change) {
+    CompletionStage<T> changed;
+    try {
+      changed = change.get();
+    } catch (RuntimeException e) {
+      changed = CompletableFuture.failedFuture(e);
+    }
+    return changed.whenComplete(
+        (done, thrown) ->
+            audit.changed(
+                principal(), operation, session, thrown == null ? "done" : HttpError.code(thrown)));
   }
 
   void requireJson() {

@@ -3,9 +3,12 @@ package io.fermata.mcp.rest;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
@@ -14,11 +17,14 @@ import io.fermata.mcp.http.HttpRoute;
 import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
+import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
 import io.vertx.core.http.HttpServerRequest;
 import java.nio.charset.StandardCharsets;
 import java.time.DateTimeException;
@@ -32,13 +38,45 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The HTTP API of runs: a caller sees its own runs only; operators fork those of anybody. */
+/** The HTTP API of runs: a caller sees its own runs only; operators operate those of anybody. */
 public final class RunsApi implements HttpRoute {
   private static final String PATH = "/runs";
 
   private static final String FORKS = "forks";
+  private static final String CANCEL = "cancel";
+  private static final String RESOLVE = "resolve";
+  private static final Set<String> PARTS = Set.of(FORKS, CANCEL, RESOLVE);
+  private static final List<String> RESOLUTIONS =
+      Arrays.stream(Input.Resolution.values()).map(RunJson::name).toList();
+
+  /** The names of flows and the ids of runs; a store need not take any others. */
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_.-]{1,128}");
+
+  /** The errors with which a run refuses an operation; others are where the run has stopped. */
+  private static final Set<String> REFUSALS =
+      Stream.concat(
+              Arrays.stream(HostError.values())
+                  .filter(error -> error != HostError.STILL_WORKING)
+                  .map(HostError::wireName),
+              Stream.of(
+                      ErrorCode.NOTHING_TO_RESOLVE,
+                      ErrorCode.UNKNOWN_RUN,
+                      ErrorCode.RUN_COMPLETED,
+                      ErrorCode.RUN_CANCELLED,
+                      ErrorCode.RUN_EXPIRED,
+                      ErrorCode.RUN_FAILED,
+                      ErrorCode.RUN_ENDING,
+                      ErrorCode.VERSION_CHANGED,
+                      ErrorCode.MIGRATION_FAILED)
+                  .map(ErrorCode::wireName))
+          .collect(Collectors.toUnmodifiableSet());
+
   private static final List<String> MODES =
       Arrays.stream(ForkOrigin.Mode.values()).map(RunJson::name).toList();
 
@@ -48,20 +86,28 @@ public final class RunsApi implements HttpRoute {
   private final CallQuotas quotas;
   private final ToolScopes scopes;
   private final Set<String> operators;
+  private final AuditLog audit;
 
   /**
-   * @param operators the principals that may fork runs
+   * @param operators the principals that may see and change the runs of others
    */
-  public RunsApi(Runs runs, CallQuotas quotas, ToolScopes scopes, Set<String> operators) {
+  public RunsApi(
+      Runs runs, CallQuotas quotas, ToolScopes scopes, Set<String> operators, AuditLog audit) {
     this.runs = runs;
     this.quotas = quotas;
     this.scopes = scopes;
     this.operators = operators;
+    this.audit = audit;
   }
 
   @Override
   public String path() {
     return PATH;
+  }
+
+  @Override
+  public Set<String> names() {
+    return PARTS;
   }
 
   @Override
@@ -83,41 +129,193 @@ public final class RunsApi implements HttpRoute {
 
   private CompletionStage<Response> route(ApiRequest request, byte[] body) {
     List<String> place = request.place();
-    if (place.size() == 3 && place.get(2).equals(FORKS)) {
-      if (!request.method().equals("POST")) {
-        throw HttpError.methods("POST");
-      }
-      return fork(request, place.get(0), place.get(1), body);
-    } else if (!place.isEmpty() && place.size() != 2) {
+    String method = request.method();
+    if (place.isEmpty()) {
+      requireMethod(method, "GET");
+      return list(request);
+    } else if (place.size() < 2 || place.size() > 3) {
       throw HttpError.notFound();
-    } else if (!request.method().equals("GET")) {
-      throw HttpError.methods("GET");
     }
-    return place.isEmpty() ? list(request) : get(request, place.get(0), place.get(1));
+    String flow = place.get(0);
+    String runId = place.get(1);
+    if (place.size() == 2) {
+      return switch (method) {
+        case "GET" -> get(request, flow, runId);
+        case "DELETE" -> erase(request, flow, runId);
+        default -> throw HttpError.methods("GET, DELETE");
+      };
+    }
+    String part = place.get(2);
+    if (!PARTS.contains(part)) {
+      throw HttpError.notFound();
+    }
+    requireMethod(method, "POST");
+    return switch (part) {
+      case CANCEL -> cancel(request, flow, runId, body);
+      case RESOLVE -> resolve(request, flow, runId, body);
+      default -> fork(request, flow, runId, body);
+    };
+  }
+
+  private static void requireMethod(String method, String allowed) {
+    if (!method.equals(allowed)) {
+      throw HttpError.methods(allowed);
+    }
   }
 
   private CompletionStage<Response> get(ApiRequest request, String flow, String runId) {
     request.requireQuery();
+    requireNames(flow, runId);
     scopes.require(flow, request.caller());
+    boolean operates = operators.contains(request.principal());
     return runs.get(flow, runId)
         .thenApply(
             run ->
-                run.filter(found -> found.principal().equals(request.principal()))
-                    .map(found -> json(RunJson.run(found)))
-                    .orElseThrow(() -> HttpError.of(404, "unknown_run", "There is no such run")));
+                run.filter(found -> operates || found.principal().equals(request.principal()))
+                    .map(RunJson::run)
+                    .orElseThrow(RunsApi::unknown))
+        .thenCompose(
+            listed ->
+                operates
+                    ? runs.status(flow, runId).thenApply(now -> json(withReply(listed, now)))
+                    : CompletableFuture.completedFuture(json(listed)));
+  }
+
+  /** The entry of a list says what a run was a second ago, its reply what it is now. */
+  private static ObjectNode withReply(ObjectNode listed, ToolReply now) {
+    boolean past = now.structured().path("code").asText().equals(ErrorCode.UNKNOWN_RUN.wireName());
+    return past ? listed : listed.set("reply", now.structured());
+  }
+
+  private static HttpError unknown() {
+    return HttpError.of(404, "unknown_run", "There is no such run");
+  }
+
+  private static void requireNames(String flow, String runId) {
+    if (!NAME.matcher(flow).matches() || !NAME.matcher(runId).matches()) {
+      throw unknown();
+    }
+  }
+
+  // --- operators -------------------------------------------------------------------------------
+
+  /** What operators alone do. */
+  private enum Operation {
+    LIST("list the runs of others"),
+    CANCEL("cancel runs here"),
+    RESOLVE("resolve runs"),
+    ERASE("erase runs"),
+    FORK("fork runs");
+
+    final String what;
+
+    Operation(String what) {
+      this.what = what;
+    }
+  }
+
+  private static String named(String flow, String runId) {
+    return flow + "/" + runId;
+  }
+
+  private CompletionStage<Response> audited(
+      ApiRequest request,
+      String operation,
+      String flow,
+      String runId,
+      Supplier<CompletionStage<Response>> change) {
+    return request.audited(audit, operation, named(flow, runId), change);
+  }
+
+  /** The only place that decides who may see and change the runs of others. */
+  private void requireOperator(ApiRequest request, Operation operation, @Nullable String run) {
+    if (!operators.contains(request.principal())) {
+      String code = "may_not_operate";
+      audit.refused(request.principal(), RunJson.name(operation), run, code);
+      throw HttpError.of(
+          403,
+          code,
+          "Only operators %s, and %s is none: let the operator of the server permit it with operators"
+              .formatted(operation.what, request.principal()));
+    }
+  }
+
+  private void requireOperator(ApiRequest request, Operation operation, String flow, String runId) {
+    request.requireQuery();
+    requireOperator(request, operation, named(flow, runId));
+    requireNames(flow, runId);
+    scopes.require(flow, request.caller());
+  }
+
+  private CompletionStage<Response> cancel(
+      ApiRequest request, String flow, String runId, byte[] body) {
+    requireOperator(request, Operation.CANCEL, flow, runId);
+    if (body.length > 0) {
+      request.requireJson();
+    }
+    BodyFields.of(body, false).check();
+    return audited(
+        request,
+        "cancel",
+        flow,
+        runId,
+        () ->
+            runs.cancel(flow, runId, request.principal())
+                .thenApply(reply -> operated(flow, runId, reply)));
+  }
+
+  private CompletionStage<Response> resolve(
+      ApiRequest request, String flow, String runId, byte[] body) {
+    requireOperator(request, Operation.RESOLVE, flow, runId);
+    request.requireJson();
+    BodyFields fields = BodyFields.of(body, true);
+    String resolution = fields.oneOf("resolution", RESOLUTIONS);
+    if (resolution == null) {
+      fields.wrong("resolution", "is required: one of " + String.join(", ", RESOLUTIONS));
+    }
+    fields.check();
+    Input.Resolution decided =
+        Input.Resolution.valueOf(String.valueOf(resolution).toUpperCase(Locale.ROOT));
+    return audited(
+        request,
+        "resolve_" + resolution,
+        flow,
+        runId,
+        () ->
+            runs.resolve(flow, runId, decided, request.principal())
+                .thenApply(reply -> operated(flow, runId, reply)));
+  }
+
+  /** A run that is still working has begun what it was asked to do. */
+  private static Response operated(String flow, String runId, ToolReply reply) {
+    String code = reply.structured().path("code").asText();
+    if (REFUSALS.contains(code)) {
+      throw HttpError.of(code, reply.structured().path("error").asText(code));
+    }
+    ObjectNode body = Json.object().put("flow", flow).put("runId", runId);
+    body.set("reply", reply.structured());
+    return json(code.equals(HostError.STILL_WORKING.wireName()) ? 202 : 200, body);
+  }
+
+  private CompletionStage<Response> erase(ApiRequest request, String flow, String runId) {
+    requireOperator(request, Operation.ERASE, flow, runId);
+    return audited(
+        request, "erase", flow, runId, () -> runs.erase(flow, runId).thenApply(RunsApi::erased));
+  }
+
+  private static Response erased(Erased erased) {
+    return json(
+        Json.object()
+            .put("journals", erased.journals())
+            .put("records", erased.records())
+            .put("snapshots", erased.snapshots())
+            .put("entries", erased.entries())
+            .put("undelivered", erased.undelivered()));
   }
 
   private CompletionStage<Response> fork(
       ApiRequest request, String flow, String runId, byte[] body) {
-    request.requireQuery();
-    if (!operators.contains(request.principal())) {
-      throw HttpError.of(
-          403,
-          "may_not_operate",
-          "Only operators fork runs, and %s is none: let the operator of the server permit it with operators"
-              .formatted(request.principal()));
-    }
-    scopes.require(flow, request.caller());
+    requireOperator(request, Operation.FORK, flow, runId);
     request.requireJson();
     BodyFields fields = BodyFields.of(body, true);
     JsonNode entry = fields.any("entry");
@@ -136,9 +334,13 @@ public final class RunsApi implements HttpRoute {
             .answers(answers == null ? Json.object() : answers)
             .by(request.principal());
     long at = entry == null ? 0 : entry.longValue();
-    return runs.fork(
-            flow, runId, at, Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options)
-        .thenApply(RunsApi::forked);
+    ForkOptions chosen = Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options;
+    return audited(
+        request,
+        "fork",
+        flow,
+        runId,
+        () -> runs.fork(flow, runId, at, chosen).thenApply(RunsApi::forked));
   }
 
   private static Response forked(Fork fork) {
@@ -151,8 +353,25 @@ public final class RunsApi implements HttpRoute {
         .with("cache-control", "no-store");
   }
 
+  // --- the list --------------------------------------------------------------------------------
+
+  /** Whose runs to list; null for everybody's. */
+  private @Nullable String owner(ApiRequest request) {
+    String principal = request.query("principal");
+    boolean all = request.flag("all");
+    if (all || (principal != null && !principal.equals(request.principal()))) {
+      requireOperator(request, Operation.LIST, null);
+    }
+    if (all && principal != null) {
+      throw ApiRequest.wrong("all", "cannot be combined with principal");
+    }
+    return all || principal != null ? principal : request.principal();
+  }
+
   private CompletionStage<Response> list(ApiRequest request) {
     request.requireQuery(
+        "principal",
+        "all",
         "flow",
         "session",
         "version",
@@ -171,7 +390,7 @@ public final class RunsApi implements HttpRoute {
     }
     RunQuery query =
         RunQuery.ALL
-            .principal(request.principal())
+            .principal(owner(request))
             .flow(flow)
             .session(request.query("session"))
             .version(
@@ -245,7 +464,11 @@ public final class RunsApi implements HttpRoute {
   }
 
   private static Response json(ObjectNode body) {
-    return Response.of(200, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
+    return json(200, body);
+  }
+
+  private static Response json(int status, ObjectNode body) {
+    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
         .with("cache-control", "no-store");
   }
 }

@@ -8,6 +8,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
@@ -41,6 +42,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -55,7 +57,10 @@ public final class ThreadsApi implements HttpRoute {
   private static final int MAX_ENV = 4_096;
   private static final int MAX_NAME = 200;
   private static final int MAX_METADATA = 16 * 1024;
+  private static final String INSTRUCT = "instruct";
   private static final List<String> ROLES = List.of("user", "assistant", "system");
+  private static final Set<String> PARTS =
+      Set.of("messages", "events", "files", "stop", "continue", "answers");
   private static final List<String> SIDES = List.of("a", "b");
   private static final String ANY_TYPE = "application/octet-stream";
 
@@ -68,6 +73,7 @@ public final class ThreadsApi implements HttpRoute {
   private final CallQuotas quotas;
   private final ToolScopes scopes;
   private final Set<String> instructors;
+  private final AuditLog audit;
   private final int maxWait;
   private final Duration heartbeat;
 
@@ -81,12 +87,14 @@ public final class ThreadsApi implements HttpRoute {
       HttpLimits limits,
       CallQuotas quotas,
       ToolScopes scopes,
-      Set<String> instructors) {
+      Set<String> instructors,
+      AuditLog audit) {
     this.threads = threads;
     this.streams = streams;
     this.quotas = quotas;
     this.scopes = scopes;
     this.instructors = instructors;
+    this.audit = audit;
     // Idle connections are closed, even if a client waits for a response.
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
@@ -97,6 +105,11 @@ public final class ThreadsApi implements HttpRoute {
   @Override
   public String path() {
     return PATH;
+  }
+
+  @Override
+  public Set<String> names() {
+    return PARTS;
   }
 
   @Override
@@ -210,8 +223,9 @@ public final class ThreadsApi implements HttpRoute {
     }
     fields.check();
     scopes.require(agent, request.caller());
-    messages.forEach(message -> requireNoInstruction(request, message));
-    requireNoInstruction(request, agent, env.keySet());
+    messages.forEach(message -> requireNoInstruction(request, agent, message));
+    requireNoInstruction(request, agent, agent, env.keySet());
+    boolean instructs = instructs(agent, env.keySet(), messages);
     Threads.NewThread thread =
         new Threads.NewThread(
             request.principal(),
@@ -220,8 +234,7 @@ public final class ThreadsApi implements HttpRoute {
             tags == null ? Set.of() : Set.copyOf(tags),
             env,
             messages);
-    return threads
-        .create(thread)
+    return audited(request, instructs, agent, () -> threads.create(thread))
         .handle(
             (view, thrown) -> {
               if (view == null) {
@@ -321,25 +334,38 @@ public final class ThreadsApi implements HttpRoute {
     Set<String> all = tags == null ? null : Set.copyOf(tags);
     String principal = request.principal();
     if (env.isEmpty() || instructors.contains(principal)) {
-      return viewed(threads.change(principal, id, all, env));
+      return viewed(
+          audited(request, !env.isEmpty(), id, () -> threads.change(principal, id, all, env)));
     }
     return viewed(
         threads
             .get(principal, id)
             .thenCompose(
                 thread -> {
-                  requireNoInstruction(request, thread.agent(), env.keySet());
+                  requireNoInstruction(request, id, thread.agent(), env.keySet());
                   return threads.change(principal, id, all, env);
                 }));
   }
 
-  private void requireNoInstruction(ApiRequest request, Message message) {
+  /** Whether a thread begins with instructions of its creator. */
+  private boolean instructs(String agent, Set<String> env, List<Message> messages) {
+    return messages.stream().anyMatch(message -> message.role() == Role.SYSTEM)
+        || (!env.isEmpty() && !Collections.disjoint(threads.instructionEnv(agent), env));
+  }
+
+  private <T> CompletionStage<T> audited(
+      ApiRequest request, boolean instructs, String thread, Supplier<CompletionStage<T>> change) {
+    return instructs ? request.audited(audit, INSTRUCT, thread, change) : change.get();
+  }
+
+  private void requireNoInstruction(ApiRequest request, String thread, Message message) {
     if (message.role() == Role.SYSTEM && !instructors.contains(request.principal())) {
-      throw mayNotInstruct(request, "A message of the role system instructs the agent");
+      throw mayNotInstruct(request, thread, "A message of the role system instructs the agent");
     }
   }
 
-  private void requireNoInstruction(ApiRequest request, String agent, Set<String> env) {
+  private void requireNoInstruction(
+      ApiRequest request, String thread, String agent, Set<String> env) {
     if (env.isEmpty() || instructors.contains(request.principal())) {
       return;
     }
@@ -351,15 +377,18 @@ public final class ThreadsApi implements HttpRoute {
             property -> {
               throw mayNotInstruct(
                   request,
+                  thread,
                   "The variable %s is part of the instructions of the agent %s"
                       .formatted(property, agent));
             });
   }
 
-  private static HttpError mayNotInstruct(ApiRequest request, String what) {
+  private HttpError mayNotInstruct(ApiRequest request, String thread, String what) {
+    String code = "may_not_instruct";
+    audit.refused(request.principal(), INSTRUCT, thread, code);
     return HttpError.of(
         403,
-        "may_not_instruct",
+        code,
         "%s, which %s may not: send it as a user, or let the operator of the server permit it with instructors"
             .formatted(what, request.principal()));
   }
@@ -407,10 +436,11 @@ public final class ThreadsApi implements HttpRoute {
       requireContent(fields, message);
     }
     fields.check();
-    requireNoInstruction(request, message);
+    requireNoInstruction(request, id, message);
     String principal = request.principal();
-    return threads
-        .post(principal, id, new Threads.NewMessage(message, attachments, key))
+    Threads.NewMessage posting = new Threads.NewMessage(message, attachments, key);
+    return audited(
+            request, message.role() == Role.SYSTEM, id, () -> threads.post(principal, id, posting))
         .thenCompose(posted -> wait == 0 ? accepted(posted) : outcome(principal, posted, wait));
   }
 

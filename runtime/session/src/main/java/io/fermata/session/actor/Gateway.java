@@ -197,6 +197,18 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
         run.entityId(), Entry.Origin.caller(run.principal()), null, request, ReplyMode.LEAVES);
   }
 
+  /**
+   * Sends an operator's command to one run. It is no call of the run's owner, who still gets the
+   * outcome.
+   *
+   * @param by the operator; null if the command changes nothing
+   */
+  public CompletionStage<ToolReply> operate(
+      String entityId, @Nullable String by, Request.OfRun request) {
+    Entry.Origin origin = by == null ? Entry.Origin.HOST : Entry.Origin.caller(by);
+    return toRun(entityId, origin, null, request, ReplyMode.WAITS);
+  }
+
   /** Begins a fork in a new session, whose owner is that of its source. */
   public CompletionStage<ToolReply> fork(SessionKey key, Request.OfRun request) {
     HostError refusal = beyondCapacity(null);

@@ -1,7 +1,9 @@
 package io.fermata.session.admin;
 
+import io.fermata.flow.event.Input;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.session.call.ToolReply;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -66,6 +68,49 @@ public interface Runs {
         new ForkException(
             "not_running",
             "Runs of a store that is only read cannot be forked; start a host on the store"));
+  }
+
+  /**
+   * What a run is doing, as {@code action: status} replies to its owner, without its secrets.
+   * Unlike {@link #get}, it is up to date and wakes the session. The stage does not fail: a run
+   * that is not the latest of its session has the error {@code unknown_run}.
+   */
+  default CompletionStage<ToolReply> status(String flow, String runId) {
+    return notRunning();
+  }
+
+  /**
+   * Cancels a run of anybody and compensates its effects, as its owner could. The reply has no
+   * secrets; the stage does not fail.
+   *
+   * @param by who cancels it, for its journal
+   */
+  default CompletionStage<ToolReply> cancel(String flow, String runId, String by) {
+    return notRunning();
+  }
+
+  /**
+   * Resolves the step at which a run stopped because its outcome is unknown or its compensation
+   * failed, and continues. If the run then ends, its owner fetches the result. The reply has no
+   * secrets; the stage does not fail.
+   *
+   * @param by who resolves it, for its journal
+   */
+  default CompletionStage<ToolReply> resolve(
+      String flow, String runId, Input.Resolution resolution, String by) {
+    return notRunning();
+  }
+
+  /** Erases a run, with the journal that it shares; see {@code Fermata.erase}. */
+  default CompletionStage<Erased> erase(String flow, String runId) {
+    return notRunning();
+  }
+
+  private static <T> CompletionStage<T> notRunning() {
+    return CompletableFuture.failedFuture(
+        new ThreadException(
+            "not_running",
+            "Runs of a store that is only read cannot be operated; start a host on the store"));
   }
 
   /** The runs of a store that was opened only for them. */

@@ -47,6 +47,10 @@ public sealed interface Request {
       return new OfRun(action, "", updates, null, null, only, null);
     }
 
+    public static OfRun resolve(Input.Resolution resolution, Only only) {
+      return new OfRun(CallAction.CONTINUE, "", Json.object(), resolution, null, only, null);
+    }
+
     public static OfRun signal(Signal signal) {
       return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null, null);
     }

@@ -1,15 +1,18 @@
 package io.fermata.session.host;
 
+import io.fermata.flow.event.Input;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.call.ToolReply;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 
-/** The runs of a host: listed from its store, and forked by it. */
-public record HostRuns(Runs listed, RunForks forks) implements Runs {
+/** The runs of a host: listed from its store, forked and operated by it. */
+public record HostRuns(Runs listed, RunForks forks, RunOperations operations) implements Runs {
   @Override
   public CompletionStage<Page> list(RunQuery query) {
     return listed.list(query);
@@ -33,5 +36,26 @@ public record HostRuns(Runs listed, RunForks forks) implements Runs {
   @Override
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
     return forks.fork(flow, runId, entry, options);
+  }
+
+  @Override
+  public CompletionStage<ToolReply> status(String flow, String runId) {
+    return operations.status(flow, runId);
+  }
+
+  @Override
+  public CompletionStage<ToolReply> cancel(String flow, String runId, String by) {
+    return operations.cancel(flow, runId, by);
+  }
+
+  @Override
+  public CompletionStage<ToolReply> resolve(
+      String flow, String runId, Input.Resolution resolution, String by) {
+    return operations.resolve(flow, runId, resolution, by);
+  }
+
+  @Override
+  public CompletionStage<Erased> erase(String flow, String runId) {
+    return operations.erase(flow, runId);
   }
 }

@@ -189,7 +189,7 @@ public final class RunPort
       return fork(fork, request.updates(), at.now());
     }
     Outcome unclaimed = at.state().unclaimed();
-    if (unclaimed != null && request.action() == CallAction.CONTINUE) {
+    if (unclaimed != null && request.action() == CallAction.CONTINUE && !operated(call)) {
       return new Write<>(entries.claimed(at, unclaimed));
     }
     Request.Signal signal = request.signal();
@@ -209,6 +209,11 @@ public final class RunPort
       return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
     }
     return new Accept<>(input(request, at.now()));
+  }
+
+  /** Whether an operator resolves a run, whose outcome its owner fetches. */
+  private static boolean operated(Call call) {
+    return request(call).resolution() != null && call.origin().session() == null;
   }
 
   /** A fork begins with what happened in its source; then it is a run like any other. */

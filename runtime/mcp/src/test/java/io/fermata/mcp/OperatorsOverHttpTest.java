@@ -1,0 +1,261 @@
+package io.fermata.mcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Secret;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What operators see and do of the runs of others, over a real socket. */
+@Timeout(120)
+class OperatorsOverHttpTest {
+  record Payment(@Secret String card, Integer number, String note) {}
+
+  private static final String CARD = "4111-1111-1111-1111";
+
+  /** Its step may run once only, and nobody knows whether it did: its result does not fit. */
+  private static final Flow<Payment> PAY =
+      Flow.of("pay", Payment.class)
+          .description("Pays.")
+          .act("mark", run -> run.tag("vip"))
+          .ask("ask_card", q -> q.question("card", "Which card?"))
+          .ask("ask_note", q -> q.question("note", "Any note?"))
+          .act("pay", run -> run.set("number", "unfit"), step -> step.once())
+          .edge(Flow.START, "mark")
+          .edge("mark", "ask_card")
+          .edge("ask_card", "ask_note")
+          .edge("ask_note", "pay")
+          .edge("pay", Flow.END)
+          .result(payment -> Json.object().put("note", payment.note()))
+          .compile();
+
+  private final HttpClient client = HttpClient.newHttpClient();
+  private Fermata host;
+  private McpServer server;
+
+  @BeforeEach
+  void start() {
+    host =
+        Fermata.host()
+            .store(Store.memory())
+            .keys(DataKeys.parse(DataKeys.generate("k1")))
+            .flow(PAY)
+            .start();
+    server =
+        McpServer.serving(host)
+            .runs(host.runs())
+            .port(0)
+            .apiKey("ann", "ann-key")
+            .apiKey("bob", "bob-key")
+            .apiKey("ops", "ops-key")
+            .operators("ops")
+            .start();
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+    host.close();
+  }
+
+  private ToolReply call(String principal, String action, ObjectNode updates) {
+    ObjectNode arguments = Json.object().put("action", action).put("intent", "to pay");
+    arguments.set("stateUpdates", updates);
+    ObjectNode meta = Json.object().put("threadId", "one");
+    return host.call(new ToolCall("pay", principal, arguments, meta, null))
+        .toCompletableFuture()
+        .orTimeout(60, TimeUnit.SECONDS)
+        .join();
+  }
+
+  private String begun(String principal) {
+    return call(principal, "start", Json.object()).meta().at("/fermata~1run/runId").asText();
+  }
+
+  private HttpResponse<String> send(String key, String method, String path, String body)
+      throws Exception {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(server.endpoint().resolve(path))
+            .header("content-type", "application/json")
+            .method(method, HttpRequest.BodyPublishers.ofString(body));
+    if (!key.isEmpty()) {
+      request.header("authorization", "Bearer " + key);
+    }
+    return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+  }
+
+  private JsonNode ok(String method, String path, String body) throws Exception {
+    HttpResponse<String> response = send("ops-key", method, path, body);
+    assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
+    return Json.parse(response.body());
+  }
+
+  private void isRefused(HttpResponse<String> response, int status, String code) {
+    assertThat(response.statusCode()).as(response.body()).isEqualTo(status);
+    assertThat(Json.parse(response.body()).at("/error/code").asText()).isEqualTo(code);
+  }
+
+  private List<String> listed(String query) throws Exception {
+    return ok("GET", "/runs" + query, "").path("runs").findValuesAsText("runId");
+  }
+
+  /** The list is up to a second behind. */
+  private void awaitListed(String query, String... runIds) throws Exception {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (!listed(query).containsAll(List.of(runIds)) && System.nanoTime() < end) {
+      Thread.sleep(20);
+    }
+    assertThat(listed(query)).containsExactlyInAnyOrder(runIds);
+  }
+
+  @Test
+  void anOperatorListsTheRunsOfAnybody() throws Exception {
+    String anns = begun("ann");
+    String bobs = begun("bob");
+    awaitListed("?all=true", anns, bobs);
+    awaitListed("?principal=ann", anns);
+    assertThat(listed("")).as("its own").isEmpty();
+    assertThat(listed("?all=true&flow=pay&status=waiting&tag=vip&q=card"))
+        .containsExactlyInAnyOrder(anns, bobs);
+    assertThat(listed("?all=true&status=stopped")).isEmpty();
+    isRefused(send("ops-key", "GET", "/runs?all=true&principal=ann", ""), 400, "invalid_fields");
+  }
+
+  @Test
+  void anOperatorSeesWhatARunIsDoingWithoutItsSecrets() throws Exception {
+    String run = begun("ann");
+    awaitListed("?principal=ann", run);
+    call("ann", "continue", Json.object().put("card", CARD));
+
+    HttpResponse<String> seen = send("ops-key", "GET", "/runs/pay/" + run, "");
+
+    assertThat(seen.statusCode()).as(seen.body()).isEqualTo(200);
+    assertThat(seen.body()).doesNotContain(CARD);
+    JsonNode now = Json.parse(seen.body());
+    assertThat(now.path("principal").asText()).isEqualTo("ann");
+    assertThat(now.at("/reply/field").asText()).isEqualTo("note");
+    assertThat(now.at("/reply/run/state/card").asText()).isEqualTo("[redacted]");
+    assertThat(now.at("/reply/run/intent").asText()).isEqualTo("to pay");
+  }
+
+  @Test
+  void anOperatorCancelsTheRunOfAnybody() throws Exception {
+    String run = begun("ann");
+
+    JsonNode cancelled = ok("POST", "/runs/pay/" + run + "/cancel", "");
+
+    assertThat(cancelled.at("/reply/cancelled").asBoolean()).isTrue();
+    assertThat(call("ann", "continue", Json.object()).structured().path("code").asText())
+        .isEqualTo("run_cancelled");
+    isRefused(send("ops-key", "POST", "/runs/pay/" + run + "/cancel", "{}"), 409, "run_cancelled");
+  }
+
+  @Test
+  void anOperatorResolvesAStepAndTheOwnerGetsTheOutcome() throws Exception {
+    String run = begun("ann");
+    String resolve = "/runs/pay/" + run + "/resolve";
+    isRefused(
+        send("ops-key", "POST", resolve, "{\"resolution\":\"skip\"}"), 409, "nothing_to_resolve");
+    call("ann", "continue", Json.object().put("card", CARD));
+    assertThat(code(call("ann", "continue", Json.object().put("note", "about " + CARD))))
+        .isEqualTo("outcome_unknown");
+    isRefused(send("ops-key", "POST", resolve, "{\"resolution\":\"go\"}"), 400, "invalid_fields");
+    isRefused(send("ops-key", "POST", resolve, "{}"), 400, "invalid_fields");
+
+    JsonNode again = ok("POST", resolve, "{\"resolution\":\"retry\"}");
+    assertThat(again.at("/reply/code").asText()).isEqualTo("outcome_unknown");
+    List<String> causes =
+        host.journalWithSecrets("pay", run).toCompletableFuture().join().entries().stream()
+            .map(entry -> String.valueOf(entry.principal()))
+            .toList();
+    assertThat(causes).contains("ann", "ops");
+    JsonNode done = ok("POST", resolve, "{\"resolution\":\"skip\"}");
+    assertThat(done.at("/reply/status").asText()).isEqualTo("complete");
+    assertThat(done.toString()).doesNotContain(CARD);
+
+    isRefused(send("ops-key", "POST", resolve, "{\"resolution\":\"skip\"}"), 409, "run_completed");
+    ToolReply outcome = call("ann", "continue", Json.object());
+    assertThat(outcome.structured().at("/result/note").asText()).isEqualTo("about " + CARD);
+  }
+
+  private static String code(ToolReply reply) {
+    return reply.structured().path("code").asText();
+  }
+
+  @Test
+  void anOperatorErasesTheRunOfAnybody() throws Exception {
+    String run = begun("ann");
+    awaitListed("?principal=ann", run);
+
+    JsonNode erased = ok("DELETE", "/runs/pay/" + run, "");
+
+    assertThat(erased.path("journals").asInt()).isEqualTo(1);
+    assertThat(code(call("ann", "continue", Json.object()))).isEqualTo("unknown_run");
+    assertThat(listed("?all=true")).isEmpty();
+    assertThat(ok("DELETE", "/runs/pay/" + run, "").path("journals").asInt()).isZero();
+    isRefused(send("ops-key", "DELETE", "/runs/agent:desk/" + run, ""), 404, "unknown_run");
+  }
+
+  @Test
+  void nobodyElseOperatesAndARefusalDoesNotSayWhetherThereIsARun() throws Exception {
+    String run = begun("ann");
+    for (String each : List.of(run, "no.run")) {
+      String path = "/runs/pay/" + each;
+      for (String key : List.of("ann-key", "bob-key")) {
+        isRefused(send(key, "POST", path + "/cancel", ""), 403, "may_not_operate");
+        isRefused(
+            send(key, "POST", path + "/resolve", "{\"resolution\":\"skip\"}"),
+            403,
+            "may_not_operate");
+        isRefused(send(key, "DELETE", path, ""), 403, "may_not_operate");
+        isRefused(send(key, "GET", "/runs?all=true", ""), 403, "may_not_operate");
+        isRefused(send(key, "GET", "/runs?principal=ops", ""), 403, "may_not_operate");
+      }
+      for (String key : List.of("", "wrong")) {
+        isRefused(send(key, "POST", path + "/cancel", ""), 401, "unauthorized");
+        isRefused(send(key, "POST", path + "/resolve", ""), 401, "unauthorized");
+        isRefused(send(key, "DELETE", path, ""), 401, "unauthorized");
+        isRefused(send(key, "GET", path, ""), 401, "unauthorized");
+        isRefused(send(key, "GET", "/runs?all=true", ""), 401, "unauthorized");
+      }
+    }
+    assertThat(send("ann-key", "GET", "/runs?principal=ann", "").statusCode()).isEqualTo(200);
+    assertThat(call("ann", "status", Json.object()).structured().path("status").asText())
+        .isEqualTo("interrupt");
+  }
+
+  @Test
+  void aRunThatThereIsNotIsUnknown() throws Exception {
+    String first = begun("ann");
+    String second = begun("ann");
+    assertThat(second).isNotEqualTo(first);
+    for (String path :
+        List.of("/runs/pay/" + first, "/runs/pay/no.run", "/runs/other/no.run", "/runs/p%00/x")) {
+      isRefused(send("ops-key", "POST", path + "/cancel", ""), 404, "unknown_run");
+      isRefused(
+          send("ops-key", "POST", path + "/resolve", "{\"resolution\":\"retry\"}"),
+          404,
+          "unknown_run");
+    }
+    isRefused(send("ops-key", "GET", "/runs/p%00/x", ""), 404, "unknown_run");
+    assertThat(call("ann", "status", Json.object()).structured().path("status").asText())
+        .isEqualTo("interrupt");
+    isRefused(send("ops-key", "GET", "/runs/pay/x/cancel", ""), 405, "method_not_allowed");
+  }
+}
