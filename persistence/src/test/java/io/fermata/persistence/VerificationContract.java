@@ -131,7 +131,7 @@ abstract class VerificationContract {
           assertThat(verified.journals()).isEqualTo(3 + WRITTEN);
           // The round after the last may be half written.
           assertThat(verified.entries())
-              .isBetween(15L + WRITTEN * before, 15L + WRITTEN * (after + 1));
+              .isBetween(15 + (long) WRITTEN * before, 15 + (long) WRITTEN * (after + 1));
           during += after > before ? 1 : 0;
         }
       } finally {
