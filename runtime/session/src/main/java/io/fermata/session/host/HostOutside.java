@@ -134,8 +134,7 @@ public final class HostOutside implements Outside {
   }
 
   private static IllegalStateException notEnded(String code, String message) {
-    return new IllegalStateException(
-        "The run has not ended yet, %s: %s".formatted(code, message));
+    return new IllegalStateException("The run has not ended yet, %s: %s".formatted(code, message));
   }
 
   private ToolUse use(String flow, String callKey) {
