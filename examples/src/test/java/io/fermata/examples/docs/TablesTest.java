@@ -9,6 +9,7 @@ import io.fermata.agent.state.StopCode;
 import io.fermata.examples.command.Commands;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.RunPicture;
@@ -24,7 +25,10 @@ import io.fermata.session.observe.Telemetry;
 import io.fermata.session.telemetry.Meters;
 import io.fermata.testkit.SessionProbe;
 import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
@@ -46,6 +50,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
@@ -68,6 +73,17 @@ import picocli.CommandLine.Model.OptionSpec;
 class TablesTest {
   private static final Pattern GENERATED = Pattern.compile("<!-- generated: (.+) -->");
   private static final Pattern NAMES = Pattern.compile("<!-- names: (.+) -->");
+
+  /** A line of a scrape: the name of the series, and its tags. */
+  private static final Pattern SAMPLE = Pattern.compile("(?m)^(fermata_\\w+)(?:\\{(.*)})? ");
+
+  private static final Pattern SERIES = Pattern.compile("fermata_\\w+");
+  private static final Pattern TAG = Pattern.compile("(\\w+)(?:=~?|!=)\"");
+  private static final Pattern GROUPED = Pattern.compile("by \\(([^)]+)\\)");
+
+  /** The tags that Prometheus adds. */
+  private static final Set<String> SCRAPED = Set.of("job", "instance");
+
   private static final Pattern CODE = Pattern.compile("`(\\w+)[^`]*`");
   private static final Pattern LITERAL = Pattern.compile("\"[^\"\\n]*\"");
   private static final Pattern VARIABLE = Pattern.compile("\\b(?:FERMATA|WANIWANI)(?:_[A-Z]+)+\\b");
@@ -206,9 +222,23 @@ class TablesTest {
         .replaceAll("\\{@(?:code|link(?:plain)?) ([^}]*)}", "`$1`");
   }
 
-  /** The meters of a host that was called and evicted its session, and of its server. */
   private List<String> meters() throws Exception {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    return measured(
+        registry,
+        () ->
+            table(
+                "| meter | kind | tags | what it measures |",
+                registry.getMeters().stream()
+                    .map(Meter::getId)
+                    .filter(id -> id.getName().startsWith("fermata."))
+                    .map(TablesTest::meter)
+                    .collect(Collectors.toCollection(TreeSet::new))
+                    .stream()));
+  }
+
+  /** Reads the meters of a host that was called and evicted its session, and of its server. */
+  private <T> T measured(MeterRegistry registry, Supplier<T> read) throws Exception {
     Meters meters = Meters.of(registry);
     meters.modelReplied("desk", "model", Usage.ZERO);
     meters.opened(ALONE);
@@ -217,14 +247,43 @@ class TablesTest {
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       get(server.endpoint());
-      return table(
-          "| meter | kind | tags | what it measures |",
-          registry.getMeters().stream()
-              .map(Meter::getId)
-              .filter(id -> id.getName().startsWith("fermata."))
-              .map(TablesTest::meter)
-              .collect(Collectors.toCollection(TreeSet::new))
-              .stream());
+      return read.get();
+    }
+  }
+
+  @Test
+  void theDashboardShowsMetersAndTagsThatThereAre() throws Exception {
+    PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+    Map<String, Set<String>> there = new TreeMap<>();
+    SAMPLE
+        .matcher(measured(registry, registry::scrape))
+        .results()
+        .forEach(
+            sample -> {
+              Set<String> tags =
+                  there.computeIfAbsent(sample.group(1), any -> new TreeSet<>(SCRAPED));
+              TAG.matcher(String.valueOf(sample.group(2)))
+                  .results()
+                  .forEach(tag -> tags.add(tag.group(1)));
+            });
+
+    String dashboard = Types.read(Document.ROOT.resolve("examples/deploy/grafana/fermata.json"));
+    List<String> shown = Json.parse(dashboard).findValuesAsText("expr");
+    assertThat(shown).hasSizeGreaterThan(20);
+    for (String expression : shown) {
+      List<String> names =
+          SERIES.matcher(expression).results().map(MatchResult::group).distinct().toList();
+      assertThat(names).as(expression).isNotEmpty();
+      assertThat(there.keySet()).as(expression).containsAll(names);
+      Set<String> tags = new TreeSet<>();
+      TAG.matcher(expression).results().forEach(tag -> tags.add(tag.group(1)));
+      GROUPED
+          .matcher(expression)
+          .results()
+          .forEach(by -> tags.addAll(List.of(by.group(1).split(", ", -1))));
+      for (String name : names) {
+        assertThat(there.get(name)).as(expression).containsAll(tags);
+      }
     }
   }
 
