@@ -20,7 +20,8 @@ record Document(String path, List<String> lines) {
   /** The root of the repository; tests run in the folder of this module. */
   static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
 
-  private static final Set<String> NAMES = Set.of("README.md", "CONTRIBUTING.md");
+  private static final Set<String> NAMES =
+      Set.of("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md");
   private static final Pattern FENCE = Pattern.compile("\\s*```(\\w*) ?(.*)");
   private static final String CONTEXT = "<!-- java context";
 
@@ -60,7 +61,7 @@ record Document(String path, List<String> lines) {
     }
   }
 
-  /** The README of each folder that has one, and CONTRIBUTING. */
+  /** The README of each folder that has one, and the other documents of the root. */
   static List<Document> all() {
     try (Stream<Path> files = Files.walk(ROOT, 3)) {
       return files
