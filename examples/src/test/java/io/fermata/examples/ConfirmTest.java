@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A widget without a field, before an action that cannot be taken back, as a client sees it. */
-@Timeout(300)
+@Timeout(600)
 @Tag("slow")
 class ConfirmTest {
   private static final ObjectMapper MAPPER = new ObjectMapper();

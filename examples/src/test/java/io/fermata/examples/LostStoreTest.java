@@ -2,12 +2,22 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.examples.command.Commands;
 import io.fermata.flow.json.Json;
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
 import java.io.IOException;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -15,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A server that has lost its store ends, so that a supervisor restarts it. */
-@Timeout(120)
+@Timeout(600)
 @Tag("slow")
 class LostStoreTest {
   @TempDir Path directory;
@@ -24,15 +34,43 @@ class LostStoreTest {
     Files.move(directory.resolve("test.db"), directory.resolve("aside.db"));
   }
 
+  private ServerProcess server() throws Exception {
+    return ServerProcess.start(directory, "serve", "--port", "0", "--store", "sqlite:test.db");
+  }
+
+  private static ObjectNode start() {
+    return Json.object().put("action", "start").put("intent", "wants a price");
+  }
+
+  /** The status of a call's reply; empty if the server refuses calls or has ended. */
+  private static Optional<String> reply(ServerProcess server) throws InterruptedException {
+    ObjectNode params = Json.object().put("name", "quote");
+    params.set("arguments", start());
+    try {
+      JsonNode answer = server.answer("tools/call", params);
+      return Optional.ofNullable(answer.at("/result/structuredContent/status").textValue());
+    } catch (IOException ended) {
+      return Optional.empty();
+    }
+  }
+
+  private static boolean ready(ServerProcess server) throws InterruptedException {
+    HttpRequest ready = HttpRequest.newBuilder(server.at("/health/ready")).build();
+    try {
+      return HttpClient.newHttpClient().send(ready, BodyHandlers.discarding()).statusCode() == 200;
+    } catch (IOException ended) {
+      return false;
+    }
+  }
+
   private List<String> errors() throws IOException {
     return Files.readAllLines(directory.resolve("errors.txt"));
   }
 
   @Test
   void serveEndsWithItsOwnExitCodeAndOneLine() throws Exception {
-    try (ServerProcess server =
-        ServerProcess.start(directory, "serve", "--port", "0", "--store", "sqlite:test.db")) {
-      server.call("quote", Json.object().put("action", "start").put("intent", "wants a price"));
+    try (ServerProcess server = server()) {
+      server.call("quote", start());
       loseTheFile();
 
       assertThat(server.ended()).isEqualTo(Commands.LOST);
@@ -44,13 +82,31 @@ class LostStoreTest {
   }
 
   @Test
+  void nothingIsAcknowledgedOnceTheFileIsDeletedAndTheServerIsNotReady() throws Exception {
+    try (ServerProcess server = server()) {
+      assertThat(reply(server)).hasValue("interrupt");
+      assertThat(ready(server)).isTrue();
+      Files.delete(directory.resolve("test.db"));
+
+      List<String> replies = new ArrayList<>();
+      do {
+        reply(server).ifPresent(replies::add);
+        assertThat(ready(server)).isFalse();
+      } while (server.isAlive());
+
+      assertThat(replies).allMatch("error"::equals);
+      assertThat(server.ended()).isEqualTo(Commands.LOST);
+    }
+  }
+
+  @Test
   void stdioEndsToo() throws Exception {
     Process server = ServerProcess.run(directory, "stdio", "--store", "sqlite:test.db");
-    try {
-      while (!Files.exists(directory.resolve("test.db-shm"))) {
-        assertThat(server.isAlive()).isTrue();
-        Thread.sleep(50);
-      }
+    try (BufferedWriter in = server.outputWriter(StandardCharsets.UTF_8);
+        BufferedReader out = server.inputReader(StandardCharsets.UTF_8)) {
+      in.write("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n");
+      in.flush();
+      assertThat(out.readLine()).contains("\"id\":1");
       loseTheFile();
 
       assertThat(server.waitFor(60, TimeUnit.SECONDS)).isTrue();

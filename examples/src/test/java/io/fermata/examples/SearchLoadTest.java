@@ -47,6 +47,10 @@ class SearchLoadTest {
   private final AtomicBoolean over = new AtomicBoolean();
   private final AtomicLong searches = new AtomicLong();
 
+  private static ObjectNode start() {
+    return Json.object().put("action", "start").put("intent", "a price");
+  }
+
   private void startRuns() {
     Settings settings = Settings.DEFAULT.unfinishedRuns(2 * RUNS);
     try (Fermata host =
@@ -59,9 +63,8 @@ class SearchLoadTest {
       for (int first = 0; first < RUNS; first += AT_ONCE) {
         List<CompletableFuture<?>> started = new ArrayList<>();
         for (int i = first; i < first + AT_ONCE; i++) {
-          ObjectNode arguments = Json.object().put("action", "start").put("intent", "a price");
           ObjectNode meta = Json.object().put("fermata/sessionId", "session " + i);
-          ToolCall call = new ToolCall("quote", "local", arguments, meta, null);
+          ToolCall call = new ToolCall("quote", "local", start(), meta, null);
           started.add(host.call(call).toCompletableFuture());
         }
         started.forEach(CompletableFuture::join);
@@ -89,7 +92,7 @@ class SearchLoadTest {
   }
 
   @Test
-  void sixSearchesInALoopLeaveTheServerReadyAndShortListsAnswered() throws Exception {
+  void sixSearchesInALoopLeaveTheServerReadyAndItsCallsAndShortListsAnswered() throws Exception {
     startRuns();
     ExecutorService searchers = Executors.newFixedThreadPool(SEARCHERS);
     try (ServerProcess server =
@@ -118,6 +121,7 @@ class SearchLoadTest {
         meanwhile[look] = searches.get() - before;
         assertThat(one.statusCode()).as(one.body()).isEqualTo(200);
         assertThat(MAPPER.readTree(one.body()).path("runs")).hasSize(1);
+        assertThat(server.call("quote", start()).path("status").asText()).isEqualTo("interrupt");
       }
       over.set(true);
       for (Future<Void> loop : loops) {

@@ -25,18 +25,25 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** The server in a separate JVM, and an MCP client of it. */
+/**
+ * The server in a separate JVM, and an MCP client of it. It is the packaged jar where the build
+ * names one, else the classes of this build.
+ */
 public final class ServerProcess implements AutoCloseable {
+  /** The packaged jar, which is there once the build has packaged it. */
+  static final @Nullable String JAR = System.getProperty("server.jar");
+
   /**
-   * A small heap; and flags without which newer JVMs warn about the database's driver and the
-   * actors.
+   * A small heap; flags without which newer JVMs warn about the database's driver and the actors;
+   * and the log that users see, not that of the tests.
    */
   private static final List<String> OPTIONS =
       List.of(
           "-Xmx512m",
           "-XX:+IgnoreUnrecognizedVMOptions",
           "--sun-misc-unsafe-memory-access=allow",
-          "--enable-native-access=ALL-UNNAMED");
+          "--enable-native-access=ALL-UNNAMED",
+          "-Dlogback.configurationFile=logback.xml");
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
@@ -96,9 +103,15 @@ public final class ServerProcess implements AutoCloseable {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(OPTIONS);
-    command.add("-cp");
-    command.add(classPath());
-    command.add(main.getName());
+    if (JAR == null) {
+      command.addAll(List.of("-cp", classPath(), main.getName()));
+    } else if (main.equals(Main.class)) {
+      command.addAll(List.of("-jar", JAR));
+    } else {
+      // An application of the tests, around the packaged classes.
+      String around = JAR + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
+      command.addAll(List.of("-cp", around, main.getName()));
+    }
     command.addAll(List.of(options));
     return command;
   }
@@ -146,12 +159,16 @@ public final class ServerProcess implements AutoCloseable {
   }
 
   public JsonNode result(String method, ObjectNode params) throws Exception {
-    String body = post(method, params).body();
-    JsonNode answer = MAPPER.readTree(body);
+    JsonNode answer = answer(method, params);
     if (!answer.has("result")) {
-      throw new AssertionError(method + " returned " + body);
+      throw new AssertionError(method + " returned " + answer);
     }
     return answer.path("result");
+  }
+
+  /** The whole answer, which may be a refusal. */
+  JsonNode answer(String method, ObjectNode params) throws IOException, InterruptedException {
+    return MAPPER.readTree(post(method, params).body());
   }
 
   private HttpResponse<String> post(String method, ObjectNode params)
@@ -173,6 +190,10 @@ public final class ServerProcess implements AutoCloseable {
   /** Ends the process as a power cut would. */
   public void kill() throws InterruptedException {
     process.destroyForcibly().waitFor();
+  }
+
+  boolean isAlive() {
+    return process.isAlive();
   }
 
   /** Sends SIGTERM and returns at once. */

@@ -10,11 +10,13 @@ import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.session.Fermata;
+import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -27,6 +29,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -170,6 +173,16 @@ class StoreCommandsTest {
     }
   }
 
+  /** What verify prints about a store that is damaged. */
+  private String verifiedByAProcess(String file) throws Exception {
+    Process verify = ServerProcess.run(directory, "verify", "--store", "sqlite:" + file);
+    try (BufferedReader out = verify.inputReader(StandardCharsets.UTF_8)) {
+      String said = out.lines().collect(Collectors.joining("\n"));
+      assertThat(verify.waitFor()).as(said).isEqualTo(Commands.DAMAGED);
+      return said;
+    }
+  }
+
   private static JsonNode inSession(int session, ServerProcess server, ObjectNode arguments)
       throws Exception {
     ObjectNode params = Json.object().put("name", "quote");
@@ -213,7 +226,7 @@ class StoreCommandsTest {
             and persistence_id = (select persistence_id from known where run = 1)
           """);
     }
-    assertThat(ended(Commands.DAMAGED, "verify", "--store", store))
+    assertThat(verifiedByAProcess("fermata.db"))
         .containsPattern("quote\\|\\S+ is damaged: entry 2 is missing; restore")
         .containsPattern("quote\\|\\S+ is damaged: entry 2 (?!is missing)")
         .contains("3 damages");
@@ -221,10 +234,21 @@ class StoreCommandsTest {
       List<String> outcomes = new ArrayList<>();
       for (int i = 0; i < 6; i++) {
         JsonNode reply = inSession(i, server, quote("continue"));
-        outcomes.add(reply.path("code").asText(reply.path("status").asText()));
+        String outcome = reply.path("code").asText(reply.path("status").asText());
+        outcomes.add(outcome);
+        if (outcome.equals("damaged")) {
+          assertThat(reply.path("error").asText()).contains("is damaged: entry 2 ");
+        }
       }
       assertThat(outcomes)
           .containsExactlyInAnyOrder("damaged", "damaged", "damaged", "widget", "widget", "widget");
+      for (int i = 0; i < 6; i++) {
+        if (outcomes.get(i).equals("widget")) {
+          ObjectNode plan = quote("continue");
+          plan.putObject("stateUpdates").put("selectedPlan", "gold");
+          assertThat(inSession(i, server, plan).path("status").asText()).isEqualTo("complete");
+        }
+      }
     }
   }
 

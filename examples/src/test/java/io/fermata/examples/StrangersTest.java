@@ -23,11 +23,16 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What others on the machine or the network do to a server does not stop it. */
-@Timeout(120)
+@Timeout(600)
 @Tag("slow")
 class StrangersTest {
-  /** More than the connections that one address may have by default. */
-  private static final int CROWD = 2_200;
+  /** As many connections as a server has by default, and twice those of one address. */
+  private static final int CROWD = 4_096;
+
+  private static final String CALL =
+      """
+      {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"quote",
+       "arguments":{"action":"start","intent":"wants a price"}}}""";
 
   private static final int TRICKLING = 100;
 
@@ -57,9 +62,9 @@ class StrangersTest {
 
   @Test
   @Tag("long")
-  void thousandsOfIdleAndTricklingConnectionsShutNobodyOut() throws Exception {
+  void thousandsOfIdleAndTricklingConnectionsWithoutAKeyShutNobodyOut() throws Exception {
     List<Socket> crowd = new ArrayList<>();
-    try (ServerProcess server = server()) {
+    try (ServerProcess server = server("--api-key", "ann=s3cret")) {
       for (int i = 0; i < CROWD; i++) {
         crowd.add(connect(server));
       }
@@ -74,8 +79,16 @@ class StrangersTest {
           write(slow, "x");
         }
         assertThat(health(server)).isEqualTo(200);
-        assertThat(server.call("quote", start()).path("status").asText()).isEqualTo("interrupt");
+        for (String caller : List.of("127.0.0.1", "127.0.0.2")) {
+          assertThat(reply(server, caller))
+              .startsWith("HTTP/1.1 200")
+              .contains("\"status\":\"interrupt\"");
+        }
       }
+      assertThat(Files.readString(directory.resolve("errors.txt")))
+          .contains(
+              "A connection of 127.0.0.1 without a call was closed for a new one: its address has"
+                  + " maxConnectionsPerAddress connections");
     } finally {
       for (Socket socket : crowd) {
         socket.close();
@@ -85,9 +98,36 @@ class StrangersTest {
 
   private static Socket connect(ServerProcess server) throws IOException {
     Socket socket = new Socket();
-    socket.connect(
-        new InetSocketAddress(server.endpoint().getHost(), server.endpoint().getPort()), 30_000);
+    socket.connect(at(server), 30_000);
     return socket;
+  }
+
+  private static InetSocketAddress at(ServerProcess server) {
+    return new InetSocketAddress(server.endpoint().getHost(), server.endpoint().getPort());
+  }
+
+  /** What a caller with a key gets at its own address. */
+  private static String reply(ServerProcess server, String address) throws IOException {
+    try (Socket caller = new Socket()) {
+      caller.bind(new InetSocketAddress(address, 0));
+      caller.connect(at(server), 30_000);
+      caller.setSoTimeout(60_000);
+      String head =
+          """
+          POST /mcp HTTP/1.1
+          Host: localhost
+          Connection: close
+          Authorization: Bearer s3cret
+          Content-Type: application/json
+          Accept: application/json, text/event-stream
+          MCP-Protocol-Version: 2025-11-25
+          Content-Length: %d
+
+          """;
+      String request = head.formatted(CALL.length()).replace("\n", "\r\n") + CALL;
+      caller.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+      return new String(caller.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
   }
 
   private static void write(Socket socket, String text) {
