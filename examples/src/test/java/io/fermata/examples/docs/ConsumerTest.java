@@ -1,9 +1,13 @@
 package io.fermata.examples.docs;
 
+import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,11 +19,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A project of somebody else, as the README says, with the published modules and an empty local
@@ -83,6 +91,118 @@ class ConsumerTest {
               .completes();
           Files.writeString(
               Path.of("target", "class-path"), System.getProperty("surefire.test.class.path"));
+        }
+      }
+      """;
+
+  /** The README's agent, which needs a model and the arguments of a flow. */
+  private static final String DESK =
+      """
+      import com.fasterxml.jackson.databind.node.ObjectNode;
+      import io.fermata.agent.Agent;
+      import io.fermata.agent.Budget;
+      import io.fermata.agent.FlowCall;
+      import io.fermata.agent.Prompt;
+      import io.fermata.agent.Tool;
+      import io.fermata.agent.model.Model;
+      import io.fermata.flow.schema.Describe;
+
+      final class Desk {
+        static Agent agent(Model model, ObjectNode schema) {
+          %s
+          return desk;
+        }
+      }
+      """;
+
+  /** The agent asks for approval, and calls the flow once its next host is told yes. */
+  private static final String DESK_TEST =
+      """
+      import static io.fermata.flow.Flow.END;
+      import static io.fermata.flow.Flow.START;
+      import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
+      import static io.fermata.testkit.ScriptedModel.lastUserContains;
+      import static org.junit.jupiter.api.Assertions.assertEquals;
+
+      import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+      import com.fasterxml.jackson.databind.node.ObjectNode;
+      import io.fermata.agent.message.Message;
+      import io.fermata.agent.model.Model;
+      import io.fermata.flow.Flow;
+      import io.fermata.flow.schema.Computed;
+      import io.fermata.persistence.Store;
+      import io.fermata.session.Fermata;
+      import io.fermata.session.admin.Threads;
+      import io.fermata.session.call.FlowTool;
+      import io.fermata.testkit.ScriptedModel;
+      import java.nio.file.Path;
+      import java.time.Duration;
+      import java.util.List;
+      import java.util.Map;
+      import java.util.Set;
+      import java.util.concurrent.CompletionStage;
+      import org.junit.jupiter.api.Test;
+
+      class DeskTest {
+        record Refund(String order, @Computed String receipt) {}
+
+        static final FlowTool REFUND = FlowTool.of("refund", "Pays an order back.",
+            Flow.of("refund", Refund.class)
+                .description("Pays an order back.")
+                .ask("ask_order", q -> q.question("order", "Which order is it?"))
+                .act("pay", run -> run.set("receipt", "paid back " + run.state().order()))
+                .edge(START, "ask_order").edge("ask_order", "pay").edge("pay", END)
+                .result(Refund::receipt)
+                .compile())
+            .inputSchema(schema());
+
+        static ObjectNode schema() {
+          ObjectNode schema = JsonNodeFactory.instance.objectNode().put("type", "object");
+          schema.putObject("properties").putObject("order").put("type", "string");
+          return schema;
+        }
+
+        static final Model MODEL = ScriptedModel.script()
+            .when(lastUserContains("back")).call("refund", Map.of("order", "B-1001"))
+            .when(lastIsResultOf("refund")).say("Your money is on its way.")
+            .otherwise().say("How can I help?")
+            .model("scripted");
+
+        static Fermata host() {
+          return Fermata.host()
+              .store(Store.sqlite(Path.of("target", "desk.db")))
+              .agent(Desk.agent(MODEL, REFUND.inputSchema()))
+              .tool(REFUND)
+              .start();
+        }
+
+        static <T> T now(CompletionStage<T> stage) {
+          return stage.toCompletableFuture().join();
+        }
+
+        @Test
+        void paysBackWhatAColleagueApproves() {
+          String thread;
+          try (Fermata host = host()) {
+            Threads threads = host.threads();
+            thread = now(threads.create(new Threads.NewThread(
+                "ann", "desk", null, Set.of(), Map.of(), List.of()))).threadId();
+            now(threads.post("ann", thread,
+                new Threads.NewMessage(Message.user("I want my money back."), List.of(), "1")));
+            assertEquals(Threads.Status.ASKING,
+                now(threads.settled("ann", thread, Duration.ofMinutes(1))).status());
+          }
+          try (Fermata host = host()) {
+            Threads threads = host.threads();
+            Threads.Question asked = now(threads.get("ann", thread)).questions().get(0);
+            assertEquals("Pay B-1001 back?", asked.question().path("question").asText());
+            now(threads.answer("ann", thread,
+                new Threads.Answer(asked.call(), "2", true, null, null)));
+            assertEquals(Threads.Status.RESTING,
+                now(threads.settled("ann", thread, Duration.ofMinutes(1))).status());
+            assertEquals("Your money is on its way.",
+                now(threads.messages("ann", thread, null, 1, 0, true)).messages().get(0).content());
+          }
         }
       }
       """;
@@ -161,7 +281,6 @@ class ConsumerTest {
         Document.ROOT,
         "-Prelease,quick",
         "-Dmaven.test.skip",
-        "-Dmaven.javadoc.skip",
         "-DaltDeploymentRepository=published::" + published().toUri(),
         "-pl",
         String.join(",", MODULES),
@@ -181,6 +300,10 @@ class ConsumerTest {
         consumer().resolve("src/main/java/Delivery.java"),
         readme("java", "public final class Delivery"));
     write(consumer().resolve("src/test/java/DeliveryTest.java"), TEST);
+    write(
+        consumer().resolve("src/main/java/Desk.java"),
+        DESK.formatted(readme("java", "Prompt support")));
+    write(consumer().resolve("src/test/java/DeskTest.java"), DESK_TEST);
 
     maven(consumer(), "-Dmaven.repo.local=" + folder.resolve("local"), "test");
   }
@@ -232,14 +355,68 @@ class ConsumerTest {
   }
 
   @Test
-  void findsTheSourcesBesideTheClasses() throws IOException {
-    Path module = published().resolve("io/fermata/fermata-flow");
-    try (var files = Files.walk(module)) {
-      Path sources =
-          files.filter(file -> file.toString().endsWith("-sources.jar")).findFirst().orElseThrow();
-      try (ZipFile jar = new ZipFile(sources.toFile())) {
-        assertThat(jar.getEntry("io/fermata/flow/Flow.java")).isNotNull();
-      }
+  void runsTheFlowAndTheAgentOfTheReadme() {
+    Path reports = consumer().resolve("target/surefire-reports");
+    assertThat(List.of("DeliveryTest", "DeskTest"))
+        .allSatisfy(
+            test ->
+                assertThat(reports.resolve(test + ".txt"))
+                    .content()
+                    .contains("Tests run: 1, Failures: 0, Errors: 0, Skipped: 0"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"flow", "agent", "persistence", "keyvalue", "session", "mcp", "testkit"})
+  void findsTheSourceOfEveryClassAndThePageOfEveryPublicType(String module) throws IOException {
+    Path folder = published().resolve("io/fermata/fermata-" + module);
+    Set<String> sources;
+    Set<String> documented;
+    Set<String> pages;
+    Set<String> classes;
+    try (ZipFile jar = jar(folder, "-sources\\.jar")) {
+      sources = entries(jar, ".java");
+      documented = sources.stream().filter(name -> isPublic(jar, name)).collect(toSet());
+    }
+    try (ZipFile jar = jar(folder, "-javadoc\\.jar")) {
+      assertThat(jar.getEntry("index.html")).isNotNull();
+      pages = entries(jar, ".html");
+    }
+    try (ZipFile jar = jar(folder, "\\d\\.jar")) {
+      classes = entries(jar, ".class");
+    }
+    classes.removeIf(name -> name.contains("$") || name.endsWith("-info"));
+    assertThat(sources).hasSizeGreaterThan(5).containsAll(classes);
+    assertThat(documented).isNotEmpty();
+    assertThat(pages).containsAll(documented);
+  }
+
+  private static ZipFile jar(Path folder, String end) throws IOException {
+    try (Stream<Path> files = Files.walk(folder)) {
+      Path found =
+          files
+              .filter(file -> file.getFileName().toString().matches(".*" + end))
+              .findFirst()
+              .orElseThrow(() -> new AssertionError(folder + " has no " + end));
+      return new ZipFile(found.toFile());
+    }
+  }
+
+  /** The names of the entries that end so, without that end. */
+  private static Set<String> entries(ZipFile jar, String end) {
+    return jar.stream()
+        .map(ZipEntry::getName)
+        .filter(name -> name.endsWith(end))
+        .map(name -> name.substring(0, name.length() - end.length()))
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  private static boolean isPublic(ZipFile jar, String type) {
+    try (InputStream source = jar.getInputStream(jar.getEntry(type + ".java"))) {
+      String text = new String(source.readAllBytes(), StandardCharsets.UTF_8);
+      String name = type.substring(type.lastIndexOf('/') + 1);
+      return new Types.Source(name, "", false, text).isPublic();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -320,7 +497,7 @@ class ConsumerTest {
             .redirectOutput(log.toFile());
     builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
     Process process = builder.start();
-    boolean ended = process.waitFor(15, TimeUnit.MINUTES);
+    boolean ended = process.waitFor(30, TimeUnit.MINUTES);
     process.destroyForcibly();
     String said = Files.readString(log);
     assertThat(ended && process.exitValue() == 0).as(said).isTrue();
