@@ -115,7 +115,7 @@ class ConsumerTest {
       }
       """;
 
-  /** The agent asks for approval, and calls the flow once its next host is told yes. */
+  /** The agent asks for approval, and calls the flow once somebody approves at its next host. */
   private static final String DESK_TEST =
       """
       import static io.fermata.flow.Flow.END;
