@@ -281,6 +281,8 @@ class ConsumerTest {
         Document.ROOT,
         "-Prelease,quick",
         "-Dmaven.test.skip",
+        // Javadoc that an earlier build made would be published as it is.
+        "-DstaleDataPath=" + folder.resolve("stale"),
         "-DaltDeploymentRepository=published::" + published().toUri(),
         "-pl",
         String.join(",", MODULES),
