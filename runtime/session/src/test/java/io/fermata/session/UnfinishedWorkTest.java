@@ -10,6 +10,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -48,7 +49,10 @@ final class UnfinishedWorkTest {
     try (TestHost host = new TestHost(Store.sqlite(directory.resolve("many.db")), trip())) {
       for (int i = 0; i < SESSIONS; i++) {
         TestHost.Client client = host.client();
-        client.sendLater(client.arguments("start").put("intent", "to test"), "from", "place " + i);
+        // The host is killed before it replies.
+        Future<?> unused =
+            client.sendLater(
+                client.arguments("start").put("intent", "to test"), "from", "place " + i);
       }
       awaitAll(begun);
 
