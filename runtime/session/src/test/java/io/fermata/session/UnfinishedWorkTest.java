@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,6 +22,9 @@ import org.junit.jupiter.api.io.TempDir;
 final class UnfinishedWorkTest {
   /** Two pages, and one more. */
   private static final int SESSIONS = 2 * OpenStore.MAX_ENTRIES + 1;
+
+  /** Calls that begin at a time: more would wait beyond their deadline on a slow machine. */
+  private final Semaphore room = new Semaphore(100);
 
   private final CountDownLatch begun = new CountDownLatch(SESSIONS);
   private final CountDownLatch continued = new CountDownLatch(SESSIONS);
@@ -34,6 +38,7 @@ final class UnfinishedWorkTest {
             run -> {
               if (run.attempt() == 1) {
                 begun.countDown();
+                room.release();
                 return new CompletableFuture<>();
               }
               places.add(run.state().from());
@@ -48,6 +53,7 @@ final class UnfinishedWorkTest {
   void allSessionsContinueWhenAHostStartsHoweverManyThereAre() throws Exception {
     try (TestHost host = new TestHost(Store.sqlite(directory.resolve("many.db")), trip())) {
       for (int i = 0; i < SESSIONS; i++) {
+        assertThat(room.tryAcquire(2, TimeUnit.MINUTES)).as("place %s may begin", i).isTrue();
         TestHost.Client client = host.client();
         // The host is killed before it replies.
         Future<?> unused =
