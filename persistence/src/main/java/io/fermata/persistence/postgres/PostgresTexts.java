@@ -37,8 +37,9 @@ final class PostgresTexts implements SqlTexts {
       "SET LOCAL enable_bitmapscan = on; %s; SET LOCAL enable_bitmapscan = off"
           .formatted(CANDIDATES);
 
+  /** What belongs to deleted entries is deleted by the reference to them. */
   @Override
-  public void put(Connection connection, List<DirectoryEntry> entries) throws SQLException {
+  public void settle(Connection connection, List<DirectoryEntry> entries) throws SQLException {
     SqlDirectory.updateAll(
         connection,
         PUT,

@@ -98,8 +98,9 @@ final class SqlChanges {
 
   private void flush() throws SQLException {
     SqlDirectory.remove(connection, removals);
-    SqlDirectory.put(connection, journal.texts(), puts);
+    List<DirectoryEntry> written = SqlDirectory.put(connection, puts);
     delete();
+    journal.texts().settle(connection, written);
     changed.clear();
     puts.clear();
     removals.clear();

@@ -74,8 +74,8 @@ public final class SqlDirectory {
 
   private SqlDirectory() {}
 
-  /** Puts entries of different journals. */
-  static void put(Connection connection, SqlTexts texts, List<DirectoryEntry> entries)
+  /** Puts entries of different journals. Returns those whose texts are new or may have changed. */
+  static List<DirectoryEntry> put(Connection connection, List<DirectoryEntry> entries)
       throws SQLException {
     Made touched = update(connection, TOUCH, entries, SqlDirectory::touch);
     Made relabelled = update(connection, RELABEL, touched.missed(), SqlDirectory::relabel);
@@ -83,7 +83,7 @@ public final class SqlDirectory {
     List<DirectoryEntry> changed =
         Stream.concat(relabelled.rows().stream(), entered.rows().stream()).toList();
     putTags(connection, changed);
-    texts.put(connection, changed);
+    return changed;
   }
 
   private static List<Object> touch(DirectoryEntry entry) {

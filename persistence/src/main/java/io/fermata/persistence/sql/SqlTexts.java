@@ -9,8 +9,12 @@ import java.util.Optional;
 /** The index of the texts of the directory, by their {@link Trigrams}. */
 public interface SqlTexts {
 
-  /** Adds the texts of entries that are new or have changed, in the transaction of the change. */
-  void put(Connection connection, List<DirectoryEntry> entries) throws SQLException;
+  /**
+   * Brings the index up to date in a transaction that has changed or deleted entries.
+   *
+   * @param entries those that were put and whose texts are new or may have changed
+   */
+  void settle(Connection connection, List<DirectoryEntry> entries) throws SQLException;
 
   /**
    * The entries that have all of the trigrams, as a parameter of {@link Dialect#candidates}; empty

@@ -191,9 +191,12 @@ public final class SqlUpkeep {
     SqlShards shards = journal.shards();
     shards.requireHeld(connection);
     String unfinished = JournalTags.UNFINISHED;
-    return sweepEnds(connection, journal, now, most)
-        .and(forgetLeftBehind(connection, shards, unfinished, unfinished, most))
-        .and(forgetOver(connection, shards, now, most));
+    Portion swept =
+        sweepEnds(connection, journal, now, most)
+            .and(forgetLeftBehind(connection, shards, unfinished, unfinished, most))
+            .and(forgetOver(connection, shards, now, most));
+    journal.texts().settle(connection, List.of());
+    return swept;
   }
 
   private static Portion sweepEnds(Connection connection, SqlJournal journal, long now, int most)

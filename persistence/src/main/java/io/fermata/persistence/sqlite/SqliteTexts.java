@@ -55,10 +55,6 @@ final class SqliteTexts implements SqlTexts {
   private static final String DELETE =
       "DELETE FROM directory_trigram WHERE block = ? AND trigram = ?";
 
-  /** By the triggers. */
-  @Override
-  public void put(Connection connection, List<DirectoryEntry> entries) {}
-
   // --- changes -------------------------------------------------------------------------------
 
   private record Place(long block, int trigram) implements Comparable<Place> {
@@ -76,8 +72,9 @@ final class SqliteTexts implements SqlTexts {
     }
   }
 
-  /** Brings the index up to date with the texts that the transaction has changed. */
-  static void settle(Connection connection) throws SQLException {
+  /** The triggers have noted what changed. */
+  @Override
+  public void settle(Connection connection, List<DirectoryEntry> entries) throws SQLException {
     int changed;
     do {
       Map<Place, Change> changes = new TreeMap<>();

@@ -43,7 +43,7 @@ final class SqliteWriter implements Transactions {
 
   @Override
   public <T> CompletableFuture<T> transact(Work<T> work) {
-    return connection.transact(checked(withTexts(work)));
+    return connection.transact(checked(work));
   }
 
   @Override
@@ -57,14 +57,6 @@ final class SqliteWriter implements Transactions {
 
   void close() {
     connection.close();
-  }
-
-  private static <T> Work<T> withTexts(Work<T> work) {
-    return on -> {
-      T result = work.on(on);
-      SqliteTexts.settle(on);
-      return result;
-    };
   }
 
   private <T> Work<T> checked(Work<T> work) {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.persistence.SqliteProbe;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Conclusion;
+import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryQuery.Order;
 import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.sql.Dialect;
@@ -197,6 +199,23 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   @Test
+  void aSweepTakesTheTextsOfWhatItDeletesFromTheIndex() {
+    Path swept = directory.resolve("swept.db");
+    try (Host host = Host.on(Store.sqlite(swept))) {
+      host.open("a").write(new Line("one")).write(new Conclusion("over", 0, 9));
+      Directory entries = host.store().directory();
+      Host.await(entries.put(labelled("a.part", "Rumpelstiltskin")));
+      assertThat(index(swept)).isNotEmpty();
+      host.sweep();
+      assertThat(index(swept)).as("a part").isEmpty();
+      Host.await(entries.put(labelled("a", "Rumpelstiltskin")));
+      assertThat(index(swept)).isNotEmpty();
+      host.sweep(9);
+      assertThat(index(swept)).as("all of it").isEmpty();
+    }
+  }
+
+  @Test
   void activityLeavesTheIndexOfTextsAlone() {
     Directory entries = open().directory();
     Host.await(entries.put(labelled("a", "Rumpelstiltskin")));
@@ -214,8 +233,12 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   private List<Long> index() {
+    return index(file());
+  }
+
+  private static List<Long> index(Path file) {
     return SqliteProbe.numbers(
-        file(),
+        file,
         "SELECT trigram FROM directory_trigram WHERE entries <> ? ORDER BY block, trigram",
         "");
   }
