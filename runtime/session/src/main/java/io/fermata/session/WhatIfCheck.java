@@ -5,7 +5,6 @@ import io.fermata.agent.replay.ThreadDivergence;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplayer;
 import io.fermata.agent.state.EarlierEntries;
-import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
@@ -46,9 +45,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -275,10 +272,8 @@ final class WhatIfCheck {
   }
 
   private Session decided(ThreadJournal journal) {
-    NavigableMap<Long, List<ThreadEvent>> entries = new TreeMap<>();
-    journal.entries().forEach(entry -> entries.put(entry.seq(), entry.events()));
     DecidedEntries decided =
-        new DecidedEntries(journal.agent(), journal.threadId(), EarlierEntries.of(entries));
+        new DecidedEntries(journal.agent(), journal.threadId(), journal.earlier());
     journal.entries().forEach(decided::add);
     return decided.session(UnaryOperator.identity());
   }

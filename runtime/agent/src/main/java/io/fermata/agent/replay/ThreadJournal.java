@@ -2,12 +2,15 @@ package io.fermata.agent.replay;
 
 import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -55,6 +58,13 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries) 
   public ThreadJournal upTo(long seq) {
     return new ThreadJournal(
         agent, threadId, entries.stream().filter(entry -> entry.seq() <= seq).toList());
+  }
+
+  /** The entries as {@link ThreadReplayer} reads them. */
+  public EarlierEntries earlier() {
+    NavigableMap<Long, List<ThreadEvent>> bySeq = new TreeMap<>();
+    entries.forEach(entry -> bySeq.put(entry.seq(), entry.events()));
+    return EarlierEntries.of(bySeq);
   }
 
   public List<ThreadEvent> events() {

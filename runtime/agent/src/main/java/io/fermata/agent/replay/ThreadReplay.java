@@ -1,12 +1,7 @@
 package io.fermata.agent.replay;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.state.EarlierEntries;
-import io.fermata.agent.state.ThreadEvent;
 import java.util.Collection;
-import java.util.List;
-import java.util.NavigableMap;
-import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,10 +36,8 @@ public record ThreadReplay(
    * @param agents the present code of the thread's agents, and of those that they refer to
    */
   public static ThreadReplay of(Collection<Agent> agents, ThreadJournal journal) {
-    NavigableMap<Long, List<ThreadEvent>> entries = new TreeMap<>();
-    ThreadReplayer replayer = new ThreadReplayer(agents, EarlierEntries.of(entries));
+    ThreadReplayer replayer = new ThreadReplayer(agents, journal.earlier());
     for (ThreadJournal.Entry entry : journal.entries()) {
-      entries.put(entry.seq(), entry.events());
       replayer.decide(entry);
       if (replayer.divergence() != null) {
         break;
