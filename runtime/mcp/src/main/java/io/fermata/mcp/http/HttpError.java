@@ -13,7 +13,6 @@ import io.vertx.core.http.HttpHeaders;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,6 +23,8 @@ public final class HttpError extends RuntimeException {
 
   /** The {@code Retry-After} of an error of unknown duration. */
   private static final String SOON = "1";
+
+  private static final String INTERNAL = "internal_error";
 
   private final String code;
   private final transient Response answer;
@@ -97,36 +98,35 @@ public final class HttpError extends RuntimeException {
 
   /** The code of the error that a request failed with. */
   public static String code(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
-    if (cause instanceof HttpError error) {
-      return error.code;
-    } else if (cause instanceof RpcException refusal) {
-      return code(refusal);
-    } else if (cause instanceof ThreadException exception) {
-      return exception.code();
-    }
-    return cause instanceof ForkException exception ? exception.code() : "internal_error";
+    return of(thrown).code;
   }
 
   /** The response to a request that failed. */
   public static Response answer(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
-    if (cause instanceof HttpError error) {
-      return error.answer;
-    } else if (cause instanceof RpcException refusal) {
-      return refused(refusal);
-    } else if (cause instanceof ThreadException exception) {
-      return answer(exception.code(), exception.getMessage());
-    } else if (cause instanceof ForkException exception) {
-      return answer(exception.code(), exception.getMessage());
+    HttpError error = of(thrown);
+    if (error.code.equals(INTERNAL)) {
+      LOG.error("A request about threads or runs failed inside the server", thrown);
     }
-    LOG.error("A request about threads or runs failed inside the server", thrown);
-    return answer(500, "internal_error", "The request failed inside the server", Map.of());
+    return error.answer;
   }
 
-  private static Response answer(String code, @Nullable String message) {
+  private static HttpError of(Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    if (cause instanceof HttpError error) {
+      return error;
+    } else if (cause instanceof RpcException refusal) {
+      return new HttpError(code(refusal), refused(refusal));
+    } else if (cause instanceof ThreadException exception) {
+      return of(exception.code(), String.valueOf(exception.getMessage()));
+    } else if (cause instanceof ForkException exception) {
+      return of(exception.code(), String.valueOf(exception.getMessage()));
+    }
+    return of(500, INTERNAL, "The request failed inside the server");
+  }
+
+  private static Response answer(String code, String message) {
     int status = status(code);
-    Response answer = answer(status, code, String.valueOf(message), Map.of());
+    Response answer = answer(status, code, message, Map.of());
     return status == 429 || status == 503 ? soon(answer) : answer;
   }
 
@@ -167,7 +167,7 @@ public final class HttpError extends RuntimeException {
   }
 
   private static Response answer(
-      int status, String code, @Nullable String message, Map<String, String> wrong) {
+      int status, String code, String message, Map<String, String> wrong) {
     ObjectNode body = Json.object();
     ObjectNode error = body.putObject("error").put("code", code).put("message", message);
     if (!wrong.isEmpty()) {
