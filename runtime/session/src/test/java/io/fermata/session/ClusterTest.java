@@ -140,7 +140,9 @@ class ClusterTest {
       assertThat(client.call("status").path("run").path("state").path("from").asText())
           .isEqualTo("Ulm");
       JsonNode end = client.call("continue", "to", "Bonn");
-      assertThat(end.path("status").asText()).as(end.toString()).isEqualTo("complete");
+      assertThat(end.path("status").asText())
+          .as(() -> end + "\n" + PostgresServer.shared().log())
+          .isEqualTo("complete");
     }
     Client sleeper = new Client("trip");
     eventually(
@@ -361,6 +363,32 @@ class ClusterTest {
           .join();
       eventually(() -> seen.stream().anyMatch(ThreadEvent.StepEnded.class::isInstance));
       feed.close();
+    }
+  }
+
+  @Test
+  void aCallWhoseSessionWasTakenByAnotherHostIsToldSo() throws InterruptedException {
+    Fermata host = host(TestFlows.trip());
+    List<Client> clients = new ArrayList<>();
+    List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
+    for (int i = 0; i < 50; i++) {
+      Client client = new Client("trip");
+      client.call("start");
+      clients.add(client);
+    }
+    PostgresServer.shared()
+        .execute(
+            PostgresServer.database(database),
+            "UPDATE shard SET epoch = epoch + 1, holder = 'another'");
+    for (Client client : clients) {
+      calls.add(client.sent(host, "continue", "from", "Ulm").toCompletableFuture());
+    }
+    List<String> codes =
+        calls.stream().map(call -> got(call).structured().path("code").asText()).toList();
+    assertThat(codes).contains("moved").isSubsetOf("moved", "");
+    for (Client client : clients) {
+      eventually(
+          () -> client.persistently("continue", "from", "Ulm").path("field").asText().equals("to"));
     }
   }
 

@@ -14,6 +14,11 @@ public interface Placement {
         }
 
         @Override
+        public boolean isHeld(String entityId) {
+          return true;
+        }
+
+        @Override
         public void forward(String entityId, SessionCommand command) {
           throw new IllegalStateException("A single host runs all its sessions");
         }
@@ -31,6 +36,9 @@ public interface Placement {
 
   /** Whether this host runs the session now. */
   boolean isHere(String entityId);
+
+  /** Whether it does and knows of no other host that has taken the session. */
+  boolean isHeld(String entityId);
 
   /**
    * Whether this host still is the one that runs the session, which it may have ceased to be

@@ -635,7 +635,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     gauges.awake(awake.size());
     List<SessionCommand> held = entry.held == null ? List.of() : entry.held;
     boolean erased = isBarred(terminated.entityId());
-    boolean moved = !placement.isHere(terminated.entityId());
+    boolean moved = !placement.isHeld(terminated.entityId());
     Outcome.Failure why =
         erased
             ? HostError.ERASED.failure()

@@ -82,6 +82,12 @@ final class Shards implements Placement {
   }
 
   @Override
+  public boolean isHeld(String entityId) {
+    int shard = Shard.of(entityId);
+    return isOpen(shard) && store.held().contains(shard);
+  }
+
+  @Override
   public void forward(String entityId, SessionCommand command) {
     Objects.requireNonNull(forwarding, "The host has not joined its cluster")
         .forward(entityId, command);
