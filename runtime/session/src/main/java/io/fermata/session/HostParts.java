@@ -49,6 +49,7 @@ import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
@@ -111,9 +112,10 @@ final class HostParts {
     this.telemetry = Telemetries.of(builder.telemetries);
     this.cluster = cluster(builder, store, telemetry);
     Placement placement = placement();
-    this.gauges = new HostGauges(store.pools());
     this.settings =
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
+    this.gauges =
+        new HostGauges(store.pools(), new Congestion(settings.longestWait(), System::nanoTime));
     this.catalog =
         new FlowCatalog(builder.flows, builder.flowTools, builder.jobs, settings.limits());
     this.agents = new Agents(builder.agents);

@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +21,8 @@ final class LocalKvStore implements KvStore {
   private final List<String> requests = new ArrayList<>();
   private boolean down;
   private boolean full;
+  private Duration reading = Duration.ZERO;
+  private Duration writing = Duration.ZERO;
 
   synchronized void down(boolean now) {
     down = now;
@@ -28,6 +31,16 @@ final class LocalKvStore implements KvStore {
   /** Whether it accepts no values any more. */
   synchronized void full(boolean now) {
     full = now;
+  }
+
+  /** How long it takes to return what it has read. */
+  synchronized void readsIn(Duration duration) {
+    reading = duration;
+  }
+
+  /** How long it takes to confirm what it has written. */
+  synchronized void writesIn(Duration duration) {
+    writing = duration;
   }
 
   synchronized boolean knows(String part) {
@@ -53,28 +66,38 @@ final class LocalKvStore implements KvStore {
   }
 
   @Override
-  public CompletionStage<Optional<Versioned>> get(String key) {
-    return answer("get " + key, () -> Optional.ofNullable(values.get(key)));
+  public synchronized CompletionStage<Optional<Versioned>> get(String key) {
+    return later(answer("get " + key, () -> Optional.ofNullable(values.get(key))), reading);
   }
 
   @Override
-  public CompletionStage<Optional<String>> set(
+  public synchronized CompletionStage<Optional<String>> set(
       String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
-    return answer(
-        "set " + key,
-        () -> {
-          if (full) {
-            throw new IllegalStateException(
-                "OOM command not allowed when used memory > 'maxmemory'");
-          }
-          Versioned there = values.get(key);
-          if (!Objects.equals(there == null ? null : there.version(), expectedVersion)) {
-            return Optional.empty();
-          }
-          String version = UUID.randomUUID().toString();
-          values.put(key, new Versioned(value, version));
-          return Optional.of(version);
-        });
+    CompletionStage<Optional<String>> set =
+        answer(
+            "set " + key,
+            () -> {
+              if (full) {
+                throw new IllegalStateException(
+                    "OOM command not allowed when used memory > 'maxmemory'");
+              }
+              Versioned there = values.get(key);
+              if (!Objects.equals(there == null ? null : there.version(), expectedVersion)) {
+                return Optional.empty();
+              }
+              String version = UUID.randomUUID().toString();
+              values.put(key, new Versioned(value, version));
+              return Optional.of(version);
+            });
+    return later(set, writing);
+  }
+
+  private static <T> CompletionStage<T> later(CompletionStage<T> done, Duration duration) {
+    return duration.isZero()
+        ? done
+        : done.thenApplyAsync(
+            result -> result,
+            CompletableFuture.delayedExecutor(duration.toMillis(), TimeUnit.MILLISECONDS));
   }
 
   @Override

@@ -25,6 +25,7 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -62,6 +63,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** How precisely deadlines are kept; one timer serves them all. */
   private static final Duration TICK = Duration.ofMillis(50);
 
+  /** How often a host says that it cannot keep up. */
+  private static final Duration WARNS = Duration.ofMinutes(1);
+
   /** Calls of one session beyond its queue: repetitions, and calls for status. */
   private static final int MARGIN = 64;
 
@@ -74,6 +78,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     /** Whether another host has sent it. */
     final boolean received;
 
+    long sent;
+    volatile boolean reached;
     volatile long deadline;
     volatile boolean stopsWaiting;
 
@@ -105,6 +111,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private final AtomicBoolean asleep = new AtomicBoolean();
   private volatile @Nullable CompletableFuture<Void> draining;
   private volatile boolean moving;
+  private boolean warned;
+  private long warnedAt;
   private volatile @Nullable ActorRef<SessionRegion.Message> region;
   private final Placement placement;
 
@@ -160,6 +168,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
       return refused(call, invalid.failure());
     }
     Arguments arguments = ((Arguments.Valid) parsed).arguments();
+    if (isShed(arguments.request(), arguments.callId())) {
+      return refused(call, HostError.OVERLOADED.failure());
+    }
     Conversation.Finding finding = Conversation.of(call, arguments, handles);
     if (finding instanceof Conversation.None none) {
       return refused(call, none.failure());
@@ -212,8 +223,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** Begins a fork in a new session, whose owner is that of its source. */
   public CompletionStage<ToolReply> fork(SessionKey key, Request.OfRun request) {
     HostError refusal = beyondCapacity(null);
-    if (refusal != null) {
-      return later(ToolReply.refused(refusal));
+    if (refusal != null || isShed(request, null)) {
+      return later(ToolReply.refused(refusal == null ? HostError.OVERLOADED : refusal));
     }
     String entityId = key.entityId();
     Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
@@ -291,8 +302,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   public CompletionStage<ThreadReply> call(
       ThreadKey key, Entry.Origin origin, Request request, Duration timeout, TraceContext trace) {
     String entityId = key.entityId();
-    boolean outside = origin.principal() != null;
-    if (outside && inFlight.get() >= settings.callsInFlight()) {
+    if (isFromOutside(origin) && (isFull() || isShed(request, null))) {
       return later(ThreadReply.refused(HostError.OVERLOADED.failure()));
     }
     Pending waiting = new Pending(entityId, progress -> {}, deadline(timeout));
@@ -315,7 +325,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     if (received.containsKey(sent)) {
       // It was sent again although it is here already.
       return;
-    } else if (inFlight.get() >= settings.callsInFlight()) {
+    } else if (isFromOutside(call.origin())
+        && (isFull() || isShed(call.request(), call.callId()))) {
       call.reply(SessionReply.failure(entityId, HostError.OVERLOADED.failure()));
       return;
     }
@@ -356,10 +367,26 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private @Nullable HostError beyondCapacity(@Nullable String entityId) {
     if (draining != null) {
       return HostError.SHUTTING_DOWN;
-    } else if (inFlight.get() >= settings.callsInFlight()) {
+    } else if (isFull()) {
       return HostError.OVERLOADED;
     }
     return entityId != null && isCrowded(entityId) ? HostError.BUSY : null;
+  }
+
+  private boolean isFull() {
+    return inFlight.get() >= settings.callsInFlight();
+  }
+
+  private static boolean isFromOutside(Entry.Origin origin) {
+    return origin.principal() != null;
+  }
+
+  /**
+   * A host that cannot keep up continues what has begun, and refuses what is new. A call with an id
+   * may be repeated to fetch the reply of one that has begun, as threads do with their tools.
+   */
+  private boolean isShed(Request request, @Nullable String callId) {
+    return callId == null && request.begins() && gauges.congestion().isCongested();
   }
 
   private boolean isCrowded(String entityId) {
@@ -375,6 +402,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
+    waiting.sent = gauges.congestion().sent();
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
     pending.put(command.id(), waiting);
     gauges.callsInFlight(inFlight.incrementAndGet());
@@ -392,6 +420,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   private static @Nullable List<Long> without(List<Long> ids, long id) {
     return ids.size() == 1 ? null : ids.stream().filter(each -> each != id).toList();
+  }
+
+  @Override
+  public void reached(long id) {
+    Pending call = pending.get(id);
+    if (call != null && !call.reached) {
+      call.reached = true;
+      gauges.congestion().reached(call.sent);
+    }
   }
 
   @Override
@@ -447,9 +484,24 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   private void tick() {
     long now = nanos.getAsLong();
+    lookAtWaits();
     stopWaiting(now);
     replyFor(
         call -> call.deadline + GRACE.toNanos() - now < 0, HostError.STORE_UNAVAILABLE.failure());
+  }
+
+  private void lookAtWaits() {
+    Congestion congestion = gauges.congestion();
+    congestion.look();
+    long now = congestion.sent();
+    if (congestion.isCongested() && (!warned || now - warnedAt > WARNS.toNanos())) {
+      warned = true;
+      warnedAt = now;
+      LOG.warn(
+          "Calls wait longer than {} s for this host; new runs and threads are refused until it"
+              + " keeps up",
+          congestion.longest().toSeconds());
+    }
   }
 
   private void stopWaiting(long now) {

@@ -335,6 +335,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private Effect<Entry<E>, SessionState<S>> handle(SessionState<S> state, SessionCommand command) {
     if (command instanceof Call call) {
+      call.reached();
       return call(state, call);
     } else if (command instanceof SessionCommand.EffectEnded ended) {
       return effectEnded(state, ended.key());
@@ -826,7 +827,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         .persist(entries)
         .thenRun(
             (SessionState<S> after) -> {
-              host.telemetry().appended(entries.size(), System.nanoTime() - begun);
+              long waited = System.nanoTime() - begun;
+              host.telemetry().appended(entries.size(), waited);
+              host.observers().gauges().congestion().appended(waited);
               writing = null;
               seq += entries.size();
               CompletionStage<?> ready =

@@ -35,6 +35,10 @@ public sealed interface SessionCommand {
       replyTo.reply(id, reply);
     }
 
+    void reached() {
+      replyTo.reached(id);
+    }
+
     /** The same call under another number. */
     Call as(long other, ReplyTo otherReplyTo) {
       return new Call(other, origin, callId, fresh, request, mode, trace, otherReplyTo);
@@ -52,6 +56,9 @@ public sealed interface SessionCommand {
     void reply(long id, SessionReply reply);
 
     void progress(long id, ToolProgress progress);
+
+    /** The call has reached its session, where it may wait for earlier ones. */
+    default void reached(long id) {}
   }
 
   /** A caller stops waiting. */

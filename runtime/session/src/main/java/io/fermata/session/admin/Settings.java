@@ -43,6 +43,8 @@ public record Settings(
           64,
           1024);
 
+  private static final Duration SHORT = Duration.ofSeconds(1);
+
   public Settings {
     if (waitingCalls < 0 || callsInFlight < 1 || awake < 1) {
       throw new IllegalArgumentException(
@@ -58,6 +60,12 @@ public record Settings(
     if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
       throw new IllegalArgumentException("callDeadline and idle must be positive");
     }
+  }
+
+  /** How long calls may wait for the host itself before it refuses new runs and threads. */
+  public Duration longestWait() {
+    Duration part = callDeadline.dividedBy(5);
+    return part.compareTo(SHORT) < 0 ? SHORT : part;
   }
 
   public Settings limits(Limits value) {

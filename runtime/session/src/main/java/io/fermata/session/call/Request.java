@@ -21,6 +21,11 @@ public sealed interface Request {
   /** Whether it only fetches the outcome of the current work. */
   boolean asksAgain();
 
+  /** Whether it begins a run or a thread, for which nobody has done anything yet. */
+  default boolean begins() {
+    return false;
+  }
+
   /** Whether it changes nothing, so that any number of callers can wait for the reply together. */
   default boolean readsOnly() {
     return false;
@@ -70,6 +75,11 @@ public sealed interface Request {
     }
 
     @Override
+    public boolean begins() {
+      return action == CallAction.START || action == CallAction.FORK;
+    }
+
+    @Override
     public boolean immediate() {
       return action == CallAction.SIGNAL;
     }
@@ -105,6 +115,11 @@ public sealed interface Request {
     @Override
     public String name() {
       return input.getClass().getSimpleName();
+    }
+
+    @Override
+    public boolean begins() {
+      return input instanceof ThreadInput.Create;
     }
 
     @Override

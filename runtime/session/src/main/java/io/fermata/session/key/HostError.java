@@ -41,7 +41,9 @@ public enum HostError {
       "The run is still working and continues in the background",
       "Call again with action continue and no stateUpdates to fetch the outcome"),
   OVERLOADED(
-      Kind.TEMPORARY, "The server has too many calls in flight", "Call again a little later"),
+      Kind.TEMPORARY,
+      "The server has more calls than it can handle in time",
+      "Call again a little later"),
   TOO_MANY_RUNS(
       Kind.REFUSED,
       "The caller has as many unfinished runs as it may",

@@ -9,6 +9,7 @@ import java.util.function.Supplier;
 /** The load of a host, as reported by its actors. */
 public final class HostGauges implements Telemetry.Gauges {
   private final List<StorePool> pools;
+  private final Congestion congestion;
   private final AtomicInteger waking = new AtomicInteger();
   private volatile int awake;
   private volatile int callsInFlight;
@@ -17,8 +18,13 @@ public final class HostGauges implements Telemetry.Gauges {
   private volatile Duration timerLag = Duration.ZERO;
   private volatile Supplier<Duration> resumeLag = () -> Duration.ZERO;
 
-  public HostGauges(List<StorePool> pools) {
+  public HostGauges(List<StorePool> pools, Congestion congestion) {
     this.pools = List.copyOf(pools);
+    this.congestion = congestion;
+  }
+
+  public Congestion congestion() {
+    return congestion;
   }
 
   @Override

@@ -2,19 +2,31 @@ package io.fermata.session.actor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.json.Json;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.CallAction;
+import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -23,13 +35,16 @@ final class GatewayTest {
 
   private static final int LOST = 20;
 
+  private final AtomicLong now = new AtomicLong();
+  private final Congestion congestion = new Congestion(Duration.ofSeconds(5), now::get);
+
   private final Gateway gateway =
       new Gateway(
           Settings.DEFAULT.callsInFlight(Integer.MAX_VALUE),
           System::nanoTime,
           new Handles(new byte[32]),
           Runnable::run,
-          new HostGauges(List.of()),
+          new HostGauges(List.of(), congestion),
           flow -> SecretFields.NONE,
           Placement.SINGLE);
 
@@ -62,6 +77,96 @@ final class GatewayTest {
         .containsExactly(true, false, true, false);
     assertThat(calls.get(0).join().structured().path("code").asText())
         .isEqualTo("store_unavailable");
+  }
+
+  @Test
+  void aCallThatReachedItsSessionLateCountsOnceAndHowLateItWas() {
+    for (int i = 1; i <= 5; i++) {
+      call(run("a", i));
+    }
+    now.addAndGet(Duration.ofSeconds(6).toNanos());
+    for (int i = 1; i <= 5; i++) {
+      gateway.reached(i);
+      gateway.reached(i);
+    }
+    congestion.look();
+    assertThat(congestion.isCongested()).isTrue();
+    now.addAndGet(Duration.ofSeconds(1).toNanos());
+    gateway.reached(5);
+    congestion.look();
+    assertThat(congestion.isCongested()).as("it was reached before").isFalse();
+  }
+
+  private void congest() {
+    for (int i = 0; i < 5; i++) {
+      congestion.appended(Duration.ofSeconds(6).toNanos());
+    }
+    now.addAndGet(Duration.ofSeconds(1).toNanos());
+    congestion.look();
+    assertThat(congestion.isCongested()).isTrue();
+  }
+
+  private static void isRefused(CompletableFuture<ToolReply> call) {
+    assertThat(call).isDone();
+    assertThat(call.join().structured().path("code").asText()).isEqualTo("overloaded");
+  }
+
+  @Test
+  void aCongestedHostRefusesWhatBeginsAndTakesWhatContinues() {
+    congest();
+    isRefused(send("start", Json.object()));
+    isRefused(
+        gateway
+            .fork(
+                new SessionKey("ann", "order", "s1"),
+                Request.OfRun.fork(new Request.Fork(List.of(), false), Json.object()))
+            .toCompletableFuture());
+    assertThat(send("continue", Json.object())).isNotDone();
+    assertThat(send("start", Json.object().put("fermata/callId", "c1")))
+        .as("it may fetch what it began before")
+        .isNotDone();
+  }
+
+  @Test
+  void aCongestedHostRefusesWhatBeginsForAnotherHostToo() {
+    congest();
+    List<String> codes = new ArrayList<>();
+    SessionCommand.ReplyTo other =
+        new SessionCommand.ReplyTo() {
+          @Override
+          public void reply(long id, SessionReply reply) {
+            codes.add(((RunReply) reply).body().path("code").asText());
+          }
+
+          @Override
+          public void progress(long id, ToolProgress progress) {}
+        };
+    for (Entry.Origin origin : List.of(Entry.Origin.caller("ann"), Entry.Origin.HOST)) {
+      gateway.receive(
+          run("a", 1).entityId(),
+          new SessionCommand.Call(
+              1,
+              origin,
+              null,
+              true,
+              Request.OfRun.of(CallAction.START, Json.object(), null),
+              ReplyMode.WAITS,
+              TraceContext.NONE,
+              other),
+          Duration.ofSeconds(5));
+    }
+    assertThat(codes).containsExactly("overloaded");
+  }
+
+  private CompletableFuture<ToolReply> send(String action, ObjectNode meta) {
+    ObjectNode arguments = Json.object().put("action", action).put("intent", "to order");
+    return gateway
+        .call(
+            new ToolCall("order", "ann", arguments, meta.put("threadId", "t1"), null),
+            ReplyMode.WAITS,
+            progress -> {},
+            TraceContext.NONE)
+        .toCompletableFuture();
   }
 
   @Test

@@ -6,6 +6,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
+import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -69,7 +70,7 @@ final class SessionRegionTest {
                 (entityId, fresh, itself) -> session(entityId),
                 Settings.DEFAULT,
                 () -> scheduler.currentTimeMs() * 1_000_000,
-                new HostGauges(List.of()),
+                new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
                 (entityId, lastCall, why) -> {},
                 this::ping,
                 Placement.SINGLE),

@@ -181,7 +181,8 @@ class ThreadFamilyTest {
       now(threads.post("ann", id, says("go")));
       CompletableFuture<Threads.View> waiting =
           threads.settled("ann", id, TIMEOUT).toCompletableFuture();
-      assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("too many calls");
+      assertThatThrownBy(() -> now(threads.get("ann", id)))
+          .hasMessageContaining("more calls than it can handle");
       held.countDown();
       assertThat(now(waiting).status()).isEqualTo(Threads.Status.RESTING);
       assertThat(oneAtATime(() -> threads.get("ann", id)).code()).isEqualTo("stop_on_response");
