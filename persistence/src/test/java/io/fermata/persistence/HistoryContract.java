@@ -9,8 +9,11 @@ import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.contract.Notebook;
 import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.postgres.PostgresClaimTest;
 import io.fermata.persistence.spi.Written;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What every store promises that keeps the history of its journals and can list them. */
@@ -195,6 +198,21 @@ public abstract class HistoryContract extends JournalContract {
               "trip|annA1",
               "trip|annB2");
       assertThat(Host.await(host.store().journals("nobody"))).isEmpty();
+    }
+  }
+
+  @Test
+  void aJournalGoesOnBehindEventsAndSnapshotsThatItsActorDeletes() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.openDeleting("a");
+      IntStream.rangeClosed(1, 6).forEach(line -> desk.write(new Line("line " + line)));
+      PostgresClaimTest.await(() -> Set.copyOf(snapshots("a")).equals(Set.of(4L, 6L)));
+      assertThat(records("a")).containsExactly(5L, 6L);
+    }
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.openDeleting("a").write(new Line("line 7"));
+      assertThat(desk.content().sequenceNr()).isEqualTo(7);
+      assertThat(desk.lines()).hasSize(7).startsWith("line 1").endsWith("line 7");
     }
   }
 

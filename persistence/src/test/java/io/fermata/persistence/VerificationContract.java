@@ -7,6 +7,7 @@ import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.postgres.PostgresClaimTest;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Verified;
@@ -212,6 +213,18 @@ abstract class VerificationContract {
     is(
         "entry 5 is missing",
         "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number = 5");
+  }
+
+  @Test
+  void aJournalWhoseActorDeletesItsEventsIsIntact() {
+    try (Host host = Host.on(store)) {
+      Host.Desk desk = host.openDeleting("deleting");
+      for (int line = 0; line < 6; line++) {
+        desk.write(new Line("line"));
+      }
+      PostgresClaimTest.await(() -> host.read("deleting", 1, 10).size() == 2);
+    }
+    assertThat(damages()).isEmpty();
   }
 
   @Test

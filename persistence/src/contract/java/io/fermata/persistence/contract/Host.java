@@ -92,6 +92,10 @@ public final class Host implements AutoCloseable {
     return new Desk(spawn(Notebook.withSnapshots(id)));
   }
 
+  public Desk openDeleting(String id) {
+    return new Desk(spawn(Notebook.deleting(id)));
+  }
+
   public <T> ActorRef<T> spawn(Behavior<T> behavior) {
     return await(
         AskPattern.ask(

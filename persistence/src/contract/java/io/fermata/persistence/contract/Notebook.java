@@ -28,20 +28,29 @@ public final class Notebook extends EventSourcedBehavior<Notebook.Command, Note,
   public record Content(List<String> lines, long sequenceNr) {}
 
   private final ActorContext<Command> context;
-  private final boolean snapshots;
+  private final RetentionCriteria retention;
 
-  private Notebook(ActorContext<Command> context, String id, boolean snapshots) {
+  private Notebook(ActorContext<Command> context, String id, RetentionCriteria retention) {
     super(PersistenceId.ofUniqueId(id));
     this.context = context;
-    this.snapshots = snapshots;
+    this.retention = retention;
   }
 
   public static Behavior<Command> open(String id) {
-    return Behaviors.setup(context -> new Notebook(context, id, false));
+    return Behaviors.setup(context -> new Notebook(context, id, RetentionCriteria.disabled()));
   }
 
   public static Behavior<Command> withSnapshots(String id) {
-    return Behaviors.setup(context -> new Notebook(context, id, true));
+    return Behaviors.setup(
+        context -> new Notebook(context, id, RetentionCriteria.snapshotEvery(2, 5)));
+  }
+
+  /** Of every second note it takes a snapshot, and then deletes what only the one before needs. */
+  public static Behavior<Command> deleting(String id) {
+    return Behaviors.setup(
+        context ->
+            new Notebook(
+                context, id, RetentionCriteria.snapshotEvery(2, 1).withDeleteEventsOnSnapshot()));
   }
 
   @Override
@@ -111,6 +120,6 @@ public final class Notebook extends EventSourcedBehavior<Notebook.Command, Note,
 
   @Override
   public RetentionCriteria retentionCriteria() {
-    return snapshots ? RetentionCriteria.snapshotEvery(2, 5) : RetentionCriteria.disabled();
+    return retention;
   }
 }
