@@ -149,9 +149,11 @@ public record SqlListing(Statement matches, Statement end) {
       String matches =
           "SELECT * FROM (SELECT entry.* %s) AS examined %s LIMIT ?"
               .formatted(scan, checked.where());
+      // With a column that no index has, or PostgreSQL 18 would skip through all of another index.
+      String position = walk == Walk.STATUS ? id + ", entry.seq" : id;
       String end =
-          "SELECT at, persistence_id FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %d"
-              .formatted(time, id, scan, EXAMINED - 1);
+          "SELECT * FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %d"
+              .formatted(time, position, scan, EXAMINED - 1);
       List<Object> parameters = new ArrayList<>(scanned.parameters);
       parameters.addAll(checked.parameters);
       // One more than the page, to see whether another follows.
