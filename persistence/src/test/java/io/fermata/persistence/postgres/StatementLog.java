@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -32,9 +33,19 @@ final class StatementLog {
 
   private static final Pattern PARAMETER = Pattern.compile("\\$\\d+ = (NULL|'(?:[^']++|'')*+')");
 
-  private static final Pattern TABLE =
-      Pattern.compile(
-          "\\b(event_journal|event_tag|snapshot|directory|directory_tag|directory_text|cluster_host|cluster_lease)\\b");
+  /** The tables that grow with the sessions and the hosts. */
+  static final Set<String> TABLES =
+      Set.of(
+          "event_journal",
+          "event_tag",
+          "snapshot",
+          "directory",
+          "directory_tag",
+          "directory_text",
+          "cluster_host",
+          "cluster_lease");
+
+  private static final Pattern TABLE = Pattern.compile("\\b(" + String.join("|", TABLES) + ")\\b");
 
   private StatementLog() {}
 
@@ -60,8 +71,8 @@ final class StatementLog {
     return statements;
   }
 
-  private static boolean isAboutTables(String sql) {
-    return sql.matches("(?s)(SELECT|UPDATE|DELETE|WITH|INSERT INTO cluster_\\w+)\\b.*")
+  static boolean isAboutTables(String sql) {
+    return sql.matches("(?s)(SELECT|INSERT|UPDATE|DELETE|WITH)\\b.*")
         && !sql.matches("(?s).*\\bpg_(?!catalog\\.).*")
         && TABLE.matcher(sql).find();
   }
