@@ -35,7 +35,9 @@ class OperatorsOverHttpTest {
           .description("Pays.")
           .act("mark", run -> run.tag("vip"))
           .ask("ask_card", q -> q.question("card", "Which card?"))
-          .ask("ask_note", q -> q.question("note", "Any note?"))
+          .ask(
+              "ask_note",
+              q -> q.question("note", "Any note?", o -> o.context(paid -> "By " + paid.card())))
           .act("pay", run -> run.set("number", "unfit"), step -> step.once())
           .edge(Flow.START, "mark")
           .edge("mark", "ask_card")
@@ -151,6 +153,27 @@ class OperatorsOverHttpTest {
     assertThat(now.at("/reply/field").asText()).isEqualTo("note");
     assertThat(now.at("/reply/run/state/card").asText()).isEqualTo("[redacted]");
     assertThat(now.at("/reply/run/intent").asText()).isEqualTo("to pay");
+  }
+
+  @Test
+  void anOperatorForksARunWithoutSeeingItsSecrets() throws Exception {
+    String run = begun("ann");
+    ToolReply asked = call("ann", "continue", Json.object().put("card", CARD));
+    assertThat(asked.structured().path("context").asText()).isEqualTo("By " + CARD);
+    String body = "{\"entry\":%d,\"mode\":\"sandbox\"}";
+
+    HttpResponse<String> forked =
+        send(
+            "ops-key",
+            "POST",
+            "/runs/pay/" + run + "/forks",
+            body.formatted(asked.meta().at("/fermata~1run/seq").asLong()));
+
+    assertThat(forked.statusCode()).as(forked.body()).isEqualTo(201);
+    JsonNode reply = Json.parse(forked.body()).path("reply");
+    assertThat(reply.path("field").asText()).isEqualTo("note");
+    assertThat(reply.path("context").asText()).isEqualTo("By [redacted]");
+    assertThat(forked.body()).doesNotContain(CARD);
   }
 
   @Test

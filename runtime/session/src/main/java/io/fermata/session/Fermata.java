@@ -329,6 +329,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * <p>What its source did up to then is neither repeated nor undone. What its source was doing at
    * that entry is begun again. Times to answer run from now on.
    *
+   * <p>The reply is what its owner gets, secrets included; that of {@link Runs#fork} has none.
+   *
    * @param entry the number of an entry in the source's journal, as {@link #journalWithSecrets} and
    *     the {@code seq} of replies have it
    * @return completes when the fork pauses or ends; fails with a {@link
@@ -338,7 +340,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
     requireOpen();
-    return host.hosted.fork(flow, runId, entry, options);
+    return host.hosted.forks().fork(flow, runId, entry, options);
   }
 
   /**

@@ -99,7 +99,7 @@ final class HostParts {
   final ActorSystem<SessionRegion.Message> system;
   final Eraser eraser;
   final Archives archives;
-  final Runs hosted;
+  final HostRuns hosted;
   final Upkeep upkeep;
   private final HostOutside.Services outside;
 

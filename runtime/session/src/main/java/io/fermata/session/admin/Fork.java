@@ -10,5 +10,9 @@ import io.fermata.session.call.ToolReply;
  * @param sessionId the handle of its session, with which calls of its owner reach it
  * @param reply its first reply: what it asks, what it waits for, or its outcome
  */
-public record Fork(
-    String flow, String runId, String principal, String sessionId, ToolReply reply) {}
+public record Fork(String flow, String runId, String principal, String sessionId, ToolReply reply) {
+
+  public Fork replying(ToolReply other) {
+    return new Fork(flow, runId, principal, sessionId, other);
+  }
+}

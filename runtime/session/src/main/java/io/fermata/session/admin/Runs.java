@@ -60,8 +60,8 @@ public interface Runs {
   CompletionStage<Rebuilt> rebuild();
 
   /**
-   * Starts a new run from an entry of another one, in any status; see {@code Fermata.fork}. Fails
-   * with a {@link ForkException} where nothing runs.
+   * Starts a new run from an entry of another one, in any status; see {@code Fermata.fork}. The
+   * reply has no secrets. Fails with a {@link ForkException} where nothing runs.
    */
   default CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
     return CompletableFuture.failedFuture(

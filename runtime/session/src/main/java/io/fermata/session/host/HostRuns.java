@@ -35,7 +35,7 @@ public record HostRuns(Runs listed, RunForks forks, RunOperations operations) im
 
   @Override
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
-    return forks.fork(flow, runId, entry, options);
+    return forks.fork(flow, runId, entry, options).thenCompose(operations::withoutSecrets);
   }
 
   @Override

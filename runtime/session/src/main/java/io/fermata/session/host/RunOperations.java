@@ -17,6 +17,7 @@ import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.FlowCatalog;
@@ -70,6 +71,16 @@ public record RunOperations(
   CompletionStage<ToolReply> resolve(
       String flow, String runId, Input.Resolution resolution, String by) {
     return commanded(flow, runId, by, Request.OfRun.resolve(resolution, only(runId)));
+  }
+
+  /** A fork that an operator began, for its owner. */
+  CompletionStage<Fork> withoutSecrets(Fork fork) {
+    String entityId = SessionKey.entityOf(fork.flow(), fork.runId());
+    return CompletableFuture.supplyAsync(
+        () ->
+            fork.replying(
+                redacted(entityId, fork.runId(), catalog.secretFields(fork.flow()), fork.reply())),
+        threads);
   }
 
   CompletionStage<Erased> erase(String flow, String runId) {
