@@ -78,8 +78,8 @@ public interface OpenStore extends AutoCloseable {
    * earlier one. Of each {@link Shard} they are the earliest, and all are listed in the order of
    * their times. If there are more, the next call begins with another shard.
    *
-   * <p>Tags of past times that a later record made obsolete are deleted on the way, so each of them
-   * is read once.
+   * <p>Tags of past times that a later record made obsolete are deleted on the way, some with each
+   * call.
    *
    * @param untilEpochMillis the latest time, in milliseconds since 1970
    * @param max the maximum number of results
@@ -99,7 +99,7 @@ public interface OpenStore extends AutoCloseable {
    * time.
    *
    * <p>{@link JournalTags#UNFINISHED} tags that a later record made obsolete are deleted as well,
-   * so {@link #unfinished} stays fast however long the journals are.
+   * some with each sweep, so {@link #unfinished} stays fast however long the journals are.
    *
    * @param nowEpochMillis the time, in milliseconds since 1970
    * @return how many journals were swept or deleted; a large backlog takes several calls

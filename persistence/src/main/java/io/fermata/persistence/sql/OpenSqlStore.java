@@ -20,8 +20,6 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
-import java.sql.Connection;
-import java.sql.SQLException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -39,12 +37,17 @@ public final class OpenSqlStore implements OpenStore {
   /** The rest of a larger backlog is left to the next sweep. */
   private static final int MOST_SWEPT = 10_000;
 
+  /** Of the obsolete tags of due times. */
+  private static final int MOST_FORGOTTEN = 100_000;
+
   private final String name;
   private final byte[] serverKey;
   private final SqlBackend backend;
   private final SqlShards shards;
   private final SqlBatches<SqlChanges.Change, Deleted> changes;
   private final SqlJournals journals;
+  private final SqlObsoleteTags work = new SqlObsoleteTags();
+  private final SqlObsoleteTags times = new SqlObsoleteTags();
   private final Directory directory = new OpenDirectory();
   private final AtomicBoolean closed = new AtomicBoolean();
 
@@ -105,8 +108,9 @@ public final class OpenSqlStore implements OpenStore {
     return whileOpen(
             () ->
                 inPortions(
-                    (connection, most) ->
-                        SqlAppointments.forget(connection, shards, untilEpochMillis, most)))
+                    connection ->
+                        SqlAppointments.forget(connection, shards, times, untilEpochMillis),
+                    MOST_FORGOTTEN / SqlObsoleteTags.AT_ONCE))
         .thenCompose(
             forgotten ->
                 backend
@@ -118,27 +122,26 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
+    int most = backend.dialect().sweptAtOnce();
     return whileOpen(
         () ->
             inPortions(
-                (connection, most) ->
-                    SqlUpkeep.sweep(connection, backend.journal(), nowEpochMillis, most)));
-  }
-
-  /** A part of the upkeep, of so many journals at most. */
-  private interface Part {
-    SqlUpkeep.Portion of(Connection connection, int most) throws SQLException;
+                connection ->
+                    SqlUpkeep.sweep(connection, backend.journal(), work, nowEpochMillis, most),
+                MOST_SWEPT / most));
   }
 
   /** Each in a transaction of its own: what waits for the connection meanwhile comes between. */
-  private CompletionStage<Integer> inPortions(Part part) {
-    return inPortions(part, 0, MOST_SWEPT / backend.dialect().sweptAtOnce());
+  private CompletionStage<Integer> inPortions(
+      Transactions.Work<SqlUpkeep.Portion> part, int portions) {
+    return inPortions(part, 0, portions);
   }
 
-  private CompletionStage<Integer> inPortions(Part part, int before, int portions) {
+  private CompletionStage<Integer> inPortions(
+      Transactions.Work<SqlUpkeep.Portion> part, int before, int portions) {
     return backend
         .writer()
-        .transact(connection -> part.of(connection, backend.dialect().sweptAtOnce()))
+        .transact(part)
         .exceptionallyCompose(this::withoutTheLost)
         .thenCompose(
             portion -> {

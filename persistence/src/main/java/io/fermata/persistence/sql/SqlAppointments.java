@@ -45,10 +45,14 @@ public final class SqlAppointments {
     }
   }
 
-  /** Deletes some due tags of the past that later records made obsolete. */
-  static SqlUpkeep.Portion forget(Connection connection, SqlShards shards, long until, int most)
+  /**
+   * Deletes some due tags of the past that later records made obsolete.
+   *
+   * @param times finds them
+   */
+  static SqlUpkeep.Portion forget(
+      Connection connection, SqlShards shards, SqlObsoleteTags times, long until)
       throws SQLException {
-    return SqlUpkeep.forgetLeftBehind(
-        connection, shards, JournalTags.due(0), JournalTags.due(until), most);
+    return times.forget(connection, shards, JournalTags.due(0), JournalTags.due(until));
   }
 }

@@ -16,9 +16,6 @@ import org.jspecify.annotations.Nullable;
 /** The upkeep of journals: finding unfinished ones, sweeping and expiring. */
 public final class SqlUpkeep {
 
-  /** Tags are small; this many are deleted like one journal. */
-  private static final int TAGS_PER_JOURNAL = 10;
-
   /** The scans have a place for the condition that confines them to a shard. */
   public static final String WORKING =
       """
@@ -31,18 +28,6 @@ public final class SqlUpkeep {
           WHERE later.persistence_id = last.persistence_id
             AND later.sequence_number > last.sequence_number)
       ORDER BY tag.event_id
-      LIMIT ?
-      """;
-
-  public static final String LEFT_BEHIND =
-      """
-      SELECT tag.event_id, tag.tag
-      FROM event_tag AS tag JOIN event_journal AS past ON past.ordering = tag.event_id
-      WHERE %stag.tag BETWEEN ? AND ?
-        AND EXISTS (
-          SELECT 1 FROM event_journal AS later
-          WHERE later.persistence_id = past.persistence_id
-            AND later.sequence_number > past.sequence_number)
       LIMIT ?
       """;
 
@@ -76,26 +61,7 @@ public final class SqlUpkeep {
           WHERE later.persistence_id = ? AND later.sequence_number > ?)
       """;
 
-  /** The journals to delete as a whole, with the sequence number of their last record. */
-  public static final String OVER =
-      """
-      SELECT last.persistence_id, last.sequence_number
-      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE %stag.tag BETWEEN ? AND ?
-        AND NOT EXISTS (
-          SELECT 1 FROM event_journal AS later
-          WHERE later.persistence_id = last.persistence_id
-            AND later.sequence_number > last.sequence_number)
-      ORDER BY tag.tag
-      LIMIT ?
-      """;
-
   private SqlUpkeep() {}
-
-  /** The statement that deletes what {@link #LEFT_BEHIND} finds. */
-  public static String forgetLeftBehind(SqlShards shards) {
-    return "DELETE FROM event_tag WHERE (event_id, tag) IN (\n" + shards.scan(LEFT_BEHIND) + ")";
-  }
 
   /**
    * The unfinished journals of shards, in ascending order of the shards. A cursor is a shard and
@@ -153,20 +119,6 @@ public final class SqlUpkeep {
   private record Part(List<Integer> shards, long after) {}
 
   /**
-   * Deletes the tags in a range from records that are not the last of their journal. Such a record
-   * will never be the last again, so its tags are obsolete.
-   */
-  static Portion forgetLeftBehind(
-      Connection connection, SqlShards shards, String from, String to, int most)
-      throws SQLException {
-    int tags = most * TAGS_PER_JOURNAL;
-    try (PreparedStatement delete = connection.prepareStatement(forgetLeftBehind(shards))) {
-      shards.bind(delete, shards.inTurns(), from, to, tags);
-      return new Portion(0, delete.executeUpdate() == tags);
-    }
-  }
-
-  /**
    * A part of the upkeep, in a transaction of its own.
    *
    * @param swept how many journals it swept or deleted
@@ -184,17 +136,19 @@ public final class SqlUpkeep {
   /**
    * Sweeps a part of the backlog.
    *
+   * @param work finds the obsolete tags of unfinished work
    * @param most bounds how long other writers wait for it, in journals
    */
-  static Portion sweep(Connection connection, SqlJournal journal, long now, int most)
+  static Portion sweep(
+      Connection connection, SqlJournal journal, SqlObsoleteTags work, long now, int most)
       throws SQLException {
     SqlShards shards = journal.shards();
     shards.requireHeld(connection);
     String unfinished = JournalTags.UNFINISHED;
     Portion swept =
         sweepEnds(connection, journal, now, most)
-            .and(forgetLeftBehind(connection, shards, unfinished, unfinished, most))
-            .and(forgetOver(connection, shards, now, most));
+            .and(forgetOver(connection, shards, now, most))
+            .and(work.forget(connection, shards, unfinished, unfinished));
     journal.texts().settle(connection, List.of());
     return swept;
   }
@@ -290,21 +244,13 @@ public final class SqlUpkeep {
       throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
-    Portion leftBehind = forgetLeftBehind(connection, shards, from, to, most);
-    List<Over> over = new ArrayList<>();
-    try (PreparedStatement select = connection.prepareStatement(shards.scan(OVER))) {
-      shards.bind(select, shards.inTurns(), from, to, most);
-      try (ResultSet rows = select.executeQuery()) {
-        while (rows.next()) {
-          over.add(new Over(rows.getString(1), rows.getLong(2)));
-        }
-      }
-    }
+    List<SqlObsoleteTags.Tagged> first = SqlObsoleteTags.first(connection, shards, from, to);
+    List<SqlObsoleteTags.Tagged> over = first.stream().filter(tag -> !tag.obsolete()).toList();
     int forgotten = 0;
-    for (Over journal : over) {
+    for (SqlObsoleteTags.Tagged journal : over.subList(0, Math.min(most, over.size()))) {
       String until = promised(connection, journal.persistenceId(), now);
       if (until == null) {
-        SqlEntries.forget(connection, List.of(journal.persistenceId()), journal.lastSeq());
+        SqlEntries.forget(connection, List.of(journal.persistenceId()), journal.seq());
         forgotten++;
       } else {
         String later = JournalTags.forget(JournalTags.upkeepAt(until).orElseThrow());
@@ -312,10 +258,10 @@ public final class SqlUpkeep {
             connection,
             from,
             to,
-            new SqlPromise(journal.persistenceId(), journal.lastSeq() - 1, later));
+            new SqlPromise(journal.persistenceId(), journal.seq() - 1, later));
       }
     }
-    return leftBehind.and(new Portion(forgotten, over.size() == most));
+    return new Portion(forgotten, first.size() == SqlObsoleteTags.AT_ONCE || over.size() > most);
   }
 
   /** The latest retention of an end of a journal that is still in the future. */
@@ -330,6 +276,4 @@ public final class SqlUpkeep {
       }
     }
   }
-
-  private record Over(String persistenceId, long lastSeq) {}
 }

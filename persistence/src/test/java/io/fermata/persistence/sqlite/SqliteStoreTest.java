@@ -20,6 +20,7 @@ import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlNames;
+import io.fermata.persistence.sql.SqlObsoleteTags;
 import io.fermata.persistence.sql.SqlPool;
 import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlUpkeep;
@@ -30,6 +31,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
@@ -129,14 +131,14 @@ final class SqliteStoreTest extends SqlContract {
   @Test
   void whatIsDueIsReadFromTheIndexInItsOrder() {
     prepared();
-    for (String statement :
-        List.of(
-            SqlShards.UNDIVIDED.scan(SqlAppointments.DUE),
-            SqlUpkeep.forgetLeftBehind(SqlShards.UNDIVIDED))) {
-      assertThat(SqliteProbe.plan(file(), statement))
-          .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
-          .anyMatch(step -> step.contains("event_tag_by_tag (tag>? AND tag<?)"));
-    }
+    Map.of(
+            SqlAppointments.DUE, "(tag>? AND tag<?)",
+            SqlObsoleteTags.EXAMINE, "((tag,event_id)>(?,?) AND tag<?)")
+        .forEach(
+            (scan, range) ->
+                assertThat(SqliteProbe.plan(file(), SqlShards.UNDIVIDED.scan(scan)))
+                    .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
+                    .anyMatch(step -> step.contains("event_tag_by_tag " + range)));
   }
 
   @Test
@@ -145,7 +147,6 @@ final class SqliteStoreTest extends SqlContract {
     for (String statement :
         List.of(
             SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING),
-            SqlShards.UNDIVIDED.scan(SqlUpkeep.OVER),
             SqliteJournal.PROMISED,
             SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
@@ -258,6 +259,30 @@ final class SqliteStoreTest extends SqlContract {
       assertThat(order).containsExactly("write", "sweep");
       assertThat(tags()).isZero();
       assertThat(Host.await(store.journals("", 1_000))).hasSize(1 + 134);
+    }
+  }
+
+  @Test
+  void aSweepExaminesSomeUnfinishedWorkAndTheNextGoesOn() {
+    try (Host host = Host.on(store())) {
+      OpenStore store = host.store();
+      host.open("a").write(new Line("one"), new Line("two"));
+      List<StoredEntry> entries = Host.await(store.read("a", 1, 2));
+      NewEntry plan = new NewEntry(entries.get(0), 5, Set.of(JournalTags.UNFINISHED));
+      IntStream.range(0, 700)
+          .mapToObj(i -> store.importJournal("busy " + i, List.of(plan)))
+          .toList()
+          .forEach(Host::await);
+      NewEntry done = new NewEntry(entries.get(1), 5, Set.of());
+      Host.await(store.importJournal("finished", List.of(plan, done)));
+      host.sweep();
+      assertThat(tags()).isEqualTo(701);
+      host.sweep();
+      assertThat(tags()).isEqualTo(700);
+
+      host.open("busy 0").write(new Line("finished"));
+      host.sweep();
+      assertThat(tags()).isEqualTo(699);
     }
   }
 

@@ -1,0 +1,123 @@
+package io.fermata.persistence.sql;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Finds tags that later records of their journals made obsolete, and deletes them. Each search goes
+ * on where the last one ended and examines a bounded number of tags, so that those behind it wait
+ * briefly, however many tags are current.
+ */
+public final class SqlObsoleteTags {
+
+  /** A scan, with a place for the condition that confines it to a shard. */
+  public static final String EXAMINE =
+      """
+      SELECT tag.event_id, tag.tag, tagged.persistence_id, tagged.sequence_number, EXISTS (
+        SELECT 1 FROM event_journal AS later
+        WHERE later.persistence_id = tagged.persistence_id
+          AND later.sequence_number > tagged.sequence_number) AS obsolete
+      FROM event_tag AS tag JOIN event_journal AS tagged ON tagged.ordering = tag.event_id
+      WHERE %s(tag.tag, tag.event_id) > (?, ?) AND tag.tag <= ?
+      ORDER BY tag.tag, tag.event_id
+      LIMIT ?
+      """;
+
+  public static final String DELETE = "DELETE FROM event_tag WHERE event_id = ? AND tag = ?";
+
+  /** How many tags a search examines. */
+  static final int AT_ONCE = 500;
+
+  private static final Place BEGINNING = Place.before("");
+
+  private volatile Place reached = BEGINNING;
+
+  /** Where a search has ended: a shard, and a tag of a record in it. */
+  private record Place(int shard, String tag, long event) {
+
+    static Place before(String tag) {
+      return new Place(-1, tag, Long.MIN_VALUE);
+    }
+  }
+
+  /** A record whose tag was examined. */
+  record Tagged(long event, String tag, String persistenceId, long seq, boolean obsolete) {}
+
+  /**
+   * Deletes what is obsolete among the next tags in a range. More is left to do now only if at
+   * least half of them were: so the current ones are not examined in vain again and again, and the
+   * obsolete ones are not many more than the current ones for long.
+   */
+  SqlUpkeep.Portion forget(Connection connection, SqlShards shards, String from, String to)
+      throws SQLException {
+    List<Tagged> examined = examine(connection, shards, reached, from, to);
+    int obsolete = delete(connection, examined);
+    if (examined.size() < AT_ONCE) {
+      reached = BEGINNING;
+      return SqlUpkeep.Portion.NOTHING;
+    }
+    Tagged last = examined.get(examined.size() - 1);
+    reached = new Place(shards.of(last.persistenceId()), last.tag(), last.event());
+    return new SqlUpkeep.Portion(0, obsolete >= AT_ONCE / 2);
+  }
+
+  /** The first tags in a range, of which the obsolete ones have been deleted. */
+  static List<Tagged> first(Connection connection, SqlShards shards, String from, String to)
+      throws SQLException {
+    List<Tagged> examined =
+        examine(connection, shards, shards.inTurns(), Place.before(from), to, AT_ONCE);
+    delete(connection, examined);
+    return examined;
+  }
+
+  /** The rest of a shard, and then the shards behind it. */
+  private static List<Tagged> examine(
+      Connection connection, SqlShards shards, Place after, String from, String to)
+      throws SQLException {
+    List<Integer> held = shards.held();
+    List<Integer> rest = held.stream().filter(shard -> shard == after.shard()).toList();
+    List<Integer> others = held.stream().filter(shard -> shard > after.shard()).toList();
+    List<Tagged> examined = examine(connection, shards, rest, after, to, AT_ONCE);
+    int left = AT_ONCE - examined.size();
+    examined.addAll(examine(connection, shards, others, Place.before(from), to, left));
+    return examined;
+  }
+
+  private static List<Tagged> examine(
+      Connection connection, SqlShards shards, List<Integer> some, Place after, String to, int most)
+      throws SQLException {
+    List<Tagged> examined = new ArrayList<>();
+    if (some.isEmpty() || most == 0) {
+      return examined;
+    }
+    try (PreparedStatement select = connection.prepareStatement(shards.scan(EXAMINE))) {
+      shards.bind(select, some, after.tag(), after.event(), to, most);
+      try (ResultSet rows = select.executeQuery()) {
+        while (rows.next()) {
+          examined.add(
+              new Tagged(
+                  rows.getLong(1),
+                  rows.getString(2),
+                  rows.getString(3),
+                  rows.getLong(4),
+                  rows.getBoolean(5)));
+        }
+      }
+    }
+    return examined;
+  }
+
+  private static int delete(Connection connection, List<Tagged> examined) throws SQLException {
+    List<List<Object>> obsolete =
+        examined.stream()
+            .filter(Tagged::obsolete)
+            .map(tagged -> List.<Object>of(tagged.event(), tagged.tag()))
+            .toList();
+    SqlDirectory.updateAll(connection, DELETE, obsolete);
+    return obsolete.size();
+  }
+}
