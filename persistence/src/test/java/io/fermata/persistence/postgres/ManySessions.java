@@ -2,6 +2,7 @@ package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.PostgresProbe;
 import io.fermata.persistence.spi.JournalTags;
+import io.fermata.persistence.sql.LargeStore;
 import io.fermata.persistence.sql.Trigrams;
 
 /** Fills the tables of a store with many sessions, as hosts would in months. */
@@ -13,28 +14,12 @@ final class ManySessions {
   private ManySessions() {}
 
   /**
-   * One listed run for each number, each with a journal of two entries of which one is tagged. A
-   * quarter belongs to one principal, and most of these have ended.
+   * The listed runs of a {@link LargeStore}, each with a journal of two entries of which one is
+   * tagged.
    */
   static void fill(PostgresProbe database, int sessions) {
-    String numbers = "FROM generate_series(1, " + sessions + ") AS i";
-    // Neighbours in time are not neighbours in the table.
-    String time = "(i * 7919::bigint % " + sessions + ")";
+    LargeStore.directory(sessions).forEach(database::execute);
     database.execute(
-        """
-        INSERT INTO directory (persistence_id, kind, principal, name, session, seq, created_at,
-          active_at, status, since, labels, searchable)
-        SELECT 'run|' || i, 'run', CASE i %% 4 WHEN 0 THEN 'local' ELSE 'p' || i %% 1000 END, 'flow' || i %% 10, 's' || i / 2, 2, %1$s,
-          %1$s, CASE WHEN i %% 100 = 1 THEN 'failed' WHEN i %% 100 = 2 THEN 'complete'
-            WHEN i %% 4 = 0 AND i > 400 THEN 'expired' ELSE 'waiting' END, %1$s,
-          '{"attributes":{"a":"x"},"tags":["t' || i %% 50 || '"]}', 'text ' || i || CASE i WHEN 7919 THEN ' of an old run' ELSE '' END %2$s
-        """
-            .formatted(time, numbers),
-        """
-        INSERT INTO directory_tag (persistence_id, tag, kind, created_at)
-        SELECT 'run|' || i, 't' || i %% 50, 'run', %1$s %2$s
-        """
-            .formatted(time, numbers),
         """
         INSERT INTO directory_text (persistence_id, trigrams)
         SELECT persistence_id, ARRAY(
@@ -60,20 +45,21 @@ final class ManySessions {
         INSERT INTO event_tag (event_id, slice, tag)
         SELECT 2 * i, i %% 1024, (ARRAY['%s', left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
           left('%s', -6) || lpad((i %% 999983)::text, 6, '0'),
-          left('%s', -6) || lpad((i %% 999983)::text, 6, '0')])[i %% 4 + 1] %s
+          left('%s', -6) || lpad((i %% 999983)::text, 6, '0')])[i %% 4 + 1]
+        FROM generate_series(1, %d) AS i
         """
             .formatted(
                 JournalTags.UNFINISHED,
                 JournalTags.due(FUTURE),
                 JournalTags.sweep(FUTURE),
                 JournalTags.forget(FUTURE),
-                numbers),
+                sessions),
         """
         INSERT INTO snapshot (persistence_id, sequence_number, created, snapshot_ser_id,
           snapshot_ser_manifest, snapshot_payload, last, checksum)
-        SELECT 'run|' || i, 1, 1, 1, 'm', '\\x00'::bytea, 1, 1 %s
+        SELECT 'run|' || i, 1, 1, 1, 'm', '\\x00'::bytea, 1, 1 FROM generate_series(1, %d) AS i
         """
-            .formatted(numbers),
+            .formatted(sessions),
         // Hosts of a day, and one whose last heartbeat was before.
         """
         INSERT INTO cluster_host (id, address, description, registered_at, heartbeat_at)

@@ -8,36 +8,25 @@ import io.fermata.persistence.SqlContract;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
-import io.fermata.persistence.directory.Directory;
-import io.fermata.persistence.directory.DirectoryEntry;
-import io.fermata.persistence.directory.DirectoryPage;
-import io.fermata.persistence.directory.DirectoryQuery;
-import io.fermata.persistence.directory.DirectoryQuery.Order;
-import io.fermata.persistence.directory.Span;
 import io.fermata.persistence.spi.ClusterHost;
-import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
-import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.sql.LargeStore;
 import io.fermata.persistence.sql.SqlListing;
 import io.fermata.postgres.PostgresRelease;
 import io.fermata.postgres.PostgresServer;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
@@ -53,9 +42,6 @@ import org.junit.jupiter.api.TestInstance;
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class PlansContract {
-
-  /** The quota of a principal. */
-  private static final int MOST_RUNS = 10_000;
 
   private static final int SESSIONS = 100_000;
 
@@ -80,10 +66,6 @@ abstract class PlansContract {
   private static final String FORBIDDEN =
       ".*(Seq Scan (?!on cluster_host)|Bitmap (?!.*on directory_text)|Hash Join|Merge Join"
           + "|external merge|Gather).*";
-
-  private static final NewEntry NEW =
-      new NewEntry(
-          new StoredEntry(1, 1, "m", "x".getBytes(StandardCharsets.UTF_8)), 1, Set.of("tag"));
 
   private final PostgresServer server;
   private final List<PostgresProbe> filled = new ArrayList<>();
@@ -112,7 +94,7 @@ abstract class PlansContract {
     PostgresProbe database = PostgresProbe.of(server);
     try (Host host = Host.on(database.store())) {
       host.openWithSnapshots("run|a").write(new Line("one"), new Line("two"), new Line("three"));
-      Host.await(host.store().directory().put(entry(1, "x")));
+      Host.await(host.store().directory().put(LargeStore.entry(1, "x")));
     }
     database.store().verify(damage -> {});
   }
@@ -132,12 +114,12 @@ abstract class PlansContract {
     ManySessions.fill(database, sessions);
     deleteBehindSnapshots(database);
     try (OpenStore store = database.store().open()) {
-      use(store, sessions);
+      LargeStore.use(store, sessions);
     }
     try (OpenStore store = database.store().openShared()) {
       SharedStore shared = store.shared().orElseThrow();
       Shard.all().forEach(shard -> Host.await(shared.acquire(shard, "a host")));
-      use(store, sessions);
+      LargeStore.use(store, sessions);
       Host.await(shared.unfinished(3, "", OpenStore.MAX_ENTRIES));
       Host.await(shared.heartbeat(new ClusterHost("here", "10.0.0.7:25520", "{}")));
       Host.await(shared.lease("lease7", "here", Duration.ofSeconds(10)));
@@ -156,91 +138,6 @@ abstract class PlansContract {
       }
       PostgresClaimTest.await(() -> !database.snapshots("run|deleting").contains(2L));
     }
-  }
-
-  /** What hosts and people ask a store for. */
-  private static void use(OpenStore store, int sessions) {
-    Host.await(store.unfinished("", OpenStore.MAX_ENTRIES));
-    Host.await(store.due(1, OpenStore.MAX_ENTRIES));
-    Host.await(store.sweep(1));
-    Host.await(store.newest());
-    Host.await(store.read("run|none", 1, 1));
-    Host.await(store.readBack("run|none", Long.MAX_VALUE, 1));
-    Host.await(store.written(sessions, OpenStore.MAX_ENTRIES));
-    Host.await(store.journals("run|5", OpenStore.MAX_ENTRIES));
-    Host.await(store.journals("77"));
-    Directory directory = store.directory();
-    Host.await(directory.mark(1));
-    Host.await(directory.marked());
-    for (long seq = 2; seq < 4; seq++) {
-      Host.await(directory.put(entry(seq, "x")));
-      Host.await(directory.put(entry(seq, "y")));
-    }
-    Host.await(directory.put(entry(4, "y")));
-    // Without the tag that was put last, whose statement is tried again.
-    Host.await(directory.put(entry(5)));
-    Host.await(directory.get("run|7"));
-    for (Order order : Order.values()) {
-      for (UnaryOperator<DirectoryQuery> narrowed : criteria()) {
-        DirectoryQuery all = DirectoryQuery.of("run").limitedTo(50);
-        DirectoryQuery query =
-            narrowed.apply(
-                order == Order.STATUS
-                    ? all.statuses(Set.of("failed")).orderedBy(order)
-                    : all.orderedBy(order));
-        Host.await(directory.list(query.after(last(order))));
-        DirectoryPage page = Host.await(directory.list(query));
-        if (page.next() != null) {
-          Host.await(directory.list(query.after(page.next())));
-        }
-        Host.await(directory.count(query, MOST_RUNS));
-      }
-    }
-    Host.await(directory.remove("run|6"));
-    Host.await(store.delete(List.of("run|8", "run|9")));
-    Host.await(store.importJournal("run|imported", List.of(NEW)));
-    Host.await(store.delete(List.of("run|imported")));
-  }
-
-  /** Nothing follows it, so the list asks where its scan was cut. */
-  private static String last(Order order) {
-    String cursor = order + ":" + (order.latestFirst() ? 0 : ManySessions.FUTURE) + ":run|";
-    return Base64.getUrlEncoder()
-        .withoutPadding()
-        .encodeToString(cursor.getBytes(StandardCharsets.UTF_8));
-  }
-
-  private static DirectoryEntry entry(long seq, String... tags) {
-    return new DirectoryEntry(
-        "run|7", "run", "p7", "flow7", seq, 1, 1, Set.of(tags), Map.of("a", "x"));
-  }
-
-  private static List<UnaryOperator<DirectoryQuery>> criteria() {
-    return List.of(
-        query -> query,
-        query -> query.belongingTo("p7"),
-        query -> query.belongingTo("p7").statuses(Set.of("complete", "failed")),
-        query -> query.belongingTo("local").statuses(Set.of("working", "waiting", "stopped")),
-        query -> query.belongingTo("p7").named("flow7").tagged("t7"),
-        query -> query.named("flow3"),
-        query -> query.inSession("s500"),
-        query -> query.inSession("s500").statuses(Set.of("waiting")),
-        query -> query.statuses(Set.of("failed")),
-        query -> query.statuses(Set.of("complete", "failed")),
-        query -> query.tagged("t5"),
-        query -> query.tagged("t5", "t6"),
-        query -> query.having("a", "x"),
-        query -> query.having("a", "none"),
-        query -> query.containing("text 5"),
-        query -> query.containing("nowhere"),
-        query -> query.containing("text 77"),
-        query -> query.containing("of an old run"),
-        query -> query.named("flow3").tagged("t5").containing("of an old run"),
-        query -> query.belongingTo("local").containing("of an old run"),
-        query -> query.named("flow3").containing("nowhere"),
-        query -> query.statuses(Set.of("failed")).containing("nowhere"),
-        query -> query.created(new Span(10L, 20L)),
-        query -> query.since(new Span(10L, 20L)));
   }
 
   /** Runs the contract of journals on a server. */
