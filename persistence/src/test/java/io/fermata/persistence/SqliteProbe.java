@@ -34,7 +34,7 @@ public final class SqliteProbe {
     return strings(file, "EXPLAIN QUERY PLAN " + sql, "detail");
   }
 
-  private static List<String> strings(Path file, String sql, String column) {
+  public static List<String> strings(Path file, String sql, String column) {
     try (Connection connection = connect(file);
         PreparedStatement select = connection.prepareStatement(sql);
         ResultSet rows = select.executeQuery()) {
