@@ -240,11 +240,13 @@ class ClusterOperationsTest {
     awaitBalance(1);
     String session = UUID.randomUUID().toString();
     only.call(session, "start", Json.object());
-    try (Warnings warnings = Warnings.of(Upkeep.class, SessionDirectory.class);
-        OpenStore intruder = Store.postgres(database).openShared()) {
-      takeAll(intruder);
-      only.call(session, "continue", Json.object().put("from", "Ulm"));
-      eventually(() -> only.counted("refusals") > 0);
+    try (Warnings warnings = Warnings.of(Upkeep.class, SessionDirectory.class)) {
+      eventually(
+          () -> {
+            server.execute(PostgresServer.database(database), "UPDATE shard SET epoch = epoch + 1");
+            only.call(session, "continue", Json.object().put("from", "Ulm"));
+            return only.counted("refusals") > 0;
+          });
       assertThat(warnings.texts()).as("the store is there").isEmpty();
     }
   }
