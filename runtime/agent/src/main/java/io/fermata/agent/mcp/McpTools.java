@@ -8,6 +8,7 @@ import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LogTexts;
 import io.modelcontextprotocol.spec.McpError;
 import io.modelcontextprotocol.spec.McpSchema;
 import io.modelcontextprotocol.spec.McpTransportSessionNotFoundException;
@@ -236,7 +237,9 @@ public final class McpTools implements AutoCloseable {
       if (!optional || closed()) {
         throw e;
       }
-      LOG.warn("{} Its tools are unavailable until the next start.", e.getMessage());
+      LOG.warn(
+          "{} Its tools are unavailable until the next start.",
+          LogTexts.inOneLine(String.valueOf(e.getMessage())));
       return List.of();
     }
     return taken(listed);

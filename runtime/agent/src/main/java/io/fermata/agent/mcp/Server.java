@@ -1,5 +1,6 @@
 package io.fermata.agent.mcp;
 
+import io.fermata.flow.logging.LogTexts;
 import io.modelcontextprotocol.client.transport.HttpClientStreamableHttpTransport;
 import io.modelcontextprotocol.client.transport.ServerParameters;
 import io.modelcontextprotocol.client.transport.StdioClientTransport;
@@ -70,7 +71,8 @@ sealed interface Server {
               .build();
       StdioClientTransport transport =
           new StdioClientTransport(parameters, McpJsonDefaults.getMapper());
-      transport.setStdErrorHandler(line -> LOG.info("{}: {}", words.get(0), line));
+      transport.setStdErrorHandler(
+          line -> LOG.info("{}: {}", words.get(0), LogTexts.inOneLine(line)));
       return transport;
     }
 

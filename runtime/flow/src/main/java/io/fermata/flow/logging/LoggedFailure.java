@@ -21,6 +21,11 @@ public final class LoggedFailure extends Throwable {
     setStackTrace(thrown.getStackTrace());
   }
 
+  /** A failure to log instead of one that was thrown where no secrets are known. */
+  public static LoggedFailure of(Throwable thrown) {
+    return of(thrown, text -> text);
+  }
+
   /**
    * A failure to log instead of the one that was thrown.
    *

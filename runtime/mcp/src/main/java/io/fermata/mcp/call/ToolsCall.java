@@ -232,7 +232,7 @@ public final class ToolsCall implements RpcMethod {
       throw unanswered;
     }
     if (!call.cancelled()) {
-      Throwable trace = cause == null ? null : LoggedFailure.of(cause, text -> text);
+      Throwable trace = cause == null ? null : LoggedFailure.of(cause);
       LOG.error("The tool {} failed", tool.name(), trace);
     }
     return McpResult.error("The tool " + tool.name() + " failed inside the server.");

@@ -1,6 +1,7 @@
 package io.fermata.mcp.dispatch;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.protocol.Client;
 import io.fermata.mcp.protocol.LegacyEra;
 import io.fermata.mcp.protocol.McpRequest;
@@ -191,7 +192,8 @@ public final class McpDispatcher {
     if (cause instanceof RpcException refusal) {
       return Response.error(id, refusal);
     }
-    LOG.error("A request failed inside the server", cause);
+    Throwable trace = cause == null ? null : LoggedFailure.of(cause);
+    LOG.error("A request failed inside the server", trace);
     return Response.error(id, RpcException.internal());
   }
 

@@ -3,6 +3,7 @@ package io.fermata.mcp.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
@@ -105,7 +106,8 @@ public final class HttpError extends RuntimeException {
   public static Response answer(Throwable thrown) {
     HttpError error = of(thrown);
     if (error.code.equals(INTERNAL)) {
-      LOG.error("A request about threads or runs failed inside the server", thrown);
+      LOG.error(
+          "A request about threads or runs failed inside the server", LoggedFailure.of(thrown));
     }
     return error.answer;
   }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
@@ -372,7 +373,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     } else if (why instanceof ThreadException known) {
       add(closed(known.code()));
     } else {
-      LOG.warn("The event stream of a thread ends because its feed failed", why);
+      LOG.warn("The event stream of a thread ends because its feed failed", LoggedFailure.of(why));
       add(closed("store_unavailable"));
     }
     finish();

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.Arguments;
 import io.fermata.session.call.Conversation;
@@ -441,7 +442,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
       call.progress.accept(progress);
     } catch (RuntimeException e) {
       // A caller's mistake must not stop the session, or what receives from other hosts.
-      LOG.warn("Progress of {} could not be passed to its caller", call.entityId, e);
+      LOG.warn(
+          "Progress of {} could not be passed to its caller", call.entityId, LoggedFailure.of(e));
     }
   }
 

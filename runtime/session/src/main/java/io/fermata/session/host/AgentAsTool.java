@@ -14,6 +14,7 @@ import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.session.ToolHost;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
@@ -439,7 +440,7 @@ public final class AgentAsTool {
     if (RootCauses.of(thrown) instanceof ThreadException known) {
       body = error(known.code(), String.valueOf(known.getMessage()));
     } else {
-      LOG.error("A call of the agent {} failed in the host", call.tool(), thrown);
+      LOG.error("A call of the agent {} failed in the host", call.tool(), LoggedFailure.of(thrown));
       body =
           error(
               HostError.STORE_UNAVAILABLE.wireName(),

@@ -2,6 +2,7 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LogTexts;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.session.admin.MissedRuns;
 import io.fermata.session.admin.Schedule;
@@ -272,13 +273,20 @@ public final class ScheduleActor
               schedule.name(),
               time,
               code,
-              reply.path("error").asText());
+              said(code, reply));
     }
     calling = false;
     pause = SHORTEST_PAUSE;
     return Effect()
         .persist(new ScheduleEntry(clock.millis(), state.rhythm(), state.upTo(), false))
         .thenRun(this::lookAgain);
+  }
+
+  /** What a run says of itself may quote answers; its own log lines have that without secrets. */
+  private static String said(String code, ObjectNode reply) {
+    return HostError.named(code) == null
+        ? "see what its session has logged, or ask for its status"
+        : reply.path("error").asText();
   }
 
   private Effect<ScheduleEntry, ScheduleEntry> failed(ScheduleEntry state, Failed failed) {
@@ -296,7 +304,7 @@ public final class ScheduleActor
             schedule.name(),
             time,
             pause,
-            why);
+            LogTexts.inOneLine(why));
     calling = false;
     lookIn(pause);
     pause =

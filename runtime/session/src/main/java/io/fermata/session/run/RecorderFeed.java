@@ -3,6 +3,7 @@ package io.fermata.session.run;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.record.RunObserver;
@@ -56,7 +57,8 @@ final class RecorderFeed {
     try {
       return by.record(seq, at, events);
     } catch (RuntimeException e) {
-      LOG.error("Entry {} of {} could not be published to recorders", seq, session, e);
+      LOG.error(
+          "Entry {} of {} could not be published to recorders", seq, session, LoggedFailure.of(e));
       recording = null;
       return null;
     }
