@@ -276,7 +276,7 @@ class KeyValueHostTest {
   void threadsCannotBeListed() throws Exception {
     try (Fermata host = desk()) {
       created(host);
-      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
+      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, null, true, 10, null);
       assertThatThrownBy(() -> now(host.threads().list(all)))
           .cause()
           .isInstanceOfSatisfying(

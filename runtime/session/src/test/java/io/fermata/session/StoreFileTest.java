@@ -173,7 +173,7 @@ class StoreFileTest {
   /** The only thread; empty if the directory has none yet. */
   private static String thread(Fermata host) {
     try {
-      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
+      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, null, true, 10, null);
       return now(host.threads().list(all)).threads().stream()
           .map(Threads.Listed::threadId)
           .findFirst()

@@ -233,7 +233,7 @@ class ThreadHostTest {
       now(threads.settled("ann", id, TIMEOUT));
       now(threads.delete("ann", id));
       assertThatThrownBy(() -> now(threads.get("ann", id))).hasMessageContaining("no such thread");
-      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, true, 10, null);
+      Threads.Query all = new Threads.Query("ann", null, Set.of(), null, null, true, 10, null);
       for (int i = 0; i < 100 && !now(threads.list(all)).threads().isEmpty(); i++) {
         Thread.sleep(50);
       }

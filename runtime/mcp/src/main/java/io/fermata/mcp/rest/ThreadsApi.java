@@ -20,6 +20,7 @@ import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
@@ -30,6 +31,7 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -283,7 +285,7 @@ public final class ThreadsApi implements HttpRoute {
   }
 
   private CompletionStage<Response> list(ApiRequest request) {
-    request.requireQuery("agent", "tag", "q", "sort", "limit", "cursor");
+    request.requireQuery("agent", "tag", "status", "q", "sort", "limit", "cursor");
     String sort = request.query("sort");
     if (sort != null && !sort.equals("activity") && !sort.equals("created")) {
       throw ApiRequest.wrong("sort", "must be activity or created");
@@ -297,6 +299,7 @@ public final class ThreadsApi implements HttpRoute {
             request.principal(),
             agent,
             Set.copyOf(request.all("tag")),
+            status(request),
             request.query("q"),
             !"created".equals(sort),
             request.number("limit", 50, 1, PAGE),
@@ -313,6 +316,17 @@ public final class ThreadsApi implements HttpRoute {
                   .forEach(thread -> all.add(ThreadJson.listed(thread)));
               return json(200, body.put("cursor", listing.cursor()));
             });
+  }
+
+  private static Threads.@Nullable Status status(ApiRequest request) {
+    String name = request.query("status");
+    if (name == null) {
+      return null;
+    }
+    return Arrays.stream(Threads.Status.values())
+        .filter(status -> RunJson.name(status).equals(name))
+        .findFirst()
+        .orElseThrow(() -> ApiRequest.wrong("status", "must be working, asking or resting"));
   }
 
   private CompletionStage<Response> get(ApiRequest request, String id) {

@@ -180,6 +180,42 @@ class ThreadsOverHttpTest {
         .contains("paid", "It is decided.");
   }
 
+  @Test
+  void aThreadThatWaitsForADecisionIsFoundByItsStatus() throws InterruptedException {
+    String thread = alice.thread();
+    JsonNode asked = alice.says(thread, "a refund, please");
+    awaitListed(thread, "asking", true);
+    assertThat(listed("resting")).doesNotContain(id(thread));
+
+    String call = asked.at("/thread/questions/0/call").asText();
+    alice.post(thread + "/answers", "{\"call\":\"" + call + "\",\"approved\":true}").is(200);
+
+    awaitListed(thread, "asking", false);
+    awaitListed(thread, "resting", true);
+  }
+
+  private static String id(String thread) {
+    return thread.substring(thread.lastIndexOf('/') + 1);
+  }
+
+  private List<String> listed(String status) {
+    return alice
+        .get("/threads?limit=100&status=" + status)
+        .is(200)
+        .body()
+        .path("threads")
+        .findValuesAsText("threadId");
+  }
+
+  /** The list is up to a second behind. */
+  private void awaitListed(String thread, String status, boolean there)
+      throws InterruptedException {
+    for (int look = 0; look < 1_200 && listed(status).contains(id(thread)) != there; look++) {
+      Thread.sleep(50);
+    }
+    assertThat(listed(status).contains(id(thread))).isEqualTo(there);
+  }
+
   /** Messages before the model's next step are answered together with the decision. */
   private void rests(String thread) throws InterruptedException {
     for (int look = 0; look < 1_200 && !status(thread).equals("resting"); look++) {
@@ -497,6 +533,7 @@ class ThreadsOverHttpTest {
     "/threads?limit=101",
     "/threads?limit=x",
     "/threads?sort=name",
+    "/threads?status=ASKING",
     "/threads?nope=1",
     "/threads?q=a&q=b",
     "T/messages?depth=-1",

@@ -130,6 +130,7 @@ public interface Threads {
    * A query of threads.
    *
    * @param tags tags that a thread must all have
+   * @param status what a thread does or waits for; null for any
    * @param text a text in the id, the agent or the tags; null for any
    * @param cursor the cursor of the page; null for the first
    */
@@ -137,6 +138,7 @@ public interface Threads {
       String principal,
       @Nullable String agent,
       Set<String> tags,
+      @Nullable Status status,
       @Nullable String text,
       boolean byActivity,
       int limit,

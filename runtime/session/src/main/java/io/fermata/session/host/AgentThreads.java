@@ -18,6 +18,7 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.StoreErrors;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
@@ -457,8 +458,11 @@ public final class AgentThreads implements Threads {
   public CompletionStage<Listing> list(Query query) {
     DirectoryQuery wanted;
     try {
+      DirectoryQuery all = DirectoryQuery.of(ThreadViews.KIND);
       wanted =
-          DirectoryQuery.of(ThreadViews.KIND)
+          (query.status() == null
+                  ? all
+                  : all.having(ThreadViews.STATUS, RunJson.name(query.status())))
               .belongingTo(query.principal())
               .named(query.agent())
               .tagged(query.tags().toArray(String[]::new))

@@ -4,15 +4,15 @@ import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.TurnState;
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.Threads;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
 /** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
   public static final String KIND = "thread";
-  private static final String STATUS = "status";
+  public static final String STATUS = "status";
   private static final String ID = "id";
 
   private ThreadViews() {}
@@ -64,7 +64,7 @@ public final class ThreadViews {
         about.createdAt(),
         now,
         about.tags(),
-        Map.of(STATUS, status.name().toLowerCase(Locale.ROOT), ID, about.threadId()));
+        Map.of(STATUS, RunJson.name(status), ID, about.threadId()));
   }
 
   public static Threads.Listed listed(DirectoryEntry entry) {

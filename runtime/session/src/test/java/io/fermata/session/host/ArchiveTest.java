@@ -332,7 +332,7 @@ class ArchiveTest {
       TimeTest.eventually(
           () ->
               !now(host.threads()
-                      .list(new Threads.Query("ann", null, Set.of(), null, true, 5, null)))
+                      .list(new Threads.Query("ann", null, Set.of(), null, null, true, 5, null)))
                   .threads()
                   .isEmpty());
       assertThat(now(host.threads().messages("ann", id, null, 5, 0, true)).messages())

@@ -73,7 +73,7 @@ import org.slf4j.LoggerFactory;
 class ThreadSurvivalTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
   private static final Threads.Query ALL =
-      new Threads.Query("ann", null, Set.of(), null, true, 10, null);
+      new Threads.Query("ann", null, Set.of(), null, null, true, 10, null);
 
   @TempDir Path folder;
 
