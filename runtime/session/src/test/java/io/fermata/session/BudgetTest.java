@@ -46,6 +46,11 @@ class BudgetTest {
     return Model.of(name, chat).attempts(1).price("1000000", "0", "0");
   }
 
+  /** A reply that takes no tokens. */
+  private static ChatResponse.Builder free() {
+    return ChatResponse.builder().tokenUsage(new TokenUsage(0, 0));
+  }
+
   private static ChatModel calling(String tool, String arguments) {
     return new ChatModel() {
       @Override
@@ -59,7 +64,7 @@ class BudgetTest {
                 ? AiMessage.from("Done.")
                 : AiMessage.from(
                     ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build());
-        return ChatResponse.builder().aiMessage(says).build();
+        return free().aiMessage(says).build();
       }
     };
   }
@@ -205,7 +210,7 @@ class BudgetTest {
             boolean called =
                 request.messages().get(request.messages().size() - 1)
                     instanceof ToolExecutionResultMessage;
-            return ChatResponse.builder()
+            return free()
                 .aiMessage(called ? AiMessage.from("They dig.") : AiMessage.from(requests))
                 .build();
           }
@@ -229,6 +234,36 @@ class BudgetTest {
       }
       assertThat(view.children()).hasSize(children);
       assertThat(childSteps).hasValue(children);
+    }
+  }
+
+  @Test
+  void aBudgetHoldsWithAProviderThatReportsNoTokens() throws Exception {
+    ChatModel silent =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            String step = "d" + childSteps.incrementAndGet();
+            return ChatResponse.builder()
+                .aiMessage(
+                    AiMessage.from(
+                        ToolExecutionRequest.builder()
+                            .id(step)
+                            .name("dig")
+                            .arguments("{}")
+                            .build()))
+                .build();
+          }
+        };
+    Agent digger =
+        Agent.aiHuman(
+                "digger",
+                Prompt.of("dig", model("digger", silent))
+                    .tools(Tool.of("dig", "Digs.", (flow, args) -> "dug")))
+            .budget(Budget.tokens(100));
+    try (Fermata host = host(digger)) {
+      assertThat(asked(host, "digger").code()).isEqualTo(StopCode.BUDGET_SPENT);
+      assertThat(childSteps.get()).isBetween(2, 20);
     }
   }
 

@@ -652,7 +652,7 @@ class ModelTest {
   }
 
   @Test
-  void aProviderThatReportsNoTokensHasNoKnownCost() throws InterruptedException {
+  void ofAProviderThatReportsNoTokensTheyAreEstimated() throws InterruptedException {
     ChatModel silent =
         new ChatModel() {
           @Override
@@ -666,7 +666,9 @@ class ModelTest {
 
     ModelReply reply = Model.of("gpt", silent).price("1", "1", "1").call(request());
 
-    assertThat(reply.usage()).isEqualTo(Usage.ZERO);
+    assertThat(reply.usage().inputTokens()).as("Where is my order?, lookup").isEqualTo(6);
+    assertThat(reply.usage().outputTokens()).as("Hello").isEqualTo(2);
+    assertThat(reply.usage().cost()).isPositive();
     assertThat(reply.finish()).isEqualTo("other");
   }
 }

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -245,7 +246,7 @@ public final class Model {
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {
-        return reply(attempt(mine, listener), failed.all);
+        return reply(mine, attempt(mine, listener), failed.all);
       } catch (Unanswered unanswered) {
         Failure failure = unanswered.failure();
         ModelAttempt lost = new ModelAttempt(name, number, failure.code(), failure.message());
@@ -372,20 +373,22 @@ public final class Model {
     }
   }
 
-  private ModelReply reply(ChatResponse response, List<ModelAttempt> failed) {
+  private ModelReply reply(ChatRequest request, ChatResponse response, List<ModelAttempt> failed) {
     FinishReason finish = response.finishReason();
     return new ModelReply(
         response.aiMessage(),
         name,
         (finish == null ? FinishReason.OTHER : finish).name().toLowerCase(Locale.ROOT),
-        usage(response.tokenUsage()),
+        usage(reported(response).orElseGet(() -> TokenEstimate.of(request, response.aiMessage()))),
         failed);
   }
 
-  private Usage usage(@Nullable TokenUsage tokens) {
-    if (tokens == null) {
-      return Usage.ZERO;
-    }
+  private static Optional<TokenUsage> reported(ChatResponse response) {
+    return Optional.ofNullable(response.tokenUsage())
+        .filter(tokens -> tokens.inputTokenCount() != null || tokens.outputTokenCount() != null);
+  }
+
+  private Usage usage(TokenUsage tokens) {
     long input = count(tokens.inputTokenCount());
     long cached = Math.min(input, count(terms.cachedTokens.apply(tokens)));
     Price price = terms.price == null ? Price.FREE : terms.price;
