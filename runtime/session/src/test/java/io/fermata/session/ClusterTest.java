@@ -31,6 +31,8 @@ import io.fermata.session.call.HostBus;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -364,6 +366,29 @@ class ClusterTest {
       eventually(() -> seen.stream().anyMatch(ThreadEvent.StepEnded.class::isInstance));
       feed.close();
     }
+  }
+
+  @Test
+  void aReplyThatIsStillToBeConfirmedIsNotLostWithASessionThatHasNothingLeftToDo()
+      throws Exception {
+    Fermata host = host(TestFlows.trip());
+    Client client = new Client("trip");
+    client.call("start");
+    client.call("continue", "from", "Ulm");
+    assertThat(client.call("continue", "to", "Bonn").path("status").asText()).isEqualTo("complete");
+    try (Connection store = PostgresServer.shared().connect(PostgresServer.database(database));
+        Statement lock = store.createStatement()) {
+      store.setAutoCommit(false);
+      lock.execute("LOCK TABLE shard IN ACCESS EXCLUSIVE MODE");
+      // What the store has confirmed counts for two seconds.
+      Thread.sleep(2_500);
+      CompletableFuture<ToolReply> reply = client.sent(host, "continue").toCompletableFuture();
+      Thread.sleep(500);
+      assertThat(reply).as("it is not confirmed").isNotDone();
+      store.rollback();
+      assertThat(got(reply).structured().path("code").asText()).isEqualTo("run_completed");
+    }
+    eventually(() -> host.awake().toCompletableFuture().join() == 0);
   }
 
   @Test

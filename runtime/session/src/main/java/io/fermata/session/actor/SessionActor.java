@@ -27,6 +27,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.BackoffSupervisorStrategy;
@@ -156,6 +157,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private boolean unrecovered;
   private boolean resuming;
   private boolean sleepy;
+
+  /** Replies that leave once they are confirmed. A session that stops would lose them. */
+  private int unconfirmed;
+
   private boolean vanishing;
   private boolean leaving;
   private long seq;
@@ -347,6 +352,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return effectTimedOut(state, late.key());
     } else if (command instanceof SessionCommand.Next) {
       return nextCall(state);
+    } else if (command instanceof SessionCommand.Replied) {
+      return replied();
     } else if (command instanceof SessionCommand.DeadlinePassed passed) {
       return deadlinePassed(state, passed.id());
     } else if (command instanceof SessionCommand.Progressed progressed) {
@@ -899,7 +906,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (doubt == null) {
       call.reply(reply);
     } else {
-      doubt.thenAccept(instead -> call.reply(instead == null ? reply : instead));
+      onceReady(
+          doubt, instead -> call.reply(instead instanceof SessionReply other ? other : reply));
     }
   }
 
@@ -911,7 +919,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
     if (!calls.none() || sleepy) {
       context.getSelf().tell(new SessionCommand.Next());
-    } else if (port.over(ahead)) {
+    } else if (port.over(ahead) && unconfirmed == 0) {
       offerToSleep();
     }
   }
@@ -926,10 +934,35 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (ready == null) {
       reply(waiting, reply, at);
     } else {
-      ready.whenComplete(
-          (instead, thrown) ->
-              reply(waiting, instead instanceof SessionReply other ? other : reply, at));
+      onceReady(
+          ready,
+          instead -> reply(waiting, instead instanceof SessionReply other ? other : reply, at));
     }
+  }
+
+  /**
+   * @param reply gets the reply that is to leave instead, if there is one
+   */
+  private void onceReady(CompletionStage<?> ready, Consumer<@Nullable Object> reply) {
+    ActorRef<SessionCommand> self = context.getSelf();
+    unconfirmed++;
+    ready.whenComplete(
+        (instead, thrown) -> {
+          reply.accept(instead);
+          self.tell(new SessionCommand.Replied());
+        });
+  }
+
+  private Effect<Entry<E>, SessionState<S>> replied() {
+    unconfirmed--;
+    if (unconfirmed > 0 || !calls.none()) {
+      return Effect().none();
+    } else if (sleepy) {
+      return sleep(true);
+    } else if (port.over(ahead)) {
+      offerToSleep();
+    }
+    return Effect().none();
   }
 
   private void reply(Waiting waiting, SessionReply reply, Situation<S, E> at) {
@@ -1033,6 +1066,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     sleepy |= whenDone;
     boolean quiet =
         calls.none()
+            && unconfirmed == 0
             && !resuming
             && (sleepy ? effects.noneRunning() : effects.nothingPressing(host.now()));
     if (quiet && whenDone) {

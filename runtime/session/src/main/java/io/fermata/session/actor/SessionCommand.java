@@ -67,6 +67,9 @@ public sealed interface SessionCommand {
   /** The next waiting call is due. */
   record Next() implements SessionCommand {}
 
+  /** A reply has left that had to be confirmed first. */
+  record Replied() implements SessionCommand {}
+
   /** An effect publishes something while it runs. */
   record Progressed(String effect, ToolProgress progress) implements SessionCommand {}
 
