@@ -9,6 +9,7 @@ import io.fermata.persistence.keyvalue.KeyValueStore;
 import io.fermata.session.TestHost.Client;
 import io.fermata.session.call.ToolReply;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -46,13 +47,19 @@ final class OverloadTest {
       Client client = host.client();
       assertThat(field(client.start())).isEqualTo("from");
       kv.writesIn(TOO_LONG);
+      List<CompletableFuture<ToolReply>> others = new ArrayList<>();
       TimeTest.eventually(
-          () ->
-              together(clients(host), Client::startLater).stream()
-                  .allMatch(reply -> code(reply).equals("overloaded")));
+          () -> {
+            clients(host).forEach(each -> others.add(each.startLater()));
+            return isRefusedAtOnce(host.client().startLater());
+          });
       assertThat(code(client.proceed("from", "Ulm"))).isNotEqualTo("overloaded");
       kv.writesIn(Duration.ZERO);
       TimeTest.eventually(() -> field(host.client().start()).equals("from"));
+      assertThat(others)
+          .map(TestHost::got)
+          .map(TestHost::code)
+          .isSubsetOf("none", "overloaded", "still_working");
     }
   }
 
@@ -66,11 +73,26 @@ final class OverloadTest {
           () -> {
             awaitAsleep(host);
             together(clients, client -> client.proceedLater());
+            // The second after the one in which they woke.
+            pause(1_000);
             return code(host.client().start()).equals("overloaded");
           });
       kv.readsIn(Duration.ZERO);
       TimeTest.eventually(() -> field(host.client().start()).equals("from"));
       assertThat(field(got(clients.get(0).proceedLater("from", "Ulm")))).isEqualTo("to");
+    }
+  }
+
+  private static boolean isRefusedAtOnce(CompletableFuture<ToolReply> call) {
+    pause(100);
+    return call.isDone() && code(got(call)).equals("overloaded");
+  }
+
+  private static void pause(long millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 
