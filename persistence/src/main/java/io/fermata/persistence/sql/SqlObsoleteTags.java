@@ -8,9 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds tags that later records of their journals made obsolete, and deletes them. Each search goes
- * on where the last one ended and examines a bounded number of tags, so that those behind it wait
- * briefly, however many tags are current.
+ * Finds tags that later records of their journals made obsolete, and deletes them. Each search
+ * continues where the last one ended and examines a bounded number of tags, so that those behind it
+ * wait briefly, however many tags are current.
  */
 public final class SqlObsoleteTags {
 

@@ -7,6 +7,7 @@ import io.fermata.persistence.spi.JournalEnd;
 import io.fermata.persistence.spi.Written;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlJournal;
+import io.fermata.persistence.sql.SqlObsoleteTags;
 import io.fermata.persistence.sql.SqlPromise;
 import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
@@ -63,8 +64,6 @@ public final class SqliteJournal implements SqlJournal {
   private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
   private static final String MARKED = "SELECT number FROM directory_mark";
 
-  static final String UNTAG = "DELETE FROM event_tag WHERE event_id = ? AND tag = ?";
-
   private static final int PRIMARY = 0xff;
 
   @Override
@@ -120,7 +119,7 @@ public final class SqliteJournal implements SqlJournal {
 
   @Override
   public void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException {
-    try (PreparedStatement untag = connection.prepareStatement(UNTAG)) {
+    try (PreparedStatement untag = connection.prepareStatement(SqlObsoleteTags.DELETE)) {
       for (JournalEnd end : ends) {
         SqlEntries.forgetBefore(connection, end.persistenceId(), end.seq());
         untag.setLong(1, end.eventId());

@@ -8,9 +8,6 @@ import io.fermata.persistence.sql.Trigrams;
 /** Fills the tables of a store with many sessions, as hosts would in months. */
 final class ManySessions {
 
-  /** A time that has not come, in milliseconds since 1970. */
-  static final long FUTURE = 4_000_000_000_000L;
-
   private ManySessions() {}
 
   /**
@@ -50,9 +47,9 @@ final class ManySessions {
         """
             .formatted(
                 JournalTags.UNFINISHED,
-                JournalTags.due(FUTURE),
-                JournalTags.sweep(FUTURE),
-                JournalTags.forget(FUTURE),
+                JournalTags.due(LargeStore.FUTURE),
+                JournalTags.sweep(LargeStore.FUTURE),
+                JournalTags.forget(LargeStore.FUTURE),
                 sessions),
         """
         INSERT INTO snapshot (persistence_id, sequence_number, created, snapshot_ser_id,

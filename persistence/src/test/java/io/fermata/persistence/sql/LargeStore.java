@@ -23,8 +23,8 @@ public final class LargeStore {
   /** The quota of a principal. */
   private static final int MOST_RUNS = 10_000;
 
-  /** After all times of entries. */
-  private static final long LATER = 4_000_000_000_000L;
+  /** A time that has not come, in milliseconds since 1970. */
+  public static final long FUTURE = 4_000_000_000_000L;
 
   private static final NewEntry NEW =
       new NewEntry(
@@ -74,7 +74,7 @@ public final class LargeStore {
     Host.await(store.unfinished("", OpenStore.MAX_ENTRIES));
     Host.await(store.due(1, OpenStore.MAX_ENTRIES));
     Host.await(store.sweep(1));
-    // Goes on where the first ended.
+    // Continues where the first ended.
     Host.await(store.sweep(1));
     Host.await(store.newest());
     Host.await(store.read("run|none", 1, 1));
@@ -117,7 +117,7 @@ public final class LargeStore {
 
   /** Nothing follows it, so the list asks where its scan was cut. */
   private static String last(Order order) {
-    String cursor = order + ":" + (order.latestFirst() ? 0 : LATER) + ":run|";
+    String cursor = order + ":" + (order.latestFirst() ? 0 : FUTURE) + ":run|";
     return Base64.getUrlEncoder()
         .withoutPadding()
         .encodeToString(cursor.getBytes(StandardCharsets.UTF_8));

@@ -12,9 +12,6 @@ import java.util.List;
 /** Fills the tables of a store with many sessions, as a host would in months. */
 final class ManySqliteSessions {
 
-  /** A time that has not come, in milliseconds since 1970. */
-  static final long FUTURE = 4_000_000_000_000L;
-
   private ManySqliteSessions() {}
 
   /**
@@ -50,9 +47,9 @@ final class ManySqliteSessions {
                 .formatted(
                     numbers,
                     JournalTags.UNFINISHED,
-                    JournalTags.due(FUTURE),
-                    JournalTags.sweep(FUTURE),
-                    JournalTags.forget(FUTURE)),
+                    JournalTags.due(LargeStore.FUTURE),
+                    JournalTags.sweep(LargeStore.FUTURE),
+                    JournalTags.forget(LargeStore.FUTURE)),
             """
             INSERT INTO snapshot (persistence_id, sequence_number, created, snapshot_ser_id,
               snapshot_ser_manifest, snapshot_payload, last, checksum)

@@ -117,7 +117,7 @@ final class SqliteStepsTest {
             SqlDirectory.DELETE_TAGS,
             SqlDirectory.GET,
             SqliteJournal.PROMISED,
-            SqliteJournal.UNTAG,
+            SqlObsoleteTags.DELETE,
             SqliteJournal.TIP,
             SqliteJournal.SNAPSHOT,
             SqliteTexts.BLOCK_BEFORE,
@@ -130,10 +130,10 @@ final class SqliteStepsTest {
   void aLargeBacklogIsSweptInSmallTransactions() {
     meter.transactions();
     host.open("run|postponed")
-        .write(new Conclusion("kept long", ManySqliteSessions.FUTURE + 1, NEVER))
+        .write(new Conclusion("kept long", LargeStore.FUTURE + 1, NEVER))
         .write(new Conclusion("kept shortly", 1, NEVER));
-    Host.await(host.store().due(ManySqliteSessions.FUTURE, OpenStore.MAX_ENTRIES));
-    assertThat(host.store().sweep(ManySqliteSessions.FUTURE).toCompletableFuture().join())
+    Host.await(host.store().due(LargeStore.FUTURE, OpenStore.MAX_ENTRIES));
+    assertThat(host.store().sweep(LargeStore.FUTURE).toCompletableFuture().join())
         .isGreaterThanOrEqualTo(10_000);
     List<StepMeter.Metered> swept = meter.transactions();
     assertThat(swept).hasSizeGreaterThan(100);
@@ -184,11 +184,11 @@ final class SqliteStepsTest {
     OpenStore store = host.store();
     host.openWithSnapshots(mine).write(new Line("one"), new Line("two")).write(new Plan("three"));
     host.open(mine)
-        .write(new Conclusion("kept long", ManySqliteSessions.FUTURE, NEVER))
+        .write(new Conclusion("kept long", LargeStore.FUTURE, NEVER))
         .write(new Conclusion("kept shortly", 1, NEVER));
     host.open(mine + " too").write(new Conclusion("forgotten", 1, 1));
     LargeStore.use(store, SESSIONS);
-    Host.await(store.due(ManySqliteSessions.FUTURE, OpenStore.MAX_ENTRIES));
+    Host.await(store.due(LargeStore.FUTURE, OpenStore.MAX_ENTRIES));
     Host.await(store.read(mine, 1, OpenStore.MAX_ENTRIES));
     Host.await(store.directory().remove("run|7"));
     Host.await(store.delete(List.of(mine)));

@@ -152,7 +152,7 @@ final class SqliteStoreTest extends SqlContract {
             SqlUpkeep.POSTPONE,
             SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS),
             SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
-            SqliteJournal.UNTAG)) {
+            SqlObsoleteTags.DELETE)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(
               step ->
