@@ -403,7 +403,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
-    waiting.sent = gauges.congestion().sent();
+    waiting.sent = gauges.congestion().now();
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
     pending.put(command.id(), waiting);
     gauges.callsInFlight(inFlight.incrementAndGet());
@@ -495,7 +495,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private void lookAtWaits() {
     Congestion congestion = gauges.congestion();
     congestion.look();
-    long now = congestion.sent();
+    long now = congestion.now();
     if (congestion.isCongested() && (!warned || now - warnedAt > WARNS.toNanos())) {
       warned = true;
       warnedAt = now;

@@ -906,8 +906,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (doubt == null) {
       call.reply(reply);
     } else {
-      onceReady(
-          doubt, instead -> call.reply(instead instanceof SessionReply other ? other : reply));
+      onceReady(doubt, reply, call::reply);
     }
   }
 
@@ -934,21 +933,20 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (ready == null) {
       reply(waiting, reply, at);
     } else {
-      onceReady(
-          ready,
-          instead -> reply(waiting, instead instanceof SessionReply other ? other : reply, at));
+      onceReady(ready, reply, leaving -> reply(waiting, leaving, at));
     }
   }
 
   /**
-   * @param reply gets the reply that is to leave instead, if there is one
+   * @param ready may complete with a reply that is to leave instead
    */
-  private void onceReady(CompletionStage<?> ready, Consumer<@Nullable Object> reply) {
+  private void onceReady(
+      CompletionStage<?> ready, SessionReply reply, Consumer<SessionReply> sender) {
     ActorRef<SessionCommand> self = context.getSelf();
     unconfirmed++;
     ready.whenComplete(
         (instead, thrown) -> {
-          reply.accept(instead);
+          sender.accept(instead instanceof SessionReply other ? other : reply);
           self.tell(new SessionCommand.Replied());
         });
   }

@@ -40,8 +40,8 @@ public final class Congestion {
     return Duration.ofNanos(longest);
   }
 
-  /** When a call is sent to its session, for {@link #reached}. */
-  public long sent() {
+  /** The time, of which {@link #reached} gets that at which a call was sent. */
+  public long now() {
     return nanos.getAsLong();
   }
 
