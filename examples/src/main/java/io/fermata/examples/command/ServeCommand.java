@@ -60,6 +60,8 @@ final class ServeCommand implements Callable<Integer> {
 
   @Mixin AccessOptions access = new AccessOptions();
 
+  @Mixin ApprovalOption approvals = new ApprovalOption();
+
   @Option(
       names = "--drain",
       paramLabel = "SECONDS",
@@ -169,6 +171,7 @@ final class ServeCommand implements Callable<Integer> {
             .address(address)
             .port(port);
     access.apply(builder, System.getenv());
+    approvals.apply(builder);
     if (prometheus != null) {
       builder.metrics(prometheus::text);
     }

@@ -30,13 +30,16 @@ final class StdioCommand implements Callable<Integer> {
 
   @Mixin StoreOption store = new StoreOption();
 
+  @Mixin ApprovalOption approvals = new ApprovalOption();
+
   @Mixin DeskOptions desk = new DeskOptions();
 
   @Override
   public Integer call() throws InterruptedException {
     Examples examples = Examples.start(store.store(), desk.desk());
     McpStdio stdio =
-        McpServer.serving(examples.host())
+        approvals
+            .apply(McpServer.serving(examples.host()))
             .name("fermata-examples")
             .version(Commands.version())
             .stdio(System.in, System.out);

@@ -24,6 +24,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,16 +34,18 @@ import org.junit.jupiter.api.io.TempDir;
 class SupportDeskTest {
   @TempDir Path directory;
 
-  private ServerProcess server(int bankTakes) throws Exception {
+  private ServerProcess server(int bankTakes, String... more) throws Exception {
+    List<String> serve =
+        List.of(
+            "serve",
+            "--port",
+            "0",
+            "--store",
+            "sqlite:desk.db",
+            "--bank-takes",
+            String.valueOf(bankTakes));
     return ServerProcess.start(
-        directory,
-        "serve",
-        "--port",
-        "0",
-        "--store",
-        "sqlite:desk.db",
-        "--bank-takes",
-        String.valueOf(bankTakes));
+        directory, Stream.concat(serve.stream(), Stream.of(more)).toArray(String[]::new));
   }
 
   private RefundLedger ledger() {
@@ -117,8 +120,8 @@ class SupportDeskTest {
   }
 
   @Test
-  void anMcpClientTalksWithTheDeskAndAnswersItsQuestions() throws Exception {
-    try (ServerProcess server = server(0)) {
+  void anMcpClientTalksWithTheDeskAndPassesOnWhatItsUserDecides() throws Exception {
+    try (ServerProcess server = server(0, "--models-may-approve")) {
       JsonNode asked = server.call("desk", send("Please refund B-1002."));
       assertThat(asked.path("status").asText()).isEqualTo("asking");
 

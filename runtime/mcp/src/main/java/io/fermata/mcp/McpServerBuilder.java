@@ -88,6 +88,7 @@ public final class McpServerBuilder {
   private @Nullable Runs runs;
   private final Set<String> instructors = new LinkedHashSet<>();
   private final Set<String> operators = new LinkedHashSet<>();
+  private boolean modelsMayApprove;
   private int maxStreams = StreamQuota.DEFAULT_MAX;
   private int handlerThreads = HandlerExecutor.THREADS;
   private RegisteredFeatures offers = RegisteredFeatures.NONE;
@@ -248,6 +249,16 @@ public final class McpServerBuilder {
    */
   public McpServerBuilder instructors(String... principals) {
     addNamed("instructors", instructors, principals);
+    return this;
+  }
+
+  /**
+   * Lets models pass on what their users said about approvals of agents. By default a model cannot
+   * approve: a client that declares elicitation asks its user in a form, and of any other the
+   * answer is refused as {@code needs_person}.
+   */
+  public McpServerBuilder modelsMayApprove() {
+    modelsMayApprove = true;
     return this;
   }
 
@@ -419,8 +430,7 @@ public final class McpServerBuilder {
                 workers,
                 gate,
                 connections.responseTimeout(),
-                quotas,
-                scopes,
+                new MethodTable.Permissions(quotas, scopes, modelsMayApprove),
                 telemetry));
     private final LegacyProtocol legacy =
         LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);

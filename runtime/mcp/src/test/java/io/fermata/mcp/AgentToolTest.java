@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
-import io.fermata.flow.json.Json;
 import io.fermata.mcp.catalog.Desk;
 import java.nio.file.Path;
 import java.util.List;
@@ -106,21 +105,6 @@ class AgentToolTest {
     assertThat(Desk.contents(second.path("messages"))).containsExactly("Noted.");
     assertThat(call("\"action\":\"status\"," + thread(first)).path("messages"))
         .isEqualTo(second.path("messages"));
-  }
-
-  @Test
-  void peopleDecideWhatTheAgentAsks() {
-    JsonNode asking = call("\"action\":\"send\",\"message\":\"refund\"");
-    assertThat(asking.path("status").asText()).isEqualTo("asking");
-    JsonNode question = asking.at("/questions/0");
-    assertThat(question.path("approval").asBoolean()).isTrue();
-
-    JsonNode denied =
-        call(
-            "\"action\":\"answer\",\"call\":%s,\"approved\":false,\"reason\":\"no\",%s"
-                .formatted(Json.text(question.path("call")), thread(asking)));
-    assertThat(denied.path("status").asText()).isEqualTo("rest");
-    assertThat(Desk.contents(denied.path("messages"))).contains("It is decided.");
   }
 
   @Test

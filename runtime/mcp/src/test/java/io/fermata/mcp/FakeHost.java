@@ -93,8 +93,7 @@ public final class FakeHost implements ToolHost {
         tool.inputSchema(),
         tool.outputSchema(),
         tool.tasks(),
-        tool.job(),
-        tool.forms(),
+        tool.kind(),
         new ToolHints(false, false, true, false),
         "## How echoes are called");
   }

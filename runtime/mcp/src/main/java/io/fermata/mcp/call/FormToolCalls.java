@@ -18,11 +18,12 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls flows whose questions the client shows as forms. Submitted forms continue the run within
- * the same call, until it ends or waits for something that no form can ask.
+ * Calls tools whose questions the client shows as forms. Submitted forms continue the session
+ * within the same call, until it ends or waits for something that no form can ask.
  */
 public final class FormToolCalls {
   /** Stops a program that fills in forms from filling in the same one forever. */
@@ -52,17 +53,13 @@ public final class FormToolCalls {
   private record Filled(@Nullable JsonNode in, String why) {}
 
   /** A call of a client, which may take several calls of the host. */
-  private record ClientCall(String flow, McpRequest request, Consumer<ToolProgress> listener) {
-    ToolCall first() {
-      return call(request.arguments(), request.meta());
-    }
-
+  private record ClientCall(ToolCall first, McpRequest request, Consumer<ToolProgress> listener) {
     ToolCall call(ObjectNode arguments, ObjectNode meta) {
-      return new ToolCall(flow, request.principal(), arguments, meta, request.session());
+      return new ToolCall(first.tool(), first.principal(), arguments, meta, request.session());
     }
 
     String bound() {
-      return RequestStates.call("tools/call", flow, request.arguments());
+      return RequestStates.call("tools/call", first.tool(), request.arguments());
     }
 
     /** Whether to show forms: a client that asks for the status gets the status. */
@@ -72,17 +69,26 @@ public final class FormToolCalls {
     }
   }
 
-  /** Calls a flow, and asks its questions in forms. */
-  CompletionStage<RpcResult> call(String flow, McpRequest request) {
-    ClientCall calling = new ClientCall(flow, request, request.progressListener());
+  /** Whether the client of a request can be asked before it gets the result. */
+  static boolean reach(McpRequest request) {
+    return request.revision().modern() || request.progress() != null;
+  }
+
+  /**
+   * Calls a tool, and asks its questions in forms.
+   *
+   * @param pause what the session waits for after the reply
+   */
+  CompletionStage<RpcResult> call(
+      ToolCall first, McpRequest request, Function<ToolReply, FormPause> pause) {
+    ClientCall calling = new ClientCall(first, request, request.progressListener());
     String state = request.revision().modern() ? request.requestState() : null;
     if (state != null) {
       return resumed(calling, state);
     }
-    ToolCall first = calling.first();
     return flows
         .call(first, request, calling.listener())
-        .thenCompose(reply -> afterReply(calling, reply, FormPause.of(first, reply), 0));
+        .thenCompose(reply -> afterReply(calling, reply, pause.apply(reply), 0));
   }
 
   /**
@@ -91,25 +97,28 @@ public final class FormToolCalls {
   private CompletionStage<RpcResult> afterReply(
       ClientCall calling, ToolReply reply, FormPause pause, int forms) {
     McpRequest request = calling.request();
-    ElicitationForms shown =
-        calling.wantsForms()
-            ? FormPause.forms(reply.structured(), forms > 0)
-            : ElicitationForms.NONE;
-    if (!shown.supportedBy(request.capabilities())
+    McpAsk form = calling.wantsForms() ? pause.form(reply, forms > 0) : null;
+    if (form == null
+        || !form.supportedBy(request.capabilities())
         || replaces(reply)
         || forms == MAX_FORMS
-        || (!request.revision().modern() && request.progress() == null)) {
+        || !reach(request)) {
       return now(toResult(calling, reply));
     }
-    return flows
-        .openQuestions(pause.run(calling.first()))
+    return asking(calling, reply, pause)
         .thenCompose(
-            open -> {
-              FormPause asking = pause.asking(reply, open);
-              return asking == null
-                  ? now(toResult(calling, reply))
-                  : showForm(calling, reply, asking, shown.combined(), forms);
-            });
+            asking ->
+                asking == null
+                    ? now(toResult(calling, reply))
+                    : showForm(calling, reply, asking, form, forms));
+  }
+
+  /** The pause that a form is shown for; null if the session has moved on. */
+  private CompletionStage<@Nullable FormPause> asking(
+      ClientCall calling, ToolReply reply, FormPause pause) {
+    return pause instanceof RunPause run
+        ? flows.openQuestions(run.run(calling.first())).thenApply(open -> run.asking(reply, open))
+        : CompletableFuture.completedFuture(pause);
   }
 
   /** Whether the call ended a run that had answers: the model decides about them first. */
@@ -130,7 +139,7 @@ public final class FormToolCalls {
         .thenCompose(
             filled ->
                 filled.in() == null
-                    ? now(toResult(calling, withNote(reply, filled.why())))
+                    ? now(toResult(calling, pause.unfilled(reply, filled.why())))
                     : afterForm(calling, pause, filled.in(), forms, null));
   }
 
@@ -191,7 +200,7 @@ public final class FormToolCalls {
               }
               return refusal == null
                   ? afterReply(calling, reply, pause.after(reply), forms + 1)
-                  : now(toResult(calling, withNote(reply, refusal)));
+                  : now(toResult(calling, pause.unfilled(reply, refusal)));
             });
   }
 
@@ -215,18 +224,5 @@ public final class FormToolCalls {
 
   private static String code(ToolReply reply) {
     return reply.structured().path("code").asText();
-  }
-
-  /** The ordinary interrupt, with a note that says why the model has to ask. */
-  private static ToolReply withNote(ToolReply reply, String why) {
-    ObjectNode structured = reply.structured();
-    if (reply.error() || !structured.path("status").asText().equals("interrupt")) {
-      return reply;
-    }
-    String hint = why + " Ask in the conversation, unless the user does not want to answer.";
-    String context = structured.path("context").asText();
-    ObjectNode noted = structured.deepCopy();
-    noted.put("context", context.isEmpty() ? hint : hint + "\n" + context);
-    return new ToolReply(noted, reply.meta());
   }
 }

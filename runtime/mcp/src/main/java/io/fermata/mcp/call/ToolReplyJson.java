@@ -28,7 +28,7 @@ public final class ToolReplyJson {
     this.results = results;
     this.jobs =
         host.tools().stream()
-            .filter(ToolContract::job)
+            .filter(tool -> tool.kind() == ToolContract.Kind.JOB)
             .map(ToolContract::name)
             .collect(Collectors.toSet());
   }

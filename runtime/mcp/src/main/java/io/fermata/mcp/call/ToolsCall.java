@@ -56,7 +56,11 @@ public final class ToolsCall implements RpcMethod {
 
   /** The callers of each kind of tool. */
   public record Kinds(
-      HandlerRunner runner, FlowToolCalls flows, FormToolCalls forms, JobToolCalls jobs) {}
+      HandlerRunner runner,
+      FlowToolCalls flows,
+      FormToolCalls forms,
+      AgentToolCalls agents,
+      JobToolCalls jobs) {}
 
   public ToolsCall(
       ToolHost host,
@@ -117,9 +121,6 @@ public final class ToolsCall implements RpcMethod {
     if (flow.tasks() == TaskUse.ALWAYS) {
       TaskMethods.require(request);
     }
-    if (flow.forms()) {
-      return kinds.forms().call(flow.name(), request);
-    }
     ToolCall call =
         new ToolCall(
             flow.name(),
@@ -127,13 +128,16 @@ public final class ToolsCall implements RpcMethod {
             request.arguments(),
             request.meta(),
             request.session());
-    if (flow.job()) {
-      return kinds.jobs().call(call, request);
-    }
-    return kinds
-        .flows()
-        .call(call, request, request.progressListener())
-        .thenApply(reply -> kinds.flows().toResult(call, reply, request));
+    return switch (flow.kind()) {
+      case FLOW ->
+          kinds
+              .flows()
+              .call(call, request, request.progressListener())
+              .thenApply(reply -> kinds.flows().toResult(call, reply, request));
+      case JOB -> kinds.jobs().call(call, request);
+      case FLOW_WITH_FORMS -> kinds.forms().call(call, request, reply -> RunPause.of(call, reply));
+      case AGENT -> kinds.agents().call(call, request);
+    };
   }
 
   private RpcResult display(DisplayTool display, McpRequest request) {

@@ -26,7 +26,7 @@ final class DescriptorJson {
     ObjectNode tool =
         tool(contract.name(), contract.title(), contract.description(), revision)
             .set("inputSchema", contract.inputSchema());
-    if (revision.structured() && !contract.job()) {
+    if (revision.structured() && contract.kind() != ToolContract.Kind.JOB) {
       tool.set("outputSchema", contract.outputSchema());
     }
     hints(annotations(tool, contract.title(), revision), contract.hints());

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.call.AgentToolCalls;
 import io.fermata.mcp.call.CompletionComplete;
 import io.fermata.mcp.call.FlowToolCalls;
 import io.fermata.mcp.call.FormToolCalls;
@@ -67,15 +68,21 @@ public final class MethodTable {
       HandlerExecutor workers,
       RequestGate gate,
       @Nullable Duration timeout,
-      CallQuotas quotas,
-      ToolScopes scopes,
+      Permissions permissions,
       Telemetry telemetry) {}
+
+  /**
+   * What callers may do.
+   *
+   * @param modelsMayApprove whether models may pass on what people decided about approvals
+   */
+  public record Permissions(CallQuotas quotas, ToolScopes scopes, boolean modelsMayApprove) {}
 
   public MethodTable(Dependencies needs) {
     ToolHost host = needs.host();
     RegisteredFeatures offers = needs.offers();
     Subscriptions subscriptions = needs.subscriptions();
-    CallQuotas quotas = needs.quotas();
+    CallQuotas quotas = needs.permissions().quotas();
     this.identity = needs.identity();
     this.instructions = instructions(needs);
     ResultWriter results = new ResultWriter(identity);
@@ -89,7 +96,7 @@ public final class MethodTable {
             results,
             replies,
             System::currentTimeMillis,
-            needs.scopes());
+            needs.permissions().scopes());
     SubscriptionsListen listening = new SubscriptionsListen(subscriptions, results, taskMethods);
     RequestStates states =
         new RequestStates(
@@ -99,13 +106,16 @@ public final class MethodTable {
     JobToolCalls jobs =
         new JobToolCalls(host, taskMethods, replies, calls, needs.gate(), needs.timeout());
     FormToolCalls forms = new FormToolCalls(flows, results, states, needs.gate());
-    ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, flows, forms, jobs);
+    AgentToolCalls agents =
+        new AgentToolCalls(flows, forms, needs.permissions().modelsMayApprove());
+    ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, flows, forms, agents, jobs);
     shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().tools(it)));
     shared.put(
         "tools/call",
         counted(
             quotas,
-            new ToolsCall(host, results, changes, kinds, needs.scopes(), needs.telemetry())));
+            new ToolsCall(
+                host, results, changes, kinds, needs.permissions().scopes(), needs.telemetry())));
     shared.put("resources/list", RpcMethod.immediate(it -> changes.catalog().resources(it)));
     shared.put(
         "resources/templates/list", RpcMethod.immediate(it -> changes.catalog().templates(it)));

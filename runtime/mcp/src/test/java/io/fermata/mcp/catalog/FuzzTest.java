@@ -138,8 +138,7 @@ class FuzzTest {
                 workers,
                 gate,
                 null,
-                quotas,
-                ToolScopes.NONE,
+                new MethodTable.Permissions(quotas, ToolScopes.NONE, false),
                 Telemetry.NONE));
     LegacyEra legacy = LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
     return new McpDispatcher(methods, legacy, gate, Telemetry.NONE);

@@ -5,11 +5,9 @@ import io.fermata.flow.TaskUse;
 import io.fermata.flow.ToolHints;
 
 /**
- * The description of a flow as a tool. The trees are shared and must not be modified.
+ * The description of a flow or an agent as a tool. The trees are shared and must not be modified.
  *
  * @param tasks when its calls return a task
- * @param job whether a call is a whole run: arguments in, result out
- * @param forms whether clients may show its questions as forms
  * @param hints what clients may assume of it
  * @param instructions what is true of all tools of its kind, to be published once for all of them
  */
@@ -20,10 +18,20 @@ public record ToolContract(
     ObjectNode inputSchema,
     ObjectNode outputSchema,
     TaskUse tasks,
-    boolean job,
-    boolean forms,
+    Kind kind,
     ToolHints hints,
     String instructions) {
+  /** How a tool is called. */
+  public enum Kind {
+    /** The model asks the questions of the flow. */
+    FLOW,
+    /** Clients may show the questions of the flow as forms. */
+    FLOW_WITH_FORMS,
+    /** A call is a whole run: arguments in, result out. */
+    JOB,
+    /** A call is a message to an agent, or an answer to it. */
+    AGENT
+  }
 
   public ToolContract(
       String name,
@@ -38,8 +46,7 @@ public record ToolContract(
         inputSchema,
         outputSchema,
         TaskUse.WHEN_LATE,
-        false,
-        false,
+        Kind.FLOW,
         ToolHints.CHANGES,
         "");
   }

@@ -70,8 +70,7 @@ public final class ToolContracts {
         input(flow),
         output(),
         flow.tasks(),
-        false,
-        flow.forms(),
+        flow.forms() ? ToolContract.Kind.FLOW_WITH_FORMS : ToolContract.Kind.FLOW,
         flow.hints(),
         INSTRUCTIONS);
   }
@@ -84,8 +83,7 @@ public final class ToolContracts {
         job.inputSchema(),
         Json.object(),
         job.flow().tasks(),
-        true,
-        false,
+        ToolContract.Kind.JOB,
         job.flow().hints(),
         "");
   }

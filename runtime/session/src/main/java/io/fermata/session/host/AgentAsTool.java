@@ -79,7 +79,8 @@ public final class AgentAsTool {
       - asking: people must decide. Show each of `questions` to the user; never decide for them. Then \
       {"action":"answer","threadId":"…","call":"<call of the question>"} with "approved": true or \
       false, and a "reason" if they gave one, where `approval` is true; else with "answers": the values \
-      by field, as `question` asks for them.
+      by field, as `question` asks for them. An approval is decided by the user alone: a client that \
+      can show a form asks them in it, and for any other `hint` says so.
       - working: nothing is wrong, it takes longer. {"action":"status","threadId":"…"} waits for it again.
       - error: `error` says what is wrong and what to do next.
 
@@ -124,8 +125,7 @@ public final class AgentAsTool {
             input(),
             output(),
             TaskUse.WHEN_LATE,
-            false,
-            false,
+            ToolContract.Kind.AGENT,
             agent.hints(),
             INSTRUCTIONS);
   }

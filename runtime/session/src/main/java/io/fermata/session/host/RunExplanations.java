@@ -116,8 +116,7 @@ public final class RunExplanations {
         schema.json(),
         output,
         TaskUse.WHEN_LATE,
-        false,
-        false,
+        ToolContract.Kind.FLOW,
         ToolHints.NONE.readOnly(true),
         "");
   }

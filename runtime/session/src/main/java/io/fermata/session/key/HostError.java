@@ -32,6 +32,11 @@ public enum HostError {
       Kind.REFUSED,
       "The fermata/callId was used for another request; nothing was done",
       "Send this request with a new one"),
+  NEEDS_PERSON(
+      Kind.REFUSED,
+      "A person must decide about this approval, not a model; nothing was decided",
+      "Tell the user that it has to be decided outside this conversation, or in a client that shows"
+          + " forms"),
   BUSY(
       Kind.TEMPORARY,
       "Too many calls of this session are waiting",

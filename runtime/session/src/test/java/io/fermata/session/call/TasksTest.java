@@ -435,7 +435,10 @@ class TasksTest {
   @Test
   void aJobTakesPlainArgumentsAndEndsWhereAStepFails() throws Exception {
     ToolContract contract =
-        host.tools().stream().filter(ToolContract::job).findFirst().orElseThrow();
+        host.tools().stream()
+            .filter(tool -> tool.kind() == ToolContract.Kind.JOB)
+            .findFirst()
+            .orElseThrow();
     assertThat(contract.inputSchema().path("properties").has("topic")).isTrue();
 
     ToolCall wrong = new ToolCall("job", "ann", answers("tpoic", "x"), Json.object(), null);
