@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Verdict;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
@@ -13,8 +15,12 @@ import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.DataKeys;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.telemetry.Meters;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -143,6 +149,21 @@ class ExplainRunTest {
                 .path("code")
                 .asText())
         .isEqualTo("invalid_arguments");
+  }
+
+  @Test
+  void itsCallsAreMeasuredAsThoseOfOtherTools() throws Exception {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    try (Fermata measured =
+        host(order("order")).explainRuns().telemetry(Meters.of(registry)).start()) {
+      ObjectNode question = Json.object().put("flow", "order").put("about", "path");
+      measured
+          .call(new ToolCall("explain_run", "ann", question, Json.object(), "chat"))
+          .toCompletableFuture()
+          .get(60, TimeUnit.SECONDS);
+
+      assertThat(registry.find("fermata.calls").tag("tool", "explain_run").timer()).isNotNull();
+    }
   }
 
   @Test

@@ -54,19 +54,18 @@ public final class CallRouter {
 
   public CompletionStage<ToolReply> call(
       ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
-    if (explanations != null && call.tool().equals(RunExplanations.NAME)) {
-      return closed.getAsBoolean()
-          ? CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN))
-          : explanations.call(call);
-    }
     AgentAsTool agent = agents.get(call.tool());
-    if (agent == null) {
+    boolean explains = explanations != null && call.tool().equals(RunExplanations.NAME);
+    if (agent == null && !explains) {
       requireFlow(call.tool());
     }
     if (telemetry == Telemetry.NONE) {
       return routed(agent, call, mode, progress, TraceContext.NONE);
     }
-    Telemetry.Kind kind = agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
+    Telemetry.Kind kind =
+        explains
+            ? Telemetry.Kind.PLAIN
+            : agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
     Activity activity =
         telemetry.called(new Telemetry.Call(call.tool(), kind, TraceContext.of(call.meta())));
     return routed(agent, call, mode, progress, activity.context())
@@ -92,6 +91,8 @@ public final class CallRouter {
           ToolReply.refused(HostError.INVALID_ARGUMENTS, wrong));
     } else if (closed.getAsBoolean()) {
       return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
+    } else if (explanations != null && call.tool().equals(RunExplanations.NAME)) {
+      return explanations.call(call);
     }
     return gateway.call(job == null ? call : Jobs.begun(call, handles), mode, progress, trace);
   }

@@ -38,6 +38,7 @@ import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 
 /**
  * A tool with which a model asks about its own run: what was asked, which rule chose, why a field
@@ -50,12 +51,16 @@ public final class RunExplanations {
 
   private static final String STATUS = "explained";
 
+  /** How many journals are read at once: other calls need the threads, too. */
+  private static final int AT_ONCE = 8;
+
   private final FlowCatalog catalog;
   private final OpenStore store;
   private final Encryption encryption;
   private final Handles handles;
   private final Executor threads;
   private final ArgumentSchema schema;
+  private final Semaphore reading = new Semaphore(AT_ONCE);
 
   /**
    * @param threads may block
@@ -123,8 +128,12 @@ public final class RunExplanations {
 
   /** The stage never fails. */
   public CompletionStage<ToolReply> call(ToolCall call) {
+    if (!reading.tryAcquire()) {
+      return CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED));
+    }
     return CompletableFuture.supplyAsync(() -> reply(call), threads)
-        .exceptionally(RunExplanations::failed);
+        .exceptionally(RunExplanations::failed)
+        .whenComplete((reply, thrown) -> reading.release());
   }
 
   private static ToolReply failed(Throwable thrown) {
