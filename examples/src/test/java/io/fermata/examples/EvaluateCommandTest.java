@@ -37,9 +37,11 @@ class EvaluateCommandTest {
               "gpt",
               "--model-price",
               "2.00,8.00",
+              "--require",
+              "0.9",
               "--json");
 
-      assertThat(code).as(err.toString()).isZero();
+      assertThat(code).as(err.toString()).isEqualTo(9);
       JsonNode report = Json.parse(out.toString());
       assertThat(report.at("/variants/0/variant").asText()).isEqualTo("gpt");
       assertThat(report.at("/variants/0/passRate").asDouble()).isZero();
@@ -56,7 +58,10 @@ class EvaluateCommandTest {
     assertThat(run("evaluate", "--repeat", "0")).isEqualTo(2);
     assertThat(err).asString().contains("give at least 1");
 
-    assertThat(run("evaluate")).as(err.toString()).isZero();
+    assertThat(run("evaluate", "--require", "90")).isEqualTo(2);
+    assertThat(err).asString().contains("--require is 90.0; give a share from 0 to 1");
+
+    assertThat(run("evaluate", "--require", "1")).as(err.toString()).isZero();
     assertThat(out).asString().containsPattern("all cases +scripted +6/6 100%");
   }
 }

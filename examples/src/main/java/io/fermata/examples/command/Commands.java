@@ -48,7 +48,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "6:a verification found damage",
       "7:the store was lost for good: its file was deleted or replaced, another host took it over,"
           + " or the other hosts removed this one from their cluster",
-      "8:a replay decided some run otherwise"
+      "8:a replay decided some run otherwise",
+      "9:an evaluation passed less often than required"
     })
 public final class Commands {
   public static final int UNUSABLE = 3;
@@ -57,6 +58,7 @@ public final class Commands {
   public static final int DAMAGED = 6;
   public static final int LOST = 7;
   public static final int DECIDED_OTHERWISE = 8;
+  static final int PASSED_TOO_SELDOM = 9;
 
   private Commands() {}
 

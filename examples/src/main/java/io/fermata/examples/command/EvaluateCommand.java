@@ -38,6 +38,12 @@ final class EvaluateCommand implements Callable<Integer> {
       description = "How often each conversation is held; ${DEFAULT-VALUE} by default.")
   int repeat = 1;
 
+  @Option(
+      names = "--require",
+      paramLabel = "SHARE",
+      description = "Exits with 9 if a smaller share of the conversations passes, such as 0.9.")
+  @Nullable Double required;
+
   @Option(names = "--json", description = "Prints one JSON object instead of a table.")
   boolean json;
 
@@ -48,12 +54,16 @@ final class EvaluateCommand implements Callable<Integer> {
       throw new ParameterException(
           command.commandLine(), "--repeat is %d; give at least 1".formatted(repeat));
     }
+    if (required != null && !(required >= 0 && required <= 1) && command != null) {
+      throw new ParameterException(
+          command.commandLine(), "--require is %s; give a share from 0 to 1".formatted(required));
+    }
     EvalReport report = FlowToolEvaluation.run(driver, repeat);
     if (command != null) {
       PrintWriter out = command.commandLine().getOut();
       out.print(json ? Json.text(report.json()) + "\n" : report.table());
       out.flush();
     }
-    return 0;
+    return required != null && report.passRate() < required ? Commands.PASSED_TOO_SELDOM : 0;
   }
 }

@@ -33,9 +33,9 @@ public record EvalTrial(
     FAILED,
     /** A model called a tool that the recording has no such call of, and nothing else answers. */
     DIVERGED,
-    /** A judge model gave no readable verdict, or did not reply. */
+    /** A judge failed, or its model gave no readable verdict or did not reply. */
     UNJUDGED,
-    /** No model replied, or the agent was still working at the timeout. */
+    /** No model replied, the agent was still working at the timeout, or the user or host failed. */
     BROKEN
   }
 

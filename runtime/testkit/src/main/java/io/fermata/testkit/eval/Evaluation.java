@@ -272,10 +272,30 @@ public final class Evaluation {
         tools.open(host);
       }
       TrialHost trial = new TrialHost(host, tools, answers, timeout);
-      TrialHost.Held held =
-          fork == null ? trial.talk(own.get(0).name(), given.user(), turns) : trial.repeat(fork);
-      return judged(given, variant, number, held, answers.divergence());
+      try {
+        TrialHost.Held held =
+            fork == null ? trial.talk(own.get(0).name(), given.user(), turns) : trial.repeat(fork);
+        return judged(given, variant, number, held, answers.divergence());
+      } catch (RuntimeException e) {
+        // The trials before it are worth keeping.
+        return broken(given, variant, number, e);
+      }
     }
+  }
+
+  private static EvalTrial broken(
+      EvalCase given, EvalVariant variant, int number, RuntimeException cause) {
+    return new EvalTrial(
+        given.name(),
+        variant.name(),
+        number,
+        EvalTrial.Outcome.BROKEN,
+        "the host failed: " + cause,
+        0,
+        0,
+        Usage.ZERO,
+        Usage.ZERO,
+        "");
   }
 
   private List<Agent> agents(@Nullable FlowTools tools, EvalVariant variant) {
@@ -319,6 +339,12 @@ public final class Evaluation {
       } catch (ModelException e) {
         outcome = EvalTrial.Outcome.UNJUDGED;
         reason = "The judge did not reply: " + e.getMessage();
+      } catch (AssertionError e) {
+        outcome = EvalTrial.Outcome.FAILED;
+        reason = String.valueOf(e.getMessage());
+      } catch (RuntimeException e) {
+        outcome = EvalTrial.Outcome.UNJUDGED;
+        reason = "A judge failed: " + e;
       }
     }
     return new EvalTrial(

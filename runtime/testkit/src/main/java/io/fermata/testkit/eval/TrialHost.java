@@ -42,7 +42,14 @@ final class TrialHost {
     long begun = view.offset();
     String broken = null;
     for (int turn = 0; turn < turns && broken == null && !ended(view); turn++) {
-      String next = user.next(run(view, begun).run());
+      EvalRun soFar = run(view, begun).run();
+      String next;
+      try {
+        next = user.next(soFar);
+      } catch (RuntimeException e) {
+        broken = "the user failed: " + e;
+        break;
+      }
       if (next == null) {
         break;
       }

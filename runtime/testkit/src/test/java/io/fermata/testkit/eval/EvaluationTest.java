@@ -254,6 +254,37 @@ class EvaluationTest {
   }
 
   @Test
+  void aJudgeOrAUserThatFailsSpoilsItsOwnTrialOnly() throws Exception {
+    EvalUser failing =
+        run -> {
+          throw new IllegalStateException("no script");
+        };
+    EvalReport report =
+        evaluation()
+            .cases(EvalCase.of("of a failing user", failing))
+            .cases(
+                EvalCase.recorded(export)
+                    .judge(
+                        run -> {
+                          throw new IllegalStateException("no judge");
+                        }))
+            .cases(
+                EvalCase.recorded(export)
+                    .judge(
+                        run -> {
+                          throw new AssertionError("not as expected");
+                        }))
+            .cases(EvalCase.recorded(export))
+            .judge("anything", run -> true)
+            .run();
+
+    assertThat(report.trials())
+        .extracting(EvalTrial::outcome)
+        .containsExactly(Outcome.BROKEN, Outcome.UNJUDGED, Outcome.FAILED, Outcome.PASSED);
+    assertThat(report.table()).contains("no script", "no judge", "not as expected");
+  }
+
+  @Test
   void anExportOfSomethingElseIsRefusedWithTheReason() throws Exception {
     Path broken = Files.writeString(folder.resolve("broken.jsonl"), "nothing");
 
