@@ -61,6 +61,14 @@ final class AccessOptions {
   List<String> operators = new ArrayList<>();
 
   @Option(
+      names = "--operators-tool",
+      description = {
+        "Offers the tool operate_runs, with which models of operators list, read and fork the runs",
+        "of everybody."
+      })
+  boolean operatorsTool;
+
+  @Option(
       names = "--instructor",
       paramLabel = "PRINCIPAL",
       description = {
@@ -142,6 +150,9 @@ final class AccessOptions {
   void apply(McpServerBuilder server, Map<String, String> environment) {
     keys(environment).forEach(server::apiKey);
     server.operators(operators.toArray(String[]::new));
+    if (operatorsTool) {
+      server.operatorsTool();
+    }
     server.instructors(instructors.toArray(String[]::new));
     server.allowedHosts(hosts.toArray(String[]::new));
     server.allowedOrigins(origins.toArray(String[]::new));

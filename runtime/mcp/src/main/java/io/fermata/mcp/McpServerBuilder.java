@@ -37,6 +37,7 @@ import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ServerIdentity;
 import io.fermata.mcp.rest.RunsApi;
+import io.fermata.mcp.rest.RunsTool;
 import io.fermata.mcp.rest.ThreadsApi;
 import io.fermata.mcp.settings.OAuth;
 import io.fermata.mcp.settings.PrincipalLimits;
@@ -89,6 +90,7 @@ public final class McpServerBuilder {
   private final Set<String> instructors = new LinkedHashSet<>();
   private final Set<String> operators = new LinkedHashSet<>();
   private boolean modelsMayApprove;
+  private boolean operatorsTool;
   private int maxStreams = StreamQuota.DEFAULT_MAX;
   private int handlerThreads = HandlerExecutor.THREADS;
   private RegisteredFeatures offers = RegisteredFeatures.NONE;
@@ -262,6 +264,15 @@ public final class McpServerBuilder {
     return this;
   }
 
+  /**
+   * Offers the tool {@code operate_runs}, with which models of {@link #operators} list the runs of
+   * others, read what happened in them, and fork them. It needs {@link #runs}.
+   */
+  public McpServerBuilder operatorsTool() {
+    operatorsTool = true;
+    return this;
+  }
+
   /** Lists runs over HTTP, too, at {@code /runs}. A caller sees its own runs only. */
   public McpServerBuilder runs(Runs served) {
     this.runs = served;
@@ -425,7 +436,7 @@ public final class McpServerBuilder {
             new MethodTable.Dependencies(
                 host,
                 new ServerIdentity(name, version, instructions),
-                offers,
+                offered(),
                 subscriptions,
                 workers,
                 gate,
@@ -435,6 +446,19 @@ public final class McpServerBuilder {
     private final LegacyProtocol legacy =
         LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
     private final McpDispatcher protocol = new McpDispatcher(methods, legacy, gate, telemetry);
+
+    private RegisteredFeatures offered() {
+      if (!operatorsTool) {
+        return offers;
+      } else if (runs == null) {
+        throw new IllegalStateException(
+            "operatorsTool needs the runs that operators operate; add runs(host.runs())");
+      }
+      requireNew(offers.tools(), RunsTool.NAME, "tool");
+      Set<String> all = new LinkedHashSet<>();
+      scopes.ofHost().values().forEach(all::addAll);
+      return offers.with(RunsTool.of(runs, Set.copyOf(operators), audit, all));
+    }
 
     void close() {
       subscriptions.close();

@@ -67,6 +67,7 @@ class OperatorsOverHttpTest {
             .apiKey("bob", "bob-key")
             .apiKey("ops", "ops-key")
             .operators("ops")
+            .operatorsTool()
             .start();
   }
 
@@ -279,5 +280,91 @@ class OperatorsOverHttpTest {
     assertThat(call("ann", "status", Json.object()).structured().path("status").asText())
         .isEqualTo("interrupt");
     isRefused(send("ops-key", "GET", "/runs/pay/x/cancel", ""), 405, "method_not_allowed");
+  }
+
+  // --- what happened in a run, and forks over MCP -----------------------------------------------
+
+  @Test
+  void anOperatorReadsTheEntriesOfARunWithoutItsSecrets() throws Exception {
+    String run = begun("ann");
+    call("ann", "continue", Json.object().put("card", CARD));
+    String path = "/runs/pay/" + run + "/entries";
+
+    JsonNode entries = ok("GET", path, "").path("entries");
+
+    assertThat(entries.toString()).doesNotContain(CARD).contains("[redacted]");
+    assertThat(entries.get(0).path("by").asText()).isEqualTo("caller");
+    assertThat(entries.get(0).path("principal").asText()).isEqualTo("ann");
+    assertThat(entries.get(0).path("account").toString()).contains("Run " + run + " of pay");
+    JsonNode last = entries.get(entries.size() - 1);
+    assertThat(last.path("account").toString()).contains("Any note?");
+    assertThat(ok("GET", path + "?after=1&limit=1", "").path("entries").findValuesAsText("entry"))
+        .containsExactly(entries.get(1).path("entry").asText());
+    assertThat(ok("GET", path + "?after=" + last.path("entry"), "").path("entries")).isEmpty();
+    isRefused(send("ann-key", "GET", path, ""), 403, "may_not_operate");
+    isRefused(send("ops-key", "GET", "/runs/pay/none/entries", ""), 404, "unknown_run");
+    isRefused(send("ops-key", "GET", "/runs/other/" + run + "/entries", ""), 404, "unknown_run");
+    isRefused(send("ops-key", "GET", path + "?after=x", ""), 400, "invalid_fields");
+    isRefused(send("ops-key", "POST", path, "{}"), 405, "method_not_allowed");
+  }
+
+  private JsonNode tool(String who, String arguments) {
+    return new Wired(server)
+        .with("Authorization", "Bearer " + who + "-key")
+        .with("MCP-Protocol-Version", "2025-11-25")
+        .request(
+            "tools/call",
+            "\"name\":\"operate_runs\",\"arguments\":{" + arguments.replace('\'', '"') + "}")
+        .result();
+  }
+
+  private String refused(String who, String arguments) {
+    JsonNode result = tool(who, arguments);
+    assertThat(result.path("isError").asBoolean()).as(result.toString()).isTrue();
+    return result.at("/content/0/text").asText();
+  }
+
+  @Test
+  void theModelOfAnOperatorFindsARunReadsItAndForksIt() throws Exception {
+    String run = begun("ann");
+    call("ann", "continue", Json.object().put("card", CARD));
+    awaitListed("?principal=ann", run);
+    assertThat(
+            tool("ops", "'action':'list','flow':'pay','principal':'ann','status':'waiting'")
+                .at("/structuredContent/runs/0/runId")
+                .asText())
+        .isEqualTo(run);
+    String ofRun = "'flow':'pay','runId':'" + run + "'";
+    JsonNode entries = tool("ops", "'action':'entries'," + ofRun).at("/structuredContent/entries");
+    assertThat(entries.toString()).contains("Any note?").doesNotContain(CARD);
+    JsonNode last = entries.get(entries.size() - 1).path("entry");
+
+    JsonNode fork =
+        tool(
+                "ops",
+                "'action':'fork',%s,'entry':%s,'mode':'sandbox','answers':{'note':'none'}"
+                    .formatted(ofRun, last))
+            .path("structuredContent");
+
+    assertThat(fork.path("principal").asText()).isEqualTo("ann");
+    assertThat(fork.path("runId").asText()).isNotEmpty().isNotEqualTo(run);
+    assertThat(fork.toString()).doesNotContain(CARD);
+  }
+
+  @Test
+  void theToolOfOperatorsIsForOperatorsAndSaysWhatIsMissing() {
+    String run = begun("ann");
+    assertThat(refused("ann", "'action':'list'")).contains("Only operators", "ann is none");
+    assertThat(refused("ops", "'action':'entries'")).contains("needs flow and runId");
+    assertThat(refused("ops", "'action':'fork','flow':'pay','runId':'" + run + "'"))
+        .contains("needs entry and mode");
+    assertThat(refused("ops", "'action':'entries','flow':'pay','runId':'none'"))
+        .contains("unknown_run");
+    assertThat(
+            refused(
+                "ops",
+                "'action':'fork','flow':'pay','runId':'%s','entry':99,'mode':'live'"
+                    .formatted(run)))
+        .contains("unknown_entry", "has no entry 99");
   }
 }

@@ -40,6 +40,7 @@ import io.fermata.session.host.Eraser;
 import io.fermata.session.host.HostOutside;
 import io.fermata.session.host.HostRuns;
 import io.fermata.session.host.HostThreads;
+import io.fermata.session.host.RunEntries;
 import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.RunForks;
 import io.fermata.session.host.RunOperations;
@@ -191,7 +192,8 @@ final class HostParts {
                 eraser,
                 builder.clock,
                 threads.handlers()),
-            new RunOperations(store, encryption, catalog, gateway, this::erase, threads.replies()));
+            new RunOperations(store, encryption, catalog, gateway, this::erase, threads.replies()),
+            new RunEntries(store, encryption, catalog, threads.handlers()));
     this.outside =
         new HostOutside.Services(
             agentThreads,

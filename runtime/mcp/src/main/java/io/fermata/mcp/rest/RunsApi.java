@@ -51,7 +51,8 @@ public final class RunsApi implements HttpRoute {
   private static final String FORKS = "forks";
   private static final String CANCEL = "cancel";
   private static final String RESOLVE = "resolve";
-  private static final Set<String> PARTS = Set.of(FORKS, CANCEL, RESOLVE);
+  private static final String ENTRIES = "entries";
+  private static final Set<String> PARTS = Set.of(FORKS, CANCEL, RESOLVE, ENTRIES);
   private static final List<String> RESOLUTIONS =
       Arrays.stream(Input.Resolution.values()).map(RunJson::name).toList();
 
@@ -149,8 +150,9 @@ public final class RunsApi implements HttpRoute {
     if (!PARTS.contains(part)) {
       throw HttpError.notFound();
     }
-    requireMethod(method, "POST");
+    requireMethod(method, part.equals(ENTRIES) ? "GET" : "POST");
     return switch (part) {
+      case ENTRIES -> entries(request, flow, runId);
       case CANCEL -> cancel(request, flow, runId, body);
       case RESOLVE -> resolve(request, flow, runId, body);
       default -> fork(request, flow, runId, body);
@@ -202,6 +204,7 @@ public final class RunsApi implements HttpRoute {
   /** What operators alone do. */
   private enum Operation {
     LIST("list the runs of others"),
+    READ("read the entries of runs"),
     CANCEL("cancel runs here"),
     RESOLVE("resolve runs"),
     ERASE("erase runs"),
@@ -245,6 +248,23 @@ public final class RunsApi implements HttpRoute {
     requireOperator(request, operation, named(flow, runId));
     requireNames(flow, runId);
     scopes.require(flow, request.caller());
+  }
+
+  private CompletionStage<Response> entries(ApiRequest request, String flow, String runId) {
+    request.requireQuery("after", "limit");
+    requireOperator(request, Operation.READ, named(flow, runId));
+    requireNames(flow, runId);
+    scopes.require(flow, request.caller());
+    long after = request.number("after", 0, 0, Integer.MAX_VALUE);
+    int limit = request.number("limit", PAGE, 1, PAGE);
+    return runs.entries(flow, runId, after, limit)
+        .thenApply(
+            page -> {
+              ObjectNode body = Json.object();
+              ArrayNode all = body.putArray("entries");
+              page.forEach(entry -> all.add(RunJson.entry(entry)));
+              return json(body);
+            });
   }
 
   private CompletionStage<Response> cancel(
@@ -344,11 +364,8 @@ public final class RunsApi implements HttpRoute {
   }
 
   private static Response forked(Fork fork) {
-    ObjectNode body = Json.object();
-    body.put("flow", fork.flow()).put("runId", fork.runId());
-    body.put("principal", fork.principal()).put("sessionId", fork.sessionId());
-    body.set("reply", fork.reply().structured());
-    return Response.of(201, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
+    return Response.of(
+            201, JsonRpcCodec.json(RunJson.forked(fork)).getBytes(StandardCharsets.UTF_8))
         .with("location", PATH + "/" + fork.flow() + "/" + fork.runId())
         .with("cache-control", "no-store");
   }

@@ -46,6 +46,21 @@ public final class RunJson {
     return json;
   }
 
+  public static ObjectNode entry(Runs.Entry entry) {
+    ObjectNode json = Json.object();
+    json.put("entry", entry.entry()).put("at", OutcomeJson.time(entry.at()));
+    json.put("by", entry.by()).put("principal", entry.principal());
+    entry.account().forEach(json.putArray("account")::add);
+    return json;
+  }
+
+  /** A fork, and the first reply to it. */
+  public static ObjectNode forked(Fork fork) {
+    ObjectNode json = Json.object().put("flow", fork.flow()).put("runId", fork.runId());
+    json.put("principal", fork.principal()).put("sessionId", fork.sessionId());
+    return json.set("reply", fork.reply().structured());
+  }
+
   /** Where a run was forked from. */
   public static ObjectNode fork(ForkOrigin origin) {
     return Json.object()

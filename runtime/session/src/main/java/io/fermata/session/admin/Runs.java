@@ -30,6 +30,22 @@ public interface Runs {
   }
 
   /**
+   * An entry in the journal of a run, in words and without secrets.
+   *
+   * @param entry its number, at which the run can be forked
+   * @param at when it was written, in milliseconds of the epoch
+   * @param by what caused it: {@code caller}, {@code signal}, {@code effect}, {@code timer} or
+   *     {@code host}
+   * @param principal the caller; null for other causes
+   * @param account what happened, one sentence after another
+   */
+  record Entry(long entry, long at, String by, @Nullable String principal, List<String> account) {
+    public Entry {
+      account = List.copyOf(account);
+    }
+  }
+
+  /**
    * The counts of a rebuild.
    *
    * @param journals journals that were read
@@ -55,6 +71,15 @@ public interface Runs {
 
   /** The list entry of a run; empty if there is none. Fails as {@link #list} does. */
   CompletionStage<Optional<RunInfo>> get(String flow, String runId);
+
+  /**
+   * What happened in the entries of a run, in any status, without its secrets: the earliest of
+   * those after a number, at most so many. Fails with a {@link ThreadException}, {@code
+   * unknown_run}, if the journal does not have the run.
+   */
+  default CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
+    return notRunning();
+  }
 
   /** Rebuilds the list from the journals, while sessions continue. Fails as {@link #list} does. */
   CompletionStage<Rebuilt> rebuild();

@@ -8,11 +8,13 @@ import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.call.ToolReply;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 
 /** The runs of a host: listed from its store, forked and operated by it. */
-public record HostRuns(Runs listed, RunForks forks, RunOperations operations) implements Runs {
+public record HostRuns(Runs listed, RunForks forks, RunOperations operations, RunEntries entries)
+    implements Runs {
   @Override
   public CompletionStage<Page> list(RunQuery query) {
     return listed.list(query);
@@ -26,6 +28,11 @@ public record HostRuns(Runs listed, RunForks forks, RunOperations operations) im
   @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
     return listed.get(flow, runId);
+  }
+
+  @Override
+  public CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
+    return entries.read(flow, runId, after, limit);
   }
 
   @Override

@@ -1,0 +1,100 @@
+package io.fermata.session.host;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.AttachedRecorder;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.StoreErrors;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalPages;
+import io.fermata.session.key.SessionKey;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+
+/**
+ * Reads what happened in the entries of a run, without its secrets and without waking it.
+ *
+ * @param threads may block
+ */
+public record RunEntries(
+    OpenStore store, Encryption encryption, FlowCatalog catalog, Executor threads) {
+  /** A narrative of the present entry. */
+  private static final class Account implements Recorder {
+    private Narrative narrative = new Narrative(1);
+
+    @Override
+    public void onEvent(Observation event) {
+      narrative.onEvent(event);
+    }
+
+    List<String> taken() {
+      List<String> lines = narrative.text().strip().lines().map(String::strip).toList();
+      narrative = new Narrative(1);
+      return lines.equals(List.of("")) ? List.of() : lines;
+    }
+  }
+
+  CompletionStage<List<Runs.Entry>> read(String flow, String runId, long after, int limit) {
+    return StoreErrors.translated(
+        CompletableFuture.supplyAsync(() -> accounts(journal(flow, runId), after, limit), threads));
+  }
+
+  private RunJournal journal(String flow, String runId) {
+    String entityId = SessionKey.entityOf(flow, runId);
+    List<RunJournal.Entry> session = new ArrayList<>();
+    if (catalog.has(flow) && SessionKey.isOfRun(entityId)) {
+      try {
+        JournalPages.fold(
+            store,
+            entityId,
+            session,
+            (entries, stored) -> {
+              entries.add(RunEvents.of(encryption.read(entityId, stored)));
+              return entries;
+            });
+      } catch (NotSerializableException e) {
+        throw new CompletionException(e);
+      }
+    }
+    RunJournal journal = RunJournal.of(flow, runId, session);
+    if (journal.entries().isEmpty()) {
+      throw new ThreadException(
+          "unknown_run",
+          "There is no run %s of %s here, or its entries are no longer kept"
+              .formatted(runId, flow));
+    }
+    return journal;
+  }
+
+  private List<Runs.Entry> accounts(RunJournal journal, long after, int limit) {
+    RunState end = journal.state();
+    Flow<?> flow = catalog.describing(journal.flow(), end);
+    Account account = new Account();
+    Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(account);
+    RunObserver observer =
+        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(secretly)));
+    List<Runs.Entry> page = new ArrayList<>();
+    for (RunJournal.Entry entry : journal.entries()) {
+      observer.record(entry.seq(), entry.at(), entry.events());
+      List<String> lines = account.taken();
+      if (entry.seq() > after && page.size() < limit) {
+        page.add(new Runs.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), lines));
+      }
+    }
+    return page;
+  }
+}
