@@ -153,6 +153,35 @@ class JavaSdkTest {
     }
   }
 
+  @Test
+  void theUserOfTheJavaSdkDecidesAboutTheRefundThatTheDeskProposes() {
+    List<String> asked = new ArrayList<>();
+    Map<String, List<Object>> answers =
+        Map.of("approved", List.of(false), "reason", List.of("I was wrong"));
+    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("desk.db")));
+        McpServer server = McpServer.serving(examples.host()).port(0).start();
+        McpSyncClient client =
+            client(http(server))
+                .capabilities(McpSchema.ClientCapabilities.builder().elicitation().build())
+                .elicitation(form -> filled(form, changeable(answers), asked))
+                .build()) {
+      client.initialize();
+
+      JsonNode decided =
+          call(client, "desk", Map.of("action", "send", "message", "Please refund B-1001."));
+
+      assertThat(asked).singleElement().asString().contains("Pay 48 euros back", "B-1001");
+      assertThat(decided.path("status").asText()).isEqualTo("rest");
+      assertThat(decided.path("messages").toString()).doesNotContain("on its way");
+    }
+  }
+
+  private static Map<String, List<Object>> changeable(Map<String, List<Object>> answers) {
+    Map<String, List<Object>> copy = new LinkedHashMap<>();
+    answers.forEach((field, values) -> copy.put(field, new ArrayList<>(values)));
+    return copy;
+  }
+
   private static Object next(Map<String, List<Object>> answers, String field) {
     return Objects.requireNonNull(answers.get(field), field).remove(0);
   }
