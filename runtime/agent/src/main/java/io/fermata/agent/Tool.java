@@ -9,6 +9,7 @@ import io.fermata.flow.schema.ArgumentSchema;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -123,6 +124,11 @@ public final class Tool implements Offered {
   /** A copy that models read another description of. */
   public Tool withDescription(String text) {
     return new Tool(name, text, arguments, handler, policy, approval);
+  }
+
+  /** A copy whose handler is wrapped, for tests that count or replace what it does. */
+  public Tool wrapped(UnaryOperator<ToolHandler<ObjectNode>> wrapper) {
+    return new Tool(name, description, arguments, wrapper.apply(handler), policy, approval);
   }
 
   private Tool with(Policy value) {

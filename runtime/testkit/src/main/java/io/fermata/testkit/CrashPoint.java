@@ -1,12 +1,12 @@
 package io.fermata.testkit;
 
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Place;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
 import java.io.NotSerializableException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -71,20 +71,28 @@ final class CrashPoint {
       return;
     }
     for (SerializedEntry entry : write) {
-      for (Event event : events(entry)) {
+      for (Object event : events(entry)) {
         if (event instanceof Event.Started started) {
           runs.put(entry.persistenceId(), started.runId());
         } else if (event instanceof Event.Committed || event instanceof Event.Undone) {
           String run = runs.get(entry.persistenceId());
-          completed.put(run + "/" + event.place(), entry.sequenceNr());
+          completed.put(run + "/" + ((Event) event).place(), entry.sequenceNr());
+        } else if (event instanceof ThreadEvent.Created created) {
+          runs.put(entry.persistenceId(), created.threadId());
+        } else if (event instanceof ThreadEvent.CallReturned returned) {
+          String thread = runs.get(entry.persistenceId());
+          completed.put(thread + "/" + returned.call(), entry.sequenceNr());
         }
       }
     }
   }
 
-  /** The entry that says that a step of a run has completed; null if there is none. */
-  synchronized @Nullable Long completed(String runId, Place place) {
-    return completed.get(runId + "/" + place);
+  /**
+   * The entry that says that a step of a run, or a call of a thread, has completed; null if there
+   * is none.
+   */
+  synchronized @Nullable Long completed(String session, Object step) {
+    return completed.get(session + "/" + step);
   }
 
   synchronized boolean wasReached() {
@@ -99,8 +107,7 @@ final class CrashPoint {
     }
     String what =
         at.stream()
-            .flatMap(entry -> events(entry).stream())
-            .map(Story::of)
+            .flatMap(entry -> events(entry).stream().map(event -> told(entry, event)))
             .collect(Collectors.joining(", "));
     return "%s entry %d was stored (%s)"
         .formatted(
@@ -109,23 +116,22 @@ final class CrashPoint {
             Trees.shortened(what, 400));
   }
 
-  private static List<Event> events(SerializedEntry entry) {
-    List<Event> events = new ArrayList<>();
+  private static String told(SerializedEntry entry, Object event) {
+    if (event instanceof ThreadEvent ofThread) {
+      ThreadJournal.Entry alone =
+          new ThreadJournal.Entry(entry.sequenceNr(), 0, "", null, List.of(ofThread));
+      String narrative = new ThreadJournal("", "", List.of(alone)).narrative();
+      return narrative.substring(narrative.indexOf('\n') + 1).strip();
+    }
+    return event instanceof Event ofRun ? Story.of(ofRun) : event.toString();
+  }
+
+  private static List<?> events(SerializedEntry entry) {
     try {
       Object read = SERIALIZER.fromBinary(entry.event().bytes(), entry.event().manifest());
-      if (read instanceof Entry<?> plain) {
-        plain
-            .events()
-            .forEach(
-                event -> {
-                  if (event instanceof Event happened) {
-                    events.add(happened);
-                  }
-                });
-      }
+      return read instanceof Entry<?> plain ? plain.events() : List.of();
     } catch (NotSerializableException e) {
       throw new IllegalStateException("Entry " + entry.sequenceNr() + " cannot be read", e);
     }
-    return events;
   }
 }

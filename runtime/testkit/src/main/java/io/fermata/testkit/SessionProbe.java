@@ -2,8 +2,6 @@ package io.fermata.testkit;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.typesafe.config.Config;
-import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
@@ -17,7 +15,6 @@ import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
-import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -28,18 +25,12 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
-import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,98 +52,35 @@ import org.jspecify.annotations.Nullable;
  * {@link #manualTime} timers follow that clock, too.
  */
 public final class SessionProbe extends Probe<SessionProbe> implements AutoCloseable {
-  private static final Duration TIMEOUT = Duration.ofSeconds(40);
-  private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
-
   private static final String CALL_ID = "fermata/callId";
 
   /** The replies on behalf of a session whose host is killed. */
   private static final Set<String> LOST =
       Set.of(HostError.STORE_UNAVAILABLE.wireName(), HostError.SHUTTING_DOWN.wireName());
 
-  /** More kills in one call than a script can plan. */
-  private static final int MOST_KILLS = 100;
-
-  /** With manual time: how long nothing happens before the clock advances, and by how much. */
-  private static final Duration REAL_PAUSE = Duration.ofMillis(20);
-
-  private static final Duration STEP = Duration.ofMillis(250);
-
-  /** After so many of them nothing but time can be missing, and they become longer. */
-  private static final int SHORT_STEPS = 30;
-
-  private static final Duration LONGEST_STEP = Duration.ofSeconds(4);
-
-  /** With manual time: how long a step may run before it counts as one that never ends. */
-  private static final Duration PATIENCE = Duration.ofSeconds(5);
-
-  /** A journal is checked as it is written, and each entry is followed by a snapshot. */
-  private static final Config CHECKED =
-      ConfigFactory.parseMap(
-          Map.of("pekko.actor.serializers.fermata-journal", CheckedSerializer.class.getName()));
-
-  /** The store works in real time, however much of the other passes meanwhile. */
-  private static final Config MANUAL_TIME =
-      ConfigFactory.parseString(
-              """
-              pekko.persistence {
-                journal-plugin-fallback {
-                  recovery-event-timeout = 30d
-                  circuit-breaker.call-timeout = 30d
-                }
-                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
-              }
-              fermata-journal.circuit-breaker.call-timeout = 30d
-              fermata-snapshots.circuit-breaker.call-timeout = 30d
-              """)
-          .withFallback(ManualTime.config());
-
   private final String flow;
-  private final FaultyStore faults;
-  private final UnaryOperator<HostBuilder> setup;
+  private final ProbedHost probed;
   private final List<String> history = new ArrayList<>();
   private final List<String> visits = new ArrayList<>();
-  private final AtomicInteger running = new AtomicInteger();
-  private volatile long changedAt = System.nanoTime();
-  private @Nullable Fermata host;
   private String principal = "tester";
   private ObjectNode meta = Json.object();
   private @Nullable String handle;
   private @Nullable ToolReply reply;
   private @Nullable ObjectNode last;
   private int calls;
-  private final AtomicInteger lives = new AtomicInteger();
-  private volatile CrashPoint crash = CrashPoint.NEVER;
   private volatile @Nullable String twice;
   private volatile @Nullable Throwable thrown;
   private Input.@Nullable Resolution unknown;
-  private boolean manualTime;
-  private Instant beginning = BEGINNING;
-  private Duration shift = Duration.ZERO;
-  private volatile Duration passed = Duration.ZERO;
 
   private SessionProbe(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
     super(flow);
     this.flow = flow.id();
-    this.faults = FaultyStore.of(store);
-    this.setup =
-        builder ->
-            more.apply(
-                    builder
-                        .store(faults.store())
-                        .flow(flow)
-                        .settings(Settings.DEFAULT.snapshotEvery(1))
-                        .clock(this::now)
-                        .monotonicClock(this::nanos))
-                .config(manualTime ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
-  }
-
-  private long nanos() {
-    return (manualTime ? 0 : System.nanoTime()) + passed.toNanos();
-  }
-
-  private Instant now() {
-    return (manualTime ? beginning : Instant.now().plus(shift)).plus(passed);
+    this.probed =
+        new ProbedHost(
+            store,
+            builder -> more.apply(builder.flow(flow)),
+            life -> builder -> builder.steps(interceptor(life)),
+            this::killed);
   }
 
   /** A host in memory, with placeholders for the display tools that the flow needs. */
@@ -187,9 +115,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     RecordedSession session = RecordedSession.of(recorded);
     probe.principal = session.principal();
     probe.handle = session.store(store);
-    Instant end = session.end();
-    probe.beginning = end.isAfter(BEGINNING) ? end : BEGINNING;
-    probe.shift = Duration.between(Instant.now(), probe.beginning);
+    probe.probed.beginAt(session.end());
     return probe;
   }
 
@@ -207,34 +133,23 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
    * @throws IllegalStateException if the host has started already, as it does with the first call
    */
   public SessionProbe manualTime() {
-    if (host != null) {
-      throw new IllegalStateException(
-          "The host runs in real time already; call manualTime() before the first call");
-    }
-    manualTime = true;
+    probed.manualTime();
     return this;
   }
 
-  private Fermata open() {
-    int mine = lives.incrementAndGet();
-    return setup
-        .apply(Fermata.host())
-        .steps(
-            new StepInterceptor() {
-              @Override
-              public CompletionStage<Input.Result> perform(
-                  RunState run,
-                  StepEffect effect,
-                  Supplier<CompletionStage<Input.Result>> performing) {
-                return SessionProbe.this.perform(mine, run, effect, performing);
-              }
+  private StepInterceptor interceptor(int life) {
+    return new StepInterceptor() {
+      @Override
+      public CompletionStage<Input.Result> perform(
+          RunState run, StepEffect effect, Supplier<CompletionStage<Input.Result>> performing) {
+        return SessionProbe.this.perform(life, run, effect, performing);
+      }
 
-              @Override
-              public void threw(Throwable failure) {
-                thrown = failure;
-              }
-            })
-        .start();
+      @Override
+      public void threw(Throwable failure) {
+        thrown = failure;
+      }
+    };
   }
 
   // --- the store ------------------------------------------------------------------------------
@@ -256,49 +171,46 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   private SessionProbe fault(String what, FaultyStore.Fault fault) {
     history.add("» " + what);
-    faults.failNextWrite(fault);
+    probed.faults.failNextWrite(fault);
     return this;
   }
 
   /** Writes stall until {@link #releaseWrites}. */
   public SessionProbe holdWrites() {
     history.add("» writes stall");
-    faults.holdWrites();
+    probed.faults.holdWrites();
     return this;
   }
 
   public SessionProbe releaseWrites() {
     history.add("» writes continue");
-    faults.releaseWrites();
+    probed.faults.releaseWrites();
     return this;
   }
 
   /** The store cannot be reached until {@link #reconnect}. */
   public SessionProbe disconnect() {
     history.add("» the store is disconnected");
-    faults.disconnect();
+    probed.faults.disconnect();
     return this;
   }
 
   public SessionProbe reconnect() {
     history.add("» the store is connected");
-    faults.reconnect();
+    probed.faults.reconnect();
     return this;
   }
 
   /** The store with its faults, for those that this probe has no method for. */
   public FaultyStore store() {
-    return faults;
+    return probed.faults;
   }
 
   // --- crashes --------------------------------------------------------------------------------
 
   /** Kills the host and starts another one on the same store: only the journal is left. */
   public SessionProbe crash() {
-    if (host != null) {
-      faults.kill();
-      recover();
-    }
+    probed.crash();
     return this;
   }
 
@@ -325,53 +237,24 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
    * @throws AssertionError with the crash after which it was otherwise
    */
   public SessionProbe crashEverywhere(Consumer<SessionProbe> script) {
-    String undisturbed = run(script, new CrashPoint(0, CrashPoint.Timing.NONE));
-    for (int write = 1; ; write++) {
-      for (CrashPoint.Timing moment : List.of(CrashPoint.Timing.BEFORE, CrashPoint.Timing.AFTER)) {
-        CrashPoint point = new CrashPoint(write, moment);
-        String end = runCrashing(script, point);
-        if (!point.wasReached()) {
-          crash = CrashPoint.NEVER;
-          faults.crashAt(crash);
-          return this;
-        } else if (!end.equals(undisturbed)) {
-          throw new AssertionError(
-              "Killed %s, the script ends otherwise.\n  undisturbed  %s\n  killed       %s%s"
-                  .formatted(point.described(), undisturbed, end, performed()));
-        }
-      }
-    }
-  }
-
-  private String runCrashing(Consumer<SessionProbe> script, CrashPoint point) {
-    String end;
-    try {
-      end = run(script, point);
-    } catch (AssertionError e) {
-      throw new AssertionError(
-          "Killed %s, the script fails. %s%s"
-              .formatted(point.described(), e.getMessage(), performed()),
-          e);
-    }
-    String again = twice;
-    if (again != null) {
-      throw new AssertionError("Killed %s, %s%s".formatted(point.described(), again, performed()));
-    }
-    return end;
+    probed.crashEverywhere(point -> run(script), this::performed);
+    return this;
   }
 
   /** The outcome of the script, without what differs from run to run. */
-  private String run(Consumer<SessionProbe> script, CrashPoint point) {
+  private String run(Consumer<SessionProbe> script) {
     beginsAgain();
     history.clear();
     visits.clear();
     handle = null;
     reply = null;
     twice = null;
-    crash = point;
-    faults.crashAt(point);
     script.accept(this);
-    recover();
+    probed.recover();
+    String again = twice;
+    if (again != null) {
+      throw new AssertionError(again);
+    }
     String end = Story.of(outcome()) + ", state " + data();
     String runId = reply().meta().path("fermata/run").path("runId").asText();
     return runId.isEmpty() ? end : end.replace(runId, "<run>").replace(handle(), "<session>");
@@ -389,14 +272,9 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return "\n  steps        " + log + hint;
   }
 
-  private void recover() {
-    if (host != null && faults.life().over()) {
-      history.add("✗ the host is killed and starts again");
-      steps.killed();
-      lives.incrementAndGet();
-      host.crash();
-      host = open();
-    }
+  private void killed() {
+    history.add("✗ the host is killed and starts again");
+    steps.killed();
   }
 
   // --- steps ----------------------------------------------------------------------------------
@@ -406,11 +284,11 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
       RunState run,
       StepEffect effect,
       Supplier<CompletionStage<Input.Result>> performing) {
-    if (over(life)) {
+    if (probed.over(life)) {
       return new CompletableFuture<>();
     }
     Steps.Fate fate = steps.ask(run, effect);
-    Long stored = crash.completed(effect.runId(), effect.place());
+    Long stored = probed.completed(effect.runId(), effect.place());
     if (stored != null && effect.kind() != StepEffect.Kind.REMIND) {
       twice =
           "%s was performed again, although entry %d has its result."
@@ -424,31 +302,24 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
           counted(run, effect, performing)
               .thenCompose(
                   done -> {
-                    if (!over(life)) {
-                      faults.kill();
+                    if (!probed.over(life)) {
+                      probed.faults.kill();
                     }
                     return new CompletableFuture<>();
                   });
     };
   }
 
-  private boolean over(int life) {
-    return life != lives.get() || faults.life().over();
-  }
-
   /** Performs an effect that manual time waits for. */
   private CompletionStage<Input.Result> counted(
       RunState run, StepEffect effect, Supplier<CompletionStage<Input.Result>> performing) {
-    changedAt = System.nanoTime();
-    running.incrementAndGet();
-    return steps
-        .perform(run, effect, performing)
-        .whenComplete(
-            (result, failure) -> {
-              thrown = result instanceof Input.Failed failed ? failed.thrown() : thrown;
-              changedAt = System.nanoTime();
-              running.decrementAndGet();
-            });
+    return probed.counted(
+        () ->
+            steps
+                .perform(run, effect, performing)
+                .whenComplete(
+                    (result, failure) ->
+                        thrown = result instanceof Input.Failed failed ? failed.thrown() : thrown));
   }
 
   // --- calls ----------------------------------------------------------------------------------
@@ -456,7 +327,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   @Override
   public SessionProbe start(String intent, Object... said) {
     // A client that may have to repeat its start names the session.
-    handle = crash != CrashPoint.NEVER || steps.crash() ? host().handles().mint() : null;
+    handle = probed.crashes() || steps.crash() ? host().handles().mint() : null;
     ObjectNode arguments = arguments("start", said).put("intent", intent);
     return call(startCall(intent, said), arguments);
   }
@@ -520,10 +391,8 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   /** Closes the host and starts another one on the same store. */
   public SessionProbe restart() {
-    if (host != null) {
+    if (probed.restart()) {
       history.add("» the host is closed and starts again");
-      host.close();
-      host = open();
     }
     return this;
   }
@@ -531,16 +400,8 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   /** Sets the host's clock forward; with manual time its timers too. */
   public SessionProbe passTime(Duration time) {
     history.add("» " + time + " pass");
-    advance(time);
+    probed.advance(time);
     return this;
-  }
-
-  private void advance(Duration time) {
-    passed = passed.plus(time);
-    if (manualTime) {
-      ManualTime.get(host().system()).timePasses(time);
-    }
-    recover();
   }
 
   /** The session handle that the replies carry. */
@@ -561,17 +422,12 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   /** The host itself, for what this probe has no method for. */
   public Fermata host() {
-    Fermata started = host == null ? open() : host;
-    host = started;
-    return started;
+    return probed.host();
   }
 
   @Override
   public void close() {
-    faults.releaseWrites();
-    if (host != null) {
-      host.close();
-    }
+    probed.close();
   }
 
   // --- for the shared methods ------------------------------------------------------------------
@@ -641,7 +497,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
         .forEach(visit -> visits.add(visit.path("id").asText()));
     history.add("« " + Trees.shortened(next.structured().toString(), 300));
     called(what, outcome(next.structured()));
-    String damage = faults.damage();
+    String damage = probed.faults.damage();
     return check(damage == null, "the journal to be read as it was written. " + damage);
   }
 
@@ -666,51 +522,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
       named.put("fermata/resolve", String.valueOf(unknown).toLowerCase(Locale.ROOT));
     }
     ToolCall call = new ToolCall(flow, principal, arguments, named, null);
-    for (int kills = 0; kills <= MOST_KILLS; kills++) {
-      recover();
-      ToolReply got = reply(host().call(call).toCompletableFuture(), arguments);
-      if (got != null) {
-        return got;
-      }
-    }
-    throw new AssertionError(
-        "The host was killed " + MOST_KILLS + " times during " + arguments + "; see crashAt(…)");
-  }
-
-  /** The reply to a call; null if the host was killed before it. */
-  private @Nullable ToolReply reply(CompletableFuture<ToolReply> next, ObjectNode arguments) {
-    long end = System.nanoTime() + TIMEOUT.toNanos();
-    Duration step = STEP;
-    int steps = 0;
-    try {
-      while (System.nanoTime() < end) {
-        try {
-          ToolReply got = next.get(REAL_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
-          return faults.life().over() && LOST.contains(code(got)) ? null : got;
-        } catch (TimeoutException e) {
-          if (faults.life().over()) {
-            return null;
-          } else if (manualTime && !busy()) {
-            passed = passed.plus(step);
-            ManualTime.get(host().system()).timePasses(step);
-            boolean longer = ++steps > SHORT_STEPS && step.compareTo(LONGEST_STEP) < 0;
-            step = longer ? step.multipliedBy(2) : step;
-          }
-        }
-      }
-    } catch (ExecutionException e) {
-      throw new AssertionError("The call failed without a reply: " + arguments, e.getCause());
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new AssertionError("The test was interrupted in " + arguments, e);
-    }
-    throw new AssertionError("The host did not answer within " + TIMEOUT + ": " + arguments);
-  }
-
-  /** Whether the store or a step is at work, and the step not for so long that it never ends. */
-  private boolean busy() {
-    return faults.busy()
-        || (running.get() > 0 && System.nanoTime() - changedAt < PATIENCE.toNanos());
+    return probed.call(() -> host().call(call), got -> LOST.contains(code(got)), arguments);
   }
 
   // --- replies as outcomes --------------------------------------------------------------------

@@ -1,0 +1,461 @@
+package io.fermata.testkit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowState;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Talks with an agent in a thread of its real session actor, on a host and a store of the test:
+ * with kills, failing writes and virtual time, as {@link SessionProbe} has them for flows.
+ *
+ * <pre>{@code
+ * try (AgentProbe probe = AgentProbe.of(desk)) {
+ *   probe.crashEverywhere(script -> {
+ *     script.say("Please refund B-1001.").asks("Pay 48 euros back");
+ *     script.approve().says("on its way").rests("stop_on_response");
+ *   });
+ * }
+ * }</pre>
+ *
+ * <p>Tools, hooks and models really run. A model of the test needs rules, not turns, where its
+ * request may be repeated. Every entry and every state is read back as it is stored; one that a
+ * journal would change fails the test.
+ */
+public final class AgentProbe implements AutoCloseable {
+  private static final String PRINCIPAL = "tester";
+  private static final Duration SETTLES = Duration.ofSeconds(30);
+
+  /** How long an expectation waits for what happens by itself. */
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+
+  /** The replies on behalf of a thread whose host is killed. */
+  private static final Set<String> LOST =
+      Set.of(HostError.STORE_UNAVAILABLE.wireName(), HostError.SHUTTING_DOWN.wireName());
+
+  /** The outcome of a call: the thread, or why the call was refused. */
+  private record Got(Threads.@Nullable View view, @Nullable ThreadException refused) {
+    boolean lost() {
+      return refused != null && LOST.contains(refused.code());
+    }
+  }
+
+  private final String agent;
+  private final ProbedHost probed;
+  private final List<String> history = new ArrayList<>();
+  private final List<String> performed = new ArrayList<>();
+  private final Set<String> keys = new HashSet<>();
+  private @Nullable String twice;
+  private @Nullable String threadId;
+  private @Nullable Got got;
+  private int threads;
+  private int calls;
+
+  private AgentProbe(Store store, UnaryOperator<HostBuilder> more, List<Agent> agents) {
+    this.agent = agents.get(0).name();
+    this.probed =
+        new ProbedHost(
+            store,
+            more,
+            life ->
+                builder -> {
+                  agents.forEach(each -> builder.agent(watched(life, each)));
+                  return builder;
+                },
+            this::killed);
+  }
+
+  /** A host in memory. */
+  public static AgentProbe of(Agent agent, Agent... others) {
+    return of(Store.memory(), builder -> builder, agent, others);
+  }
+
+  /**
+   * A host on a store.
+   *
+   * @param more configures the host each time it starts, such as with the flows that the agent
+   *     calls
+   * @param others the agents that it hands over to or puts to work
+   */
+  public static AgentProbe of(
+      Store store, UnaryOperator<HostBuilder> more, Agent agent, Agent... others) {
+    List<Agent> agents = new ArrayList<>(List.of(agent));
+    agents.addAll(List.of(others));
+    return new AgentProbe(store, more, agents);
+  }
+
+  private Agent watched(int life, Agent agent) {
+    return agent.withPrompts(prompt -> prompt.withTools(tool -> watched(life, tool)));
+  }
+
+  private Offered watched(int life, Offered offered) {
+    return offered instanceof Tool tool
+        ? tool.wrapped(
+            handler ->
+                (flow, args) -> {
+                  performing(life, tool.name(), flow);
+                  return handler.run(flow, args);
+                })
+        : offered;
+  }
+
+  private synchronized void performing(int life, String tool, FlowState flow) {
+    if (probed.over(life)) {
+      throw new IllegalStateException("The test has killed this process");
+    }
+    String key = flow.idempotencyKey();
+    performed.add("%s attempt %d".formatted(tool, flow.attempt()));
+    int end = key.lastIndexOf('/');
+    Long stored = probed.completed(key.substring(0, end), key.substring(end + 1));
+    if (!keys.add(tool + " " + key) && stored != null) {
+      twice = "%s was called again, although entry %d has its result.".formatted(tool, stored);
+    }
+  }
+
+  private synchronized void killed() {
+    history.add("✗ the host is killed and starts again");
+    performed.add("✗ killed");
+  }
+
+  // --- the conversation -----------------------------------------------------------------------
+
+  /** A person says something; the first message begins the thread. */
+  public AgentProbe say(String text) {
+    int number = ++calls;
+    Threads.NewMessage message =
+        new Threads.NewMessage(Message.user(text), List.of(), "message-" + number);
+    return call(
+        "say " + text, host -> begun(host).thenCompose(id -> host.post(PRINCIPAL, id, message)));
+  }
+
+  /** Approves the first open question. */
+  public AgentProbe approve() {
+    return answer("approve", true, null, null);
+  }
+
+  /** Denies the first open question. */
+  public AgentProbe deny(String reason) {
+    return answer("deny: " + reason, false, null, reason);
+  }
+
+  /** Answers the first open question of a flow, in pairs of a field and its value. */
+  public AgentProbe answer(Object... pairs) {
+    ObjectNode answers = Trees.of(pairs);
+    return answer("answer " + Json.text(answers), null, answers, null);
+  }
+
+  private AgentProbe answer(
+      String what,
+      @Nullable Boolean approved,
+      @Nullable JsonNode answers,
+      @Nullable String reason) {
+    List<Threads.Question> open = view().questions();
+    check(!open.isEmpty(), "an open question");
+    Threads.Answer answer =
+        new Threads.Answer(open.get(0).call(), "answer-" + ++calls, approved, answers, reason);
+    return call(what, host -> host.answer(PRINCIPAL, threadId(), answer));
+  }
+
+  /** Lets the agent rest at once. */
+  public AgentProbe stop() {
+    return call("stop", host -> host.stop(PRINCIPAL, threadId()));
+  }
+
+  private CompletionStage<String> begun(Threads host) {
+    return threadId != null
+        ? CompletableFuture.completedFuture(threadId)
+        : host.create(
+                new Threads.NewThread(
+                    PRINCIPAL, agent, "thread-" + threads, Set.of(), Map.of(), List.of()))
+            .thenApply(
+                created -> {
+                  threadId = created.threadId();
+                  return created.threadId();
+                });
+  }
+
+  private AgentProbe call(String what, Function<Threads, CompletionStage<?>> action) {
+    history.add("» " + what);
+    got =
+        probed.call(
+            () ->
+                action
+                    .apply(host().threads())
+                    .thenCompose(done -> host().threads().settled(PRINCIPAL, threadId(), SETTLES))
+                    .handle(AgentProbe::got),
+            Got::lost,
+            what);
+    ThreadException refused = got.refused();
+    history.add(
+        refused == null
+            ? "« " + described(view())
+            : "« %s: %s".formatted(refused.code(), refused.getMessage()));
+    String damage = probed.faults.damage();
+    return check(damage == null, "the journal to be read as it was written. " + damage);
+  }
+
+  private static Got got(Threads.@Nullable View view, @Nullable Throwable thrown) {
+    if (thrown == null) {
+      return new Got(view, null);
+    }
+    ThreadException refused = RootCauses.find(thrown, ThreadException.class);
+    if (refused == null) {
+      throw new AssertionError("The host failed", thrown);
+    }
+    return new Got(null, refused);
+  }
+
+  private static String described(Threads.View view) {
+    return switch (view.status()) {
+      case WORKING -> "it works";
+      case ASKING -> "it asks " + Trees.shortened(view.questions().toString(), 300);
+      case RESTING -> "it rests: " + view.code();
+    };
+  }
+
+  // --- expectations ---------------------------------------------------------------------------
+
+  /** An open question contains this text. */
+  public AgentProbe asks(String part) {
+    return check(
+        view().questions().stream()
+            .anyMatch(question -> question.question().toString().contains(part)),
+        "the thread to ask about \"" + part + "\"");
+  }
+
+  /** The agent's last message contains this text; what comes by itself is waited for. */
+  public AgentProbe says(String part) {
+    await(() -> lastReply().contains(part));
+    return check(lastReply().contains(part), "the agent to say \"" + part + "\"");
+  }
+
+  private String lastReply() {
+    List<Message> said =
+        journal().messages().stream()
+            .filter(message -> message.role() == Role.ASSISTANT && !message.silent())
+            .filter(message -> message.content() != null && !message.content().isBlank())
+            .toList();
+    return said.isEmpty() ? "" : String.valueOf(said.get(said.size() - 1).content());
+  }
+
+  /** The thread rests, for this reason: a stop code. */
+  public AgentProbe rests(String code) {
+    Threads.View view = view();
+    return check(
+        view.status() == Threads.Status.RESTING && code.equals(view.code()),
+        "the thread to rest: " + code);
+  }
+
+  /** The last call was refused with this code. */
+  public AgentProbe fails(String code) {
+    return check(
+        got != null && got.refused() != null && got.refused().code().equals(code),
+        "the call to be refused: " + code);
+  }
+
+  /** The thread has stored this value. */
+  public AgentProbe stores(String key, @Nullable Object value) {
+    JsonNode stored = Json.tree(journal().state().stored().storage());
+    return check(
+        Trees.same(stored.path(key), value), "%s to be stored as %s".formatted(key, value));
+  }
+
+  private AgentProbe check(boolean holds, String expected) {
+    if (!holds) {
+      throw new AssertionError(
+          "Expected %s.\n  %s".formatted(expected, String.join("\n  ", history)));
+    }
+    return this;
+  }
+
+  private static void await(BooleanSupplier so) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    try {
+      while (!so.getAsBoolean() && System.nanoTime() < end) {
+        Thread.sleep(10);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("The test was interrupted", e);
+    }
+  }
+
+  // --- the store and the host -----------------------------------------------------------------
+
+  /** The next write fails, and nothing is written. */
+  public AgentProbe failNextWrite() {
+    history.add("» the next write fails");
+    probed.faults.failNextWrite(FaultyStore.Fault.FAILED);
+    return this;
+  }
+
+  /** The store with its faults. */
+  public FaultyStore store() {
+    return probed.faults;
+  }
+
+  /** Kills the host and starts another one on the same store: only the journal is left. */
+  public AgentProbe crash() {
+    probed.crash();
+    return this;
+  }
+
+  /** Closes the host and starts another one on the same store. */
+  public AgentProbe restart() {
+    if (probed.restart()) {
+      history.add("» the host is closed and starts again");
+    }
+    return this;
+  }
+
+  /**
+   * Time, including the timers of the actors, stops until {@link #passTime}. Only while a call
+   * waits and nothing is running does time advance by itself.
+   *
+   * @throws IllegalStateException if the host has started already, as it does with the first call
+   */
+  public AgentProbe manualTime() {
+    probed.manualTime();
+    return this;
+  }
+
+  /** Sets the host's clock forward; with manual time its timers too. */
+  public AgentProbe passTime(Duration time) {
+    history.add("» " + time + " pass");
+    probed.advance(time);
+    return this;
+  }
+
+  /**
+   * Runs a script once without a disturbance, and then twice for each write of its thread, and of
+   * the threads and runs that it begins: once the host is killed before the write, once after it
+   * and before any reply. Each time another host starts on the same store, and the call that got no
+   * reply is repeated under its key.
+   *
+   * <p>Each of these runs must pass the expectations of the script and end as the undisturbed one:
+   * with the same conversation, the same stored values and the same status. No tool may be called
+   * again after its result was stored.
+   *
+   * @throws AssertionError with the crash after which it was otherwise
+   */
+  public AgentProbe crashEverywhere(Consumer<AgentProbe> script) {
+    probed.crashEverywhere(point -> run(script), this::performed);
+    return this;
+  }
+
+  private String run(Consumer<AgentProbe> script) {
+    threads++;
+    threadId = null;
+    got = null;
+    forget();
+    script.accept(this);
+    probed.recover();
+    String again = twice();
+    if (again != null) {
+      throw new AssertionError(again);
+    }
+    Threads.View view = now();
+    ThreadStorage stored = journal().state().stored();
+    String end =
+        "%s, stored %s, env %s, tags %s, and this was said:\n%s"
+            .formatted(
+                described(view),
+                stored.storage(),
+                stored.env(),
+                stored.tags(),
+                journal().transcript());
+    return end.replace(threadId(), "<thread>");
+  }
+
+  private synchronized void forget() {
+    history.clear();
+    performed.clear();
+    keys.clear();
+    twice = null;
+  }
+
+  private synchronized @Nullable String twice() {
+    return twice;
+  }
+
+  private synchronized String performed() {
+    String log = performed.isEmpty() ? "none" : String.join(", ", performed);
+    String hint =
+        log.contains("✗")
+            ? "\nA call whose result was not stored before the kill is made again, with the same"
+                + " idempotency key. Let the tool do its work once for each key, or declare it once()."
+            : "";
+    return "\n  calls        " + log + hint;
+  }
+
+  // --- what it sees ---------------------------------------------------------------------------
+
+  /** The thread after the last call. */
+  public Threads.View view() {
+    if (got == null || got.view() == null) {
+      throw new AssertionError(
+          "There is no thread yet; begin with say(…).\n  " + String.join("\n  ", history));
+    }
+    return got.view();
+  }
+
+  private Threads.View now() {
+    Got current =
+        probed.call(
+            () -> host().threads().get(PRINCIPAL, threadId()).handle(AgentProbe::got),
+            Got::lost,
+            "get");
+    check(current.view() != null, "the thread to be there");
+    return current.view() == null ? view() : current.view();
+  }
+
+  public String threadId() {
+    if (threadId == null) {
+      throw new AssertionError("There is no thread yet; begin with say(…)");
+    }
+    return threadId;
+  }
+
+  /** The journal of the thread, which a test can decide again or keep. */
+  public ThreadJournal journal() {
+    return probed.call(
+        () -> host().threadJournalWithSecrets(threadId()), journal -> false, "the journal");
+  }
+
+  /** The host itself, for what this probe has no method for. */
+  public Fermata host() {
+    return probed.host();
+  }
+
+  @Override
+  public void close() {
+    probed.close();
+  }
+}

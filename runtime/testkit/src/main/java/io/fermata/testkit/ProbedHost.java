@@ -1,0 +1,319 @@
+package io.fermata.testkit;
+
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.Settings;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.function.IntFunction;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The host of a probe: on a store that fails when a test wants it to, with a clock of the test,
+ * killed and started again. Every entry and every state is read back as it is stored.
+ */
+final class ProbedHost implements AutoCloseable {
+  private static final Duration TIMEOUT = Duration.ofSeconds(40);
+  private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
+
+  /** More kills in one call than a script can plan. */
+  private static final int MOST_KILLS = 100;
+
+  /** With manual time: how long nothing happens before the clock advances, and by how much. */
+  private static final Duration REAL_PAUSE = Duration.ofMillis(20);
+
+  private static final Duration STEP = Duration.ofMillis(250);
+
+  /** After so many of them nothing but time can be missing, and they become longer. */
+  private static final int SHORT_STEPS = 30;
+
+  private static final Duration LONGEST_STEP = Duration.ofSeconds(4);
+
+  /** With manual time: how long a step may run before it counts as one that never ends. */
+  private static final Duration PATIENCE = Duration.ofSeconds(5);
+
+  /** A journal is checked as it is written, and each entry is followed by a snapshot. */
+  private static final Config CHECKED =
+      ConfigFactory.parseMap(
+          Map.of("pekko.actor.serializers.fermata-journal", CheckedSerializer.class.getName()));
+
+  /** The store works in real time, however much of the other passes meanwhile. */
+  private static final Config MANUAL_TIME =
+      ConfigFactory.parseString(
+              """
+              pekko.persistence {
+                journal-plugin-fallback {
+                  recovery-event-timeout = 30d
+                  circuit-breaker.call-timeout = 30d
+                }
+                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
+              }
+              fermata-journal.circuit-breaker.call-timeout = 30d
+              fermata-snapshots.circuit-breaker.call-timeout = 30d
+              """)
+          .withFallback(ManualTime.config());
+
+  final FaultyStore faults;
+  private final UnaryOperator<HostBuilder> setup;
+  private final IntFunction<UnaryOperator<HostBuilder>> ofLife;
+  private final Runnable killed;
+  private final AtomicInteger running = new AtomicInteger();
+  private final AtomicInteger lives = new AtomicInteger();
+  private volatile long changedAt = System.nanoTime();
+  private volatile CrashPoint crash = CrashPoint.NEVER;
+  private @Nullable Fermata host;
+  private boolean manualTime;
+  private Instant beginning = BEGINNING;
+  private Duration shift = Duration.ZERO;
+  private volatile Duration passed = Duration.ZERO;
+
+  /**
+   * @param setup configures the host each time it starts
+   * @param ofLife what differs from start to start, by its number
+   * @param killed is called when the host was killed and starts again
+   */
+  ProbedHost(
+      Store store,
+      UnaryOperator<HostBuilder> setup,
+      IntFunction<UnaryOperator<HostBuilder>> ofLife,
+      Runnable killed) {
+    this.faults = FaultyStore.of(store);
+    this.setup = setup;
+    this.ofLife = ofLife;
+    this.killed = killed;
+  }
+
+  Fermata host() {
+    Fermata started = host == null ? open() : host;
+    host = started;
+    return started;
+  }
+
+  private Fermata open() {
+    HostBuilder builder =
+        setup.apply(
+            Fermata.host()
+                .store(faults.store())
+                .settings(Settings.DEFAULT.snapshotEvery(1))
+                .clock(this::now)
+                .monotonicClock(this::nanos));
+    builder.config(manualTime ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
+    return ofLife.apply(lives.incrementAndGet()).apply(builder).start();
+  }
+
+  /** Closes the host and starts another one on the same store; false if none was started. */
+  boolean restart() {
+    if (host == null) {
+      return false;
+    }
+    host.close();
+    host = open();
+    return true;
+  }
+
+  @Override
+  public void close() {
+    faults.releaseWrites();
+    if (host != null) {
+      host.close();
+    }
+  }
+
+  // --- time -----------------------------------------------------------------------------------
+
+  private long nanos() {
+    return (manualTime ? 0 : System.nanoTime()) + passed.toNanos();
+  }
+
+  private Instant now() {
+    return (manualTime ? beginning : Instant.now().plus(shift)).plus(passed);
+  }
+
+  /** Its time begins at a moment, or later. */
+  void beginAt(Instant moment) {
+    beginning = moment.isAfter(BEGINNING) ? moment : BEGINNING;
+    shift = Duration.between(Instant.now(), beginning);
+  }
+
+  void manualTime() {
+    if (host != null) {
+      throw new IllegalStateException(
+          "The host runs in real time already; call manualTime() before the first call");
+    }
+    manualTime = true;
+  }
+
+  void advance(Duration time) {
+    passed = passed.plus(time);
+    if (manualTime) {
+      ManualTime.get(host().system()).timePasses(time);
+    }
+    recover();
+  }
+
+  // --- crashes --------------------------------------------------------------------------------
+
+  /** Whether the host that was started as this number no longer lives. */
+  boolean over(int life) {
+    return life != lives.get() || faults.life().over();
+  }
+
+  /** Whether it is to be killed at a write. */
+  boolean crashes() {
+    return crash != CrashPoint.NEVER;
+  }
+
+  /** The entry with the result of a step or a call that was stored; null if there is none. */
+  @Nullable Long completed(String session, Object step) {
+    return crash.completed(session, step);
+  }
+
+  /** Kills the host and starts another one on the same store: only the journal is left. */
+  void crash() {
+    if (host != null) {
+      faults.kill();
+      recover();
+    }
+  }
+
+  /** Starts another host if this one was killed. */
+  void recover() {
+    if (host != null && faults.life().over()) {
+      killed.run();
+      lives.incrementAndGet();
+      host.crash();
+      host = open();
+    }
+  }
+
+  /**
+   * Runs a script undisturbed, and then twice for each write of the sessions that it begins: killed
+   * before the write, and after it.
+   *
+   * @param script runs the script, and returns how it ended
+   * @param performed what was performed, for the message of a failure
+   */
+  void crashEverywhere(Function<CrashPoint, String> script, Supplier<String> performed) {
+    String undisturbed = run(script, new CrashPoint(0, CrashPoint.Timing.NONE));
+    for (int write = 1; ; write++) {
+      for (CrashPoint.Timing moment : List.of(CrashPoint.Timing.BEFORE, CrashPoint.Timing.AFTER)) {
+        CrashPoint point = new CrashPoint(write, moment);
+        String end = runCrashing(script, point, performed);
+        if (!point.wasReached()) {
+          crashAt(CrashPoint.NEVER);
+          return;
+        } else if (!end.equals(undisturbed)) {
+          throw new AssertionError(
+              "Killed %s, the script ends otherwise.\n  undisturbed  %s\n  killed       %s%s"
+                  .formatted(point.described(), undisturbed, end, performed.get()));
+        }
+      }
+    }
+  }
+
+  private String runCrashing(
+      Function<CrashPoint, String> script, CrashPoint point, Supplier<String> performed) {
+    try {
+      return run(script, point);
+    } catch (AssertionError e) {
+      throw new AssertionError(
+          "Killed %s, the script fails. %s%s"
+              .formatted(point.described(), e.getMessage(), performed.get()),
+          e);
+    }
+  }
+
+  private String run(Function<CrashPoint, String> script, CrashPoint point) {
+    crashAt(point);
+    return script.apply(point);
+  }
+
+  private void crashAt(CrashPoint point) {
+    crash = point;
+    faults.crashAt(point);
+  }
+
+  // --- calls ----------------------------------------------------------------------------------
+
+  /** Counts work that manual time waits for. */
+  <T> CompletionStage<T> counted(Supplier<CompletionStage<T>> work) {
+    changedAt = System.nanoTime();
+    running.incrementAndGet();
+    return work.get()
+        .whenComplete(
+            (result, failure) -> {
+              changedAt = System.nanoTime();
+              running.decrementAndGet();
+            });
+  }
+
+  /**
+   * Sends a call, and again to the next host if this one is killed before its reply.
+   *
+   * @param lost whether a reply is that of a host that was killed
+   * @param what the call, for the message of a failure
+   */
+  <T> T call(Supplier<CompletionStage<T>> call, Predicate<T> lost, Object what) {
+    for (int kills = 0; kills <= MOST_KILLS; kills++) {
+      recover();
+      T got = reply(call.get().toCompletableFuture(), lost, what);
+      if (got != null) {
+        return got;
+      }
+    }
+    throw new AssertionError(
+        "The host was killed " + MOST_KILLS + " times during " + what + "; see crashAt(…)");
+  }
+
+  /** The reply to a call; null if the host was killed before it. */
+  private <T> @Nullable T reply(CompletableFuture<T> next, Predicate<T> lost, Object what) {
+    long end = System.nanoTime() + TIMEOUT.toNanos();
+    Duration step = STEP;
+    int steps = 0;
+    try {
+      while (System.nanoTime() < end) {
+        try {
+          T got = next.get(REAL_PAUSE.toMillis(), TimeUnit.MILLISECONDS);
+          return faults.life().over() && lost.test(got) ? null : got;
+        } catch (TimeoutException e) {
+          if (faults.life().over()) {
+            return null;
+          } else if (manualTime && !busy()) {
+            passed = passed.plus(step);
+            ManualTime.get(host().system()).timePasses(step);
+            boolean longer = ++steps > SHORT_STEPS && step.compareTo(LONGEST_STEP) < 0;
+            step = longer ? step.multipliedBy(2) : step;
+          }
+        }
+      }
+    } catch (ExecutionException e) {
+      throw new AssertionError("The call failed without a reply: " + what, e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("The test was interrupted in " + what, e);
+    }
+    throw new AssertionError("The host did not answer within " + TIMEOUT + ": " + what);
+  }
+
+  /** Whether the store or a step is at work, and the step not for so long that it never ends. */
+  private boolean busy() {
+    return faults.busy()
+        || (running.get() > 0 && System.nanoTime() - changedAt < PATIENCE.toNanos());
+  }
+}

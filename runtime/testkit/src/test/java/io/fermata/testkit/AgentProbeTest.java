@@ -1,0 +1,151 @@
+package io.fermata.testkit;
+
+import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
+import static io.fermata.testkit.ScriptedModel.lastUserContains;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.Tool;
+import io.fermata.agent.ToolHandler;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.persistence.Store;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A conversation survives a kill of its host at every entry, and a defect that a kill shows is
+ * found.
+ */
+@Tag("slow")
+@Tag("faults")
+class AgentProbeTest {
+  record Order(String number) {}
+
+  @TempDir Path directory;
+
+  private static Model model() {
+    return ScriptedModel.script()
+        .when(lastIsResultOf("refund"))
+        .say("Your money is on its way.")
+        .when(lastUserContains("refund"))
+        .call("refund", Map.of("number", "B-1"))
+        .otherwise()
+        .say("How can I help?")
+        .model("scripted");
+  }
+
+  private static Agent desk(ToolHandler<Order> refund, UnaryOperator<Tool> options) {
+    Tool tool = options.apply(Tool.of("refund", "Pays an order back.", Order.class, refund));
+    return Agent.aiHuman("desk", Prompt.of("support", model()).text("Help.").tools(tool))
+        .effects(
+            ScheduledHandler.of(
+                "follow_up",
+                "Asks how it went.",
+                Order.class,
+                (flow, args) ->
+                    flow.injectMessage(
+                        Message.assistant("Has it arrived, " + args.number() + "?"))));
+  }
+
+  private static void refunds(AgentProbe probe) {
+    probe.say("Hello").says("How can I help?").rests("stop_on_response");
+    probe.say("A refund, please.").asks("Pay B-1 back?");
+    probe.approve().says("on its way").stores("paid", 1).rests("stop_on_response");
+  }
+
+  private static Tool approved(Tool tool) {
+    return tool.approval(args -> "Pay " + args.path("number").asText() + " back?");
+  }
+
+  @Test
+  void aConversationEndsAsWithoutACrashWhereverTheHostIsKilled() {
+    Map<String, Integer> attempts = new ConcurrentHashMap<>();
+    Agent desk =
+        desk(
+            (flow, args) -> {
+              attempts.merge(flow.idempotencyKey(), 1, Integer::sum);
+              flow.storage().put("paid", 1);
+              return "paid";
+            },
+            AgentProbeTest::approved);
+    try (AgentProbe probe =
+        AgentProbe.of(Store.sqlite(directory.resolve("desk.db")), host -> host, desk)) {
+      probe.crashEverywhere(AgentProbeTest::refunds);
+
+      ThreadReplay.of(List.of(desk), probe.journal()).requireSame();
+    }
+    assertThat(attempts).hasSizeGreaterThan(10);
+    assertThat(attempts.values()).as("only a lost attempt is repeated").containsOnly(1, 2);
+  }
+
+  @Test
+  void aToolThatGivesAnotherResultTheSecondTimeIsFound() {
+    AtomicInteger paid = new AtomicInteger();
+    Agent desk =
+        desk(
+            (flow, args) -> {
+              flow.storage().put("paid", paid.incrementAndGet());
+              return "paid";
+            },
+            tool -> tool);
+    try (AgentProbe probe = AgentProbe.of(desk)) {
+      assertThatThrownBy(() -> probe.crashEverywhere(script -> script.say("A refund, please.")))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("the script ends otherwise")
+          .hasMessageContaining("undisturbed")
+          .hasMessageContaining("refund attempt 1");
+    }
+  }
+
+  @Test
+  void aWriteThatFailsIsSeenByTheClientAndNothingIsLost() {
+    try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", tool -> tool))) {
+      probe.say("Hello").says("How can I help?");
+      probe.failNextWrite().say("A refund, please.").fails("store_unavailable");
+      probe.say("A refund, please.").says("on its way");
+      probe.crash().say("Hello").says("How can I help?");
+    }
+  }
+
+  @Test
+  void deferredWorkHappensWhenItsTimeHasPassed() {
+    Agent desk =
+        desk(
+            (flow, args) -> {
+              flow.scheduleEffect("follow_up", args, Duration.ofDays(3));
+              return "paid";
+            },
+            tool -> tool);
+    try (AgentProbe probe = AgentProbe.of(desk).manualTime()) {
+      probe.say("A refund, please.").says("on its way");
+      probe.passTime(Duration.ofDays(1)).says("on its way");
+      probe.restart().passTime(Duration.ofDays(3)).says("Has it arrived, B-1?");
+    }
+  }
+
+  @Test
+  void anExpectationThatFailsTellsTheConversation() {
+    try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", AgentProbeTest::approved))) {
+      probe.say("A refund, please.");
+      assertThatThrownBy(() -> probe.rests("stop_on_response"))
+          .hasMessageContaining("Expected the thread to rest: stop_on_response")
+          .hasMessageContaining("» say A refund, please.")
+          .hasMessageContaining("it asks");
+      assertThatThrownBy(() -> probe.asks("Pay B-2 back?")).hasMessageContaining("B-2");
+      probe.deny("too late").stop().rests("stop_on_response");
+    }
+  }
+}
