@@ -104,6 +104,16 @@ public interface FlowState {
    */
   List<Message> messageHistory();
 
+  /**
+   * What the thread's latest call of a flow did, in words and without secrets; see {@link
+   * FlowCall#explanations}. For tools: when a recorded thread is decided again, there are no runs
+   * to read.
+   *
+   * @param about {@code path}, {@code asked}, {@code decisions} or {@code why}
+   * @param field with {@code why}: the field
+   */
+  String explainFlow(String flow, String about, @Nullable String field) throws InterruptedException;
+
   /** Reads all messages of the thread from its journal. */
   List<Message> reloadHistory() throws InterruptedException;
 

@@ -151,13 +151,12 @@ final class HostParts {
             closed::get);
     Map<String, AgentAsTool> agentTools = agentTools();
     RunExplanations explanations =
-        builder.explains
-            ? new RunExplanations(catalog, store, encryption, handles, threads.replies())
-            : null;
+        new RunExplanations(catalog, store, encryption, handles, threads.replies());
+    RunExplanations offered = builder.explains ? explanations : null;
     this.router =
-        new CallRouter(catalog, agentTools, explanations, gateway, handles, telemetry, closed::get);
+        new CallRouter(catalog, agentTools, offered, gateway, handles, telemetry, closed::get);
     this.toolUses = new ToolUses(router::call, catalog.tools());
-    this.tools = offered(agentTools, explanations);
+    this.tools = offered(agentTools, offered);
     this.system = system(sessions(), placement);
     Consumer<SessionRegion.Message> everywhere =
         cluster == null ? system::tell : cluster.everywhere();
@@ -199,6 +198,7 @@ final class HostParts {
             agentThreads,
             subscriptions,
             toolUses,
+            explanations,
             store,
             eraser,
             directory,

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * Reads the messages of a thread from its journal, the latest first, and no further back than
  * needed. It takes the entries of the journal from the last to the first.
  */
-public final class HistoryReader {
+public final class HistoryReader implements BackwardReader {
   private final @Nullable String before;
   private final int limit;
   private final int depth;
@@ -60,6 +60,7 @@ public final class HistoryReader {
   }
 
   /** Whether it has found enough messages. */
+  @Override
   public boolean full() {
     return found.size() >= limit && preceding.isEmpty();
   }
@@ -69,7 +70,7 @@ public final class HistoryReader {
     return List.copyOf(found.subList(0, Math.min(limit, found.size())));
   }
 
-  /** Takes the preceding entry of the journal. */
+  @Override
   public void take(List<ThreadEvent> entry) {
     for (int i = entry.size() - 1; i >= 0; i--) {
       take(entry.get(i));

@@ -16,6 +16,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -71,6 +72,12 @@ public interface Outside {
 
   /** Withdraws a call of a flow, which compensates its effects. */
   CompletionStage<Void> withdrawFlow(String flow, String callKey);
+
+  /** What the latest call of a flow did, in words; see {@link FlowState#explainFlow}. */
+  default CompletionStage<String> explainFlow(String flow, String about, @Nullable String field) {
+    return CompletableFuture.failedFuture(
+        new UnsupportedOperationException("There are no runs to read here"));
+  }
 
   /** The outcome of a call of a flow. */
   sealed interface FlowOutcome {

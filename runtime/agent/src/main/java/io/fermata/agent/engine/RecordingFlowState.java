@@ -9,6 +9,7 @@ import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.ThreadFiles;
 import io.fermata.agent.ThreadInstance;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.AuthorFailures;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageUpdate;
@@ -150,6 +151,12 @@ final class RecordingFlowState implements FlowState {
   @Override
   public List<Message> messageHistory() {
     return recorder.history();
+  }
+
+  @Override
+  public String explainFlow(String flow, String about, @Nullable String field)
+      throws InterruptedException {
+    return AuthorFailures.await(recorder.outside().explainFlow(flow, about, field));
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.fermata.session.host;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
+import io.fermata.agent.engine.BackwardReader;
 import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
@@ -374,7 +375,7 @@ public final class AgentThreads implements Threads {
                               "The thread has no message %s to read before; pass the before of an earlier page"
                                   .formatted(before));
                         }
-                        return found;
+                        return found.messages();
                       });
             })
         .thenApplyAsync(
@@ -387,7 +388,8 @@ public final class AgentThreads implements Threads {
             executor);
   }
 
-  CompletionStage<List<Message>> rewound(String entityId, long beforeSeq, HistoryReader rewind) {
+  /** Reads a journal back until the reader has enough. */
+  <R extends BackwardReader> CompletionStage<R> rewound(String entityId, long beforeSeq, R rewind) {
     return StoreErrors.translated(store.readBack(entityId, beforeSeq, PAGE))
         .thenComposeAsync(
             records -> {
@@ -398,11 +400,11 @@ public final class AgentThreads implements Threads {
                 }
                 rewind.take(events);
                 if (rewind.full()) {
-                  return CompletableFuture.completedFuture(rewind.messages());
+                  return CompletableFuture.completedFuture(rewind);
                 }
               }
               return records.size() < PAGE
-                  ? CompletableFuture.completedFuture(rewind.messages())
+                  ? CompletableFuture.completedFuture(rewind)
                   : rewound(entityId, records.get(records.size() - 1).seq(), rewind);
             },
             executor);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.engine.LatestCall;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadAccess;
 import io.fermata.agent.message.Message;
@@ -52,6 +53,7 @@ public final class HostOutside implements Outside {
       AgentThreads threads,
       SessionSubscriptions subscriptions,
       ToolUses flows,
+      RunExplanations explanations,
       OpenStore store,
       Eraser eraser,
       SessionDirectory directory,
@@ -131,6 +133,22 @@ public final class HostOutside implements Outside {
                 throw notEnded(refused.code(), refused.message());
               }
             });
+  }
+
+  @Override
+  public CompletionStage<String> explainFlow(String flow, String about, @Nullable String field) {
+    return services
+        .threads()
+        .rewound(key.entityId(), Long.MAX_VALUE, new LatestCall(flow))
+        .thenCompose(
+            latest ->
+                latest
+                    .key()
+                    .map(call -> services.explanations().explain(use(flow, call), about, field))
+                    .orElseGet(
+                        () ->
+                            CompletableFuture.completedFuture(
+                                "This conversation has not called " + flow + " yet.")));
   }
 
   private static IllegalStateException notEnded(String code, String message) {
@@ -300,7 +318,8 @@ public final class HostOutside implements Outside {
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
     return services
         .threads()
-        .rewound(key.entityId(), Long.MAX_VALUE, new HistoryReader(before, limit, depth, true));
+        .rewound(key.entityId(), Long.MAX_VALUE, new HistoryReader(before, limit, depth, true))
+        .thenApply(HistoryReader::messages);
   }
 
   @Override

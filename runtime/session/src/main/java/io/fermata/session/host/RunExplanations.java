@@ -24,6 +24,7 @@ import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.Handles;
@@ -39,6 +40,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A tool with which a model asks about its own run: what was asked, which rule chose, why a field
@@ -128,12 +131,42 @@ public final class RunExplanations {
 
   /** The stage never fails. */
   public CompletionStage<ToolReply> call(ToolCall call) {
+    return call(call, schema::check);
+  }
+
+  private CompletionStage<ToolReply> call(
+      ToolCall call, Function<ObjectNode, List<Violation>> check) {
     if (!reading.tryAcquire()) {
       return CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED));
     }
-    return CompletableFuture.supplyAsync(() -> reply(call), threads)
+    return CompletableFuture.supplyAsync(() -> reply(call, check), threads)
         .exceptionally(RunExplanations::failed)
         .whenComplete((reply, thrown) -> reading.release());
+  }
+
+  /**
+   * What a use of a flow did, in words.
+   *
+   * @param about the name of an {@link Explanation.About}
+   */
+  CompletionStage<String> explain(ToolUse use, String about, @Nullable String field) {
+    if (Arrays.stream(Explanation.About.values()).noneMatch(it -> it.wireName().equals(about))) {
+      return CompletableFuture.failedFuture(
+          new IllegalArgumentException(
+              "A run cannot be asked about %s; ask about path, asked, decisions or why"
+                  .formatted(about)));
+    }
+    ObjectNode question = Json.object().put("flow", use.tool()).put("about", about);
+    if (field != null) {
+      question.put("field", field);
+    }
+    ObjectNode meta = Json.object().put(Conversation.SESSION_ID, use.session());
+    return call(new ToolCall(NAME, SessionKey.TOOLS, question, meta, null), ignored -> List.of())
+        .thenApply(
+            reply ->
+                reply.error()
+                    ? reply.structured().path("error").asText()
+                    : reply.structured().path("text").asText());
   }
 
   private static ToolReply failed(Throwable thrown) {
@@ -147,8 +180,8 @@ public final class RunExplanations {
             : HostError.STORE_UNAVAILABLE);
   }
 
-  private ToolReply reply(ToolCall call) {
-    List<Violation> wrong = new ArrayList<>(schema.check(call.arguments()));
+  private ToolReply reply(ToolCall call, Function<ObjectNode, List<Violation>> check) {
+    List<Violation> wrong = check.apply(call.arguments());
     boolean why = call.arguments().path("about").asText().equals("why");
     if (wrong.isEmpty() && why && call.arguments().path("field").asText().isBlank()) {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
@@ -191,7 +224,7 @@ public final class RunExplanations {
     if (!explanation.known()) {
       return ToolReply.refused(
           HostError.INVALID_ARGUMENTS,
-          "There is no run of %s in this conversation, or it has ended and is not kept; start one with that tool"
+          "There is no run of %s in this conversation, or it has ended and is not kept"
               .formatted(key.flow()));
     }
     Explanation.About about =

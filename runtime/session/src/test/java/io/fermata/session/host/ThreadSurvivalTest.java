@@ -373,6 +373,7 @@ class ThreadSurvivalTest {
             (AgentThreads) host.threads(),
             subscriptions,
             new ToolUses(answering::call, Map.of()),
+            new RunExplanations(noFlows, store, Encryption.NONE, host.handles(), Runnable::run),
             store,
             new Eraser(
                 store,
