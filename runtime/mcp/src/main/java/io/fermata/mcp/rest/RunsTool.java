@@ -44,6 +44,8 @@ public final class RunsTool {
   }
 
   /**
+   * Creates the tool.
+   *
    * @param operators the principals that may use it
    * @param scopes what a token needs for it: it reaches the runs of all flows
    */
