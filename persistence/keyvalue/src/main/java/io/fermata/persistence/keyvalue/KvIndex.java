@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -24,10 +25,10 @@ final class KvIndex {
 
   private final List<KvShard> shards;
 
-  KvIndex(KvCalls kv, Executor executor, String host, InstantSource clock) {
+  KvIndex(KvCalls kv, Executor executor, String host, InstantSource clock, LongSupplier nanos) {
     shards =
         IntStream.range(0, SHARDS)
-            .mapToObj(shard -> new KvShard(key(shard), kv, executor, host, clock))
+            .mapToObj(shard -> new KvShard(key(shard), kv, executor, host, clock, nanos))
             .toList();
   }
 

@@ -5,12 +5,15 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,26 +40,72 @@ final class KvShard {
   private static final int TRIES = 20;
 
   /** The known demand of a journal, and since when. */
-  private record KnownDemand(long demand, long since) {}
+  private record KnownDemand(long demand, Now since) {}
+
+  /**
+   * A moment.
+   *
+   * @param millis by the wall clock, which demands and other hosts name, and which runs on while
+   *     the machine sleeps
+   * @param nanos by the monotonic clock, which nobody sets
+   */
+  private record Now(long millis, long nanos) {
+    boolean hasRestedSince(Now then) {
+      return nanos - then.nanos >= RESTS.toNanos();
+    }
+
+    /** Whether it is soon enough after the renewal of a mark by both clocks, or before it. */
+    boolean isFresh(Now renewed) {
+      long past = nanos - renewed.nanos;
+      long set = millis - renewed.millis;
+      return past < 0 || (past < FRESH.toNanos() && set >= 0 && set < FRESH.toMillis());
+    }
+  }
+
+  /** What is to be written, and the marks in it that are renewed thereby. */
+  private static final class Draft {
+    final Map<String, KvMark> marks;
+    final Set<String> renewed = new HashSet<>();
+
+    Draft(Map<String, KvMark> marks) {
+      this.marks = new HashMap<>(marks);
+    }
+  }
 
   private final String key;
   private final KvCalls kv;
   private final Executor executor;
   private final String host;
   private final InstantSource clock;
+  private final LongSupplier nanos;
   private final Map<String, KnownDemand> demands = new HashMap<>();
+
+  /** When this host last renewed its marks. */
+  private final Map<String, Now> renewals = new HashMap<>();
+
   private Map<String, KvMark> marks = Map.of();
   private @Nullable String version;
   private Map<String, Long> wanted = new HashMap<>();
   private List<CompletableFuture<@Nullable Void>> waiting = new ArrayList<>();
   private boolean flushing;
 
-  KvShard(String key, KvCalls kv, Executor executor, String host, InstantSource clock) {
+  KvShard(
+      String key,
+      KvCalls kv,
+      Executor executor,
+      String host,
+      InstantSource clock,
+      LongSupplier nanos) {
     this.key = key;
     this.kv = kv;
     this.executor = executor;
     this.host = host;
     this.clock = clock;
+    this.nanos = nanos;
+  }
+
+  private Now now() {
+    return new Now(clock.millis(), nanos.getAsLong());
   }
 
   CompletionStage<@Nullable Void> load() {
@@ -75,12 +124,14 @@ final class KvShard {
 
   /** Completes when a journal with this demand is certain to be found, unless that has time. */
   synchronized CompletionStage<@Nullable Void> require(String persistenceId, long demand) {
-    long now = clock.millis();
-    if (!isSoon(demand, now) || covers(marks.get(persistenceId), demand, now)) {
+    Now now = now();
+    if (!isSoon(demand, now) || covers(persistenceId, demand, now)) {
       return CompletableFuture.completedFuture(null);
     }
     demands.merge(
-        persistenceId, new KnownDemand(demand, now), (old, next) -> earlier(old, next, now));
+        persistenceId,
+        new KnownDemand(demand, now),
+        (old, next) -> new KnownDemand(Math.min(old.demand(), next.demand()), now));
     CompletableFuture<@Nullable Void> marked = new CompletableFuture<>();
     wanted.merge(persistenceId, demand, Math::min);
     waiting.add(marked);
@@ -89,10 +140,6 @@ final class KvShard {
       executor.execute(() -> flush(TRIES, false));
     }
     return marked;
-  }
-
-  private static KnownDemand earlier(KnownDemand old, KnownDemand next, long now) {
-    return new KnownDemand(Math.min(old.demand(), next.demand()), now);
   }
 
   /** Reports the demand of the stored journal. */
@@ -104,7 +151,7 @@ final class KvShard {
     }
     KnownDemand before = demands.get(persistenceId);
     if (before == null || before.demand() != demand) {
-      demands.put(persistenceId, new KnownDemand(demand, clock.millis()));
+      demands.put(persistenceId, new KnownDemand(demand, now()));
     }
   }
 
@@ -140,8 +187,8 @@ final class KvShard {
 
   /** A mark of a time far ahead that is not needed any more waits for another write. */
   private boolean needsWrite(boolean closing) {
-    long now = clock.millis();
-    Map<String, KvMark> corrected = corrected(closing, now);
+    Now now = now();
+    Map<String, KvMark> corrected = corrected(closing, now).marks;
     return closing
         ? !corrected.equals(marks)
         : corrected.entrySet().stream()
@@ -153,22 +200,23 @@ final class KvShard {
   }
 
   private void flush(int tries, boolean closing) {
-    Map<String, KvMark> next;
+    Draft next;
+    Now now;
     Map<String, Long> taken;
     List<CompletableFuture<@Nullable Void>> served;
     String expected;
     synchronized (this) {
-      long now = clock.millis();
+      now = now();
       next = corrected(closing, now);
       taken = wanted;
       served = waiting;
       expected = version;
       wanted = new HashMap<>();
       waiting = new ArrayList<>();
-      taken.forEach((id, at) -> next.put(id, mark(next.get(id), at, now)));
+      taken.forEach((id, at) -> renew(next, id, at, now));
     }
-    kv.set(key, KvFormat.marks(next), expected, null, false)
-        .thenComposeAsync(won -> written(next, won), executor)
+    kv.set(key, KvFormat.marks(next.marks), expected, null, false)
+        .thenComposeAsync(won -> written(next, now, won), executor)
         .whenCompleteAsync(
             (done, thrown) -> {
               if (thrown != null) {
@@ -187,19 +235,21 @@ final class KvShard {
   }
 
   /** If another host wrote meanwhile, its changes stay. */
-  private CompletionStage<Boolean> written(Map<String, KvMark> next, Optional<String> won) {
+  private CompletionStage<Boolean> written(Draft next, Now now, Optional<String> won) {
     if (won.isEmpty()) {
       return load().thenApply(loaded -> false);
     }
     synchronized (this) {
-      marks = next;
+      marks = next.marks;
       version = won.get();
+      next.renewed.forEach(id -> renewals.put(id, now));
+      renewals.keySet().retainAll(marks.keySet());
       demands
           .entrySet()
           .removeIf(
               known ->
                   known.getValue().demand() == KvDocument.NOTHING
-                      && !next.containsKey(known.getKey()));
+                      && !marks.containsKey(known.getKey()));
     }
     return CompletableFuture.completedFuture(true);
   }
@@ -237,8 +287,8 @@ final class KvShard {
   }
 
   /** The marks, corrected where this host knows better and may do so. */
-  private Map<String, KvMark> corrected(boolean closing, long now) {
-    Map<String, KvMark> corrected = new HashMap<>(marks);
+  private Draft corrected(boolean closing, Now now) {
+    Draft corrected = new Draft(marks);
     demands.forEach(
         (persistenceId, known) -> {
           KvMark mark = marks.get(persistenceId);
@@ -246,40 +296,52 @@ final class KvShard {
               mark != null
                   && known.demand() > mark.at()
                   && isSoon(mark.at(), now)
-                  && (closing || now - known.since() >= RESTS.toMillis())
-                  && (mine(mark) || now - mark.since() >= ABANDONED.toMillis());
+                  && (closing || now.hasRestedSince(known.since()))
+                  && (mine(mark) || isAbandoned(mark, now));
           if (known.demand() == KvDocument.NOTHING) {
             boolean unneeded = mark != null && (stale || (mine(mark) && !isSoon(mark.at(), now)));
             if (unneeded) {
-              corrected.remove(persistenceId);
+              corrected.marks.remove(persistenceId);
             }
           } else if (mark != null && stale) {
-            corrected.put(persistenceId, new KvMark(known.demand(), mark.host(), mark.since()));
-          } else if (!covers(mark, known.demand(), known.since())) {
-            corrected.put(persistenceId, mark(mark, known.demand(), now));
+            corrected.marks.put(
+                persistenceId, new KvMark(known.demand(), mark.host(), mark.since()));
+          } else if (!covers(persistenceId, known.demand(), known.since())) {
+            renew(corrected, persistenceId, known.demand(), now);
           }
         });
     return corrected;
   }
 
-  /** A mark that was just written, of the earlier time. */
-  private KvMark mark(@Nullable KvMark before, long at, long now) {
-    return new KvMark(before == null ? at : Math.min(before.at(), at), host, now);
+  /** Marks a journal now, with the earlier time. */
+  private void renew(Draft draft, String persistenceId, long at, Now now) {
+    KvMark before = draft.marks.get(persistenceId);
+    long earlier = before == null ? at : Math.min(before.at(), at);
+    draft.marks.put(persistenceId, new KvMark(earlier, host, now.millis()));
+    draft.renewed.add(persistenceId);
   }
 
   /** Whether a journal that has this demand since then is certain to be found by a mark. */
-  private boolean covers(@Nullable KvMark mark, long demand, long since) {
+  private boolean covers(String persistenceId, long demand, Now since) {
+    KvMark mark = marks.get(persistenceId);
+    Now renewed = renewals.get(persistenceId);
     return mark != null
         && mark.at() <= demand
         && mine(mark)
-        && since - mark.since() < FRESH.toMillis();
+        && renewed != null
+        && since.isFresh(renewed);
+  }
+
+  /** Hosts have no other clock in common. */
+  private static boolean isAbandoned(KvMark mark, Now now) {
+    return now.millis() - mark.since() >= ABANDONED.toMillis();
   }
 
   private boolean mine(KvMark mark) {
     return mark.host().equals(host);
   }
 
-  private static boolean isSoon(long at, long now) {
-    return at - now < SOON.toMillis();
+  private static boolean isSoon(long at, Now now) {
+    return at - now.millis() < SOON.toMillis();
   }
 }

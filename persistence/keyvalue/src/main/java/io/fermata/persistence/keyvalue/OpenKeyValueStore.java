@@ -63,7 +63,9 @@ final class OpenKeyValueStore implements OpenStore {
     this.executor = executor;
     this.release = release;
     this.serverKey = serverKey(kv);
-    this.index = new KvIndex(kv, executor, UUID.randomUUID().toString(), InstantSource.system());
+    this.index =
+        new KvIndex(
+            kv, executor, UUID.randomUUID().toString(), InstantSource.system(), System::nanoTime);
     this.journals = new KvJournals(kv, index, executor);
     this.directory = new KvDirectory(journals, kv.name());
     index.load().join();

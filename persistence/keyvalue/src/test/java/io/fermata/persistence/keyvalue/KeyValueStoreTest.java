@@ -43,6 +43,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class KeyValueStoreTest extends KeyValueContract {
 
   private final List<FakeKvStore> fakes = new ArrayList<>();
+  private final AtomicLong millis = new AtomicLong(1_790_000_000_000L);
+  private final AtomicLong nanos = new AtomicLong();
 
   @Override
   protected Store newStore() {
@@ -248,11 +250,8 @@ final class KeyValueStoreTest extends KeyValueContract {
 
   @Test
   void aWakeUpThatIsFarAheadIsMarkedAfterwardsAndForManySessionsAtOnce() {
-    AtomicLong now = new AtomicLong(1_790_000_000_000L);
-    KvCalls calls = new KvCalls(fake(), Duration.ofSeconds(10), Runnable::run);
-    InstantSource clock = () -> Instant.ofEpochMilli(now.get());
-    KvIndex index = new KvIndex(calls, Runnable::run, "a host", clock);
-    long month = now.get() + Duration.ofDays(30).toMillis();
+    KvIndex index = index();
+    long month = millis.get() + Duration.ofDays(30).toMillis();
     for (int i = 0; i < 200; i++) {
       assertThat(index.require("session " + i, month + i)).isCompleted();
       index.settled("session " + i, month + i);
@@ -263,7 +262,7 @@ final class KeyValueStoreTest extends KeyValueContract {
     assertThat(fake().written()).hasSize(KvIndex.SHARDS);
     assertThat(marks("session 7")).contains("session 7");
 
-    now.addAndGet(KvShard.RESTS.toMillis());
+    nanos.addAndGet(KvShard.RESTS.toNanos());
     for (int i = 0; i < 200; i++) {
       index.settled("session " + i, i < 100 ? month + 1_000 : KvDocument.NOTHING);
     }
@@ -273,6 +272,35 @@ final class KeyValueStoreTest extends KeyValueContract {
     Host.await(index.clean(true));
     assertThat(marks("session 7")).contains("session 7");
     assertThat(marks("session 107")).doesNotContain("session 107");
+  }
+
+  /** An index that has no clock but those of the test. */
+  private KvIndex index() {
+    KvCalls calls = new KvCalls(fake(), Duration.ofSeconds(10), Runnable::run);
+    InstantSource clock = () -> Instant.ofEpochMilli(millis.get());
+    return new KvIndex(calls, Runnable::run, "a host", clock, nanos::get);
+  }
+
+  @Test
+  void aMarkIsRenewedAndRemovedInTimeHoweverTheWallClockIsSet() {
+    KvIndex index = index();
+    Host.await(index.require("a", KvDocument.WORKING));
+    millis.addAndGet(-Duration.ofHours(1).toMillis());
+    nanos.addAndGet(KvShard.FRESH.toNanos());
+    Host.await(index.require("a", KvDocument.WORKING));
+    assertThat(fake().written()).as("renewed, as others may remove it").hasSize(2);
+    millis.addAndGet(KvShard.FRESH.toMillis());
+    Host.await(index.require("a", KvDocument.WORKING));
+    assertThat(fake().written()).as("also after the machine has slept").hasSize(3);
+
+    index.settled("a", KvDocument.NOTHING);
+    millis.addAndGet(Duration.ofHours(2).toMillis());
+    Host.await(index.clean(false));
+    assertThat(marks("a")).as("it has not rested").contains("a");
+    millis.addAndGet(-Duration.ofHours(2).toMillis());
+    nanos.addAndGet(KvShard.RESTS.toNanos());
+    Host.await(index.clean(false));
+    assertThat(marks("a")).doesNotContain("a");
   }
 
   @Test

@@ -24,6 +24,13 @@ class LayersTest {
   }
 
   @Test
+  void noWaitIsMeasuredByTheWallClock() {
+    LAYERS.measureNothingByTheWallClock(
+        "KvJournals", // when an ended run is forgotten
+        "KvShard"); // when sessions are due, and when hosts wrote their marks
+  }
+
+  @Test
   void noConstructorIsLong() {
     LAYERS.haveShortConstructors();
   }
