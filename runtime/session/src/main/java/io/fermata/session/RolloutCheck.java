@@ -1,6 +1,7 @@
 package io.fermata.session;
 
 import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
@@ -78,7 +79,8 @@ final class RolloutCheck {
     try {
       ThreadState state = thread(journal);
       return state.exists()
-          ? new Rollout.ThreadResult(state.agent(), threadId, threads.missing(state))
+          ? new Rollout.ThreadResult(
+              state.agent(), threadId, threads.held(state).stream().map(HeldWork::why).toList())
           : null;
     } catch (NotSerializableException | EncryptionException | DamagedException e) {
       return new Rollout.ThreadResult(agent, threadId, List.of(String.valueOf(e.getMessage())));

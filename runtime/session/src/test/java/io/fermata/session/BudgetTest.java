@@ -137,7 +137,7 @@ class BudgetTest {
       assertThat(view.children().get(0).usage().cost()).isEqualByComparingTo("20");
       Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
       assertThat(child.code()).isEqualTo(StopCode.BUDGET_SPENT);
-      assertThat(child.detail()).contains("agent desk", "20 US dollars");
+      assertThat(child.progress().detail()).contains("agent desk", "20 US dollars");
     }
   }
 
@@ -156,7 +156,7 @@ class BudgetTest {
       assertThat(childSteps).hasValue(2);
       assertThat(view.code()).isEqualTo(StopCode.BUDGET_SPENT);
       Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
-      assertThat(child.detail()).contains("agent desk");
+      assertThat(child.progress().detail()).contains("agent desk");
     }
   }
 

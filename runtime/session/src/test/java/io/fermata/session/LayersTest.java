@@ -39,10 +39,8 @@ class LayersTest {
 
   @Test
   void noConstructorIsLong() {
-    // What clients and operators see or ask for: as many values as there are names of them.
+    // What operators see or ask for: as many values as there are names of them.
     LAYERS.haveShortConstructors(
-        "io.fermata.session.admin.RunInfo",
-        "io.fermata.session.admin.RunQuery",
-        "io.fermata.session.admin.Threads$View");
+        "io.fermata.session.admin.RunInfo", "io.fermata.session.admin.RunQuery");
   }
 }

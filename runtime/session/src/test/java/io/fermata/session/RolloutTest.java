@@ -2,7 +2,9 @@ package io.fermata.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
@@ -10,7 +12,9 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -104,6 +108,41 @@ class RolloutTest {
     Threads.View view = now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
     assertThat(view.status()).isEqualTo(Threads.Status.ASKING);
     return view;
+  }
+
+  @Test
+  void aThreadShowsWhatIsHeldAndWhy() throws Exception {
+    Store store = Store.sqlite(folder.resolve("t.db"));
+    String id;
+    String call;
+    try (Fermata host = Fermata.host().store(store).agent(desk("pay").effects(remind)).start()) {
+      Threads.View asked = asked(host);
+      id = asked.threadId();
+      call = asked.questions().get(0).call();
+      assertThat(asked.held()).isEmpty();
+    }
+
+    try (Fermata host = Fermata.host().store(store).agent(desk("refund")).start()) {
+      JsonNode held = ThreadJson.view(now(host.threads().get("ann", id))).path("held");
+      assertThat(held).hasSize(2);
+      assertThat(held.get(0).path("what").asText()).isEqualTo("effect");
+      assertThat(held.get(0).path("name").asText()).isEqualTo("remind");
+      assertThat(held.get(0).path("why").asText()).contains("desk has no effect remind");
+      assertThat(held.get(1).path("what").asText()).isEqualTo("call");
+      assertThat(held.get(1).path("id").asText()).isEqualTo(call);
+      assertThat(held.get(1).path("why").asText()).contains("desk has no tool pay");
+      assertThat(now(host.check(List.of(desk("refund")))).held())
+          .as("what check names")
+          .flatExtracting(Rollout.ThreadResult::missing)
+          .containsExactlyElementsOf(held.findValuesAsText("why"));
+    }
+
+    Agent other = Agent.aiHuman("other", Prompt.of("p", ScriptedModels.saying("ok")));
+    try (Fermata host = Fermata.host().store(store).agent(other).start()) {
+      assertThat(now(host.threads().get("ann", id)).held())
+          .extracting(HeldWork::what, HeldWork::why)
+          .containsExactly(tuple(HeldWork.What.THREAD, "no agent desk is registered"));
+    }
   }
 
   private static Fermata host(Store store, Instant now, Agent desk) {

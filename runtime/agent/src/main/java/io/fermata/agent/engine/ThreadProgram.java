@@ -18,6 +18,7 @@ import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.Relations;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
@@ -855,33 +856,30 @@ public final class ThreadProgram
         : offered instanceof SubAgent ? DELEGATING : LONG;
   }
 
-  // --- before a release ------------------------------------------------------------------------
+  // --- what a release lacks
+  // -----------------------------------------------------------------------
 
-  /** What a thread waits for that these agents do not have, in words; empty if nothing. */
-  public List<String> missing(ThreadState state) {
+  /** What of a thread waits for a release that has what these agents lack. */
+  public List<HeldWork> held(ThreadState state) {
     if (!state.exists()) {
       return List.of();
     } else if (agents.find(state.agent()) == null) {
-      return List.of("no agent " + state.agent() + " is registered");
+      return List.of(HeldWork.thread(state.agent()));
     }
-    List<String> missing = new ArrayList<>();
+    List<HeldWork> held = new ArrayList<>();
     for (ScheduledEffect effect : state.effects().values()) {
       if (!effect.over() && agents.find(effect) == null) {
-        missing.add(
-            "the agent %s has no effect %s, which is scheduled (%s)"
-                .formatted(effect.agent(), effect.effect(), effect.id()));
+        held.add(HeldWork.effect(effect));
       }
     }
     for (StepFrame frame : state.frames().values()) {
       for (CallState call : frame.calls()) {
         if (!call.over() && gone(state, frame, call)) {
-          missing.add(
-              "the agent %s has no tool %s, whose call %s a person decides"
-                  .formatted(agents.of(state, frame).name(), call.call().name(), call.key()));
+          held.add(HeldWork.call(call, agents.of(state, frame).name()));
         }
       }
     }
-    return missing;
+    return List.copyOf(held);
   }
 
   // --- performing ------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 package io.fermata.agent.state;
 
+import static org.assertj.core.api.Assertions.as;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -710,12 +712,15 @@ class CallsTest {
     talk.replace(Agent.aiHuman("desk", prompt(tool("two")))).crash().approve("s1.0").run();
 
     assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("tool_missing");
-    assertThat(talk.program().missing(talk.state())).singleElement().asString().contains("one");
+    assertThat(talk.program().held(talk.state()))
+        .singleElement()
+        .extracting(HeldWork::why, as(STRING))
+        .contains("one");
     assertThat(talk.state().open()).hasSize(1);
 
     talk.replace(full).crash().approve("s1.0").run();
 
-    assertThat(talk.program().missing(talk.state())).isEmpty();
+    assertThat(talk.program().held(talk.state())).isEmpty();
     assertThat(ran).containsExactly("one");
     assertThat(talk.last().content()).isEqualTo("Done.");
   }
@@ -750,7 +755,10 @@ class CallsTest {
 
     talk.replace(plain).crash().pass(Duration.ofDays(2));
 
-    assertThat(talk.program().missing(talk.state())).singleElement().asString().contains("remind");
+    assertThat(talk.program().held(talk.state()))
+        .singleElement()
+        .extracting(HeldWork::why, as(STRING))
+        .contains("remind");
     assertThat(talk.wanted()).isEmpty();
 
     talk.replace(plain.effects(remind)).crash().pass(Duration.ofSeconds(1));

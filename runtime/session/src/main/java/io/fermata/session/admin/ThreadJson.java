@@ -9,6 +9,7 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,19 +60,31 @@ public final class ThreadJson {
 
   public static ObjectNode view(Threads.View view) {
     ObjectNode json = Json.object();
-    json.put("threadId", view.threadId());
-    json.put("agent", view.agent());
-    json.put("origin", view.origin());
-    view.tags().stream().sorted().forEach(json.putArray("tags")::add);
-    json.put("createdAt", view.createdAt());
-    json.put("parent", view.parent());
-    json.put("status", lower(view.status()));
-    json.put("side", lower(view.side()));
-    json.put("stoppedBy", side(view.stoppedBy()));
-    json.put("code", view.code());
-    json.put("detail", view.detail());
-    json.put("statusText", view.statusText());
+    ThreadMetadata about = view.about();
+    json.put("threadId", about.threadId());
+    json.put("agent", about.agent());
+    json.put("origin", about.origin());
+    about.tags().stream().sorted().forEach(json.putArray("tags")::add);
+    json.put("createdAt", about.createdAt());
+    json.put("parent", about.parent());
+    Threads.Progress progress = view.progress();
+    json.put("status", lower(progress.status()));
+    json.put("side", lower(progress.side()));
+    json.put("stoppedBy", side(progress.stoppedBy()));
+    json.put("code", progress.code());
+    json.put("detail", progress.detail());
+    json.put("statusText", progress.statusText());
     json.set("questions", questions(view.questions()));
+    ArrayNode held = json.putArray("held");
+    view.held()
+        .forEach(
+            work ->
+                held.addObject()
+                    .put("what", lower(work.what()))
+                    .put("id", work.id())
+                    .put("agent", work.agent())
+                    .put("name", work.name())
+                    .put("why", work.why()));
     json.put("waiting", view.waiting());
     json.put("messages", view.messages());
     json.set("usage", usage(view.usage()));

@@ -7,7 +7,9 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.session.key.ThreadKey;
 import java.time.Duration;
 import java.util.List;
@@ -80,37 +82,63 @@ public interface Threads {
   record Question(String call, String tool, boolean approval, JsonNode question) {}
 
   /**
-   * A thread.
+   * What a thread does, or why it rests.
    *
-   * @param agent the agent that acts now
-   * @param origin the agent that it began with
    * @param side whose turn it is, or was last
    * @param code why it rests, a {@code StopCode}; null if it has not acted yet or works
    * @param statusText what the agent says about its progress
-   * @param waiting messages that wait for the end of the current step
-   * @param messages the number of messages
-   * @param offset the number of its last journal entry
    */
-  record View(
-      String threadId,
-      String agent,
-      String origin,
-      String principal,
-      Set<String> tags,
-      long createdAt,
-      @Nullable String parent,
+  record Progress(
       Status status,
       Side side,
       @Nullable Side stoppedBy,
       @Nullable String code,
       @Nullable String detail,
-      @Nullable String statusText,
+      @Nullable String statusText) {}
+
+  /**
+   * A thread.
+   *
+   * @param held what waits for a release that has a handler, a tool or an agent which the host of
+   *     the thread lacks
+   * @param waiting messages that wait for the end of the current step
+   * @param messages the number of messages
+   * @param offset the number of its last journal entry
+   */
+  record View(
+      ThreadMetadata about,
+      Progress progress,
       List<Question> questions,
+      List<HeldWork> held,
       int waiting,
       long messages,
       Usage usage,
       List<ChildThread> children,
-      long offset) {}
+      long offset) {
+
+    public String threadId() {
+      return about.threadId();
+    }
+
+    /** The agent that acts now. */
+    public String agent() {
+      return about.agent();
+    }
+
+    /** The agent that it began with. */
+    public String origin() {
+      return about.origin();
+    }
+
+    public Status status() {
+      return progress.status();
+    }
+
+    /** Why it rests, a {@code StopCode}; null if it has not acted yet or works. */
+    public @Nullable String code() {
+      return progress.code();
+    }
+  }
 
   /**
    * A message was accepted.

@@ -295,8 +295,7 @@ public final class AgentThreads implements Threads {
   }
 
   private CompletionStage<View> view(CompletionStage<ThreadReply> reply) {
-    return reply.thenApplyAsync(
-        current -> ThreadViews.view(current.state(), current.status(), current.seq()), executor);
+    return reply.thenApplyAsync(ThreadViews::view, executor);
   }
 
   private static <T> CompletionStage<T> failed(String code, String message) {

@@ -173,12 +173,12 @@ public final class ThreadPort
   // --- replies and entries --------------------------------------------------------------------
 
   private ThreadReply reply(ThreadState state, long seq, boolean changed) {
-    return new ThreadReply(state, status(state), seq, changed, null);
+    return new ThreadReply(state, status(state), program.held(state), seq, changed, null);
   }
 
   @Override
   public SessionReply refused(Situation<ThreadState, ThreadEvent> at, Outcome.Failure why) {
-    return new ThreadReply(at.ahead(), status(at.ahead()), at.seq(), false, why);
+    return new ThreadReply(at.ahead(), status(at.ahead()), List.of(), at.seq(), false, why);
   }
 
   @Override

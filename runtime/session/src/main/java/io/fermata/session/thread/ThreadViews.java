@@ -1,13 +1,16 @@
 package io.fermata.session.thread;
 
+import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.TurnState;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.journal.ThreadReply;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
@@ -17,8 +20,8 @@ public final class ThreadViews {
 
   private ThreadViews() {}
 
-  public static Threads.View view(ThreadState state, Threads.Status status, long seq) {
-    ThreadMetadata about = state.metadata();
+  public static Threads.View view(ThreadReply reply) {
+    ThreadState state = reply.state();
     TurnState turn = state.turn();
     List<Threads.Question> questions =
         state.open().stream()
@@ -27,29 +30,25 @@ public final class ThreadViews {
                     new Threads.Question(
                         call.key(),
                         call.call().name(),
-                        call.phase() == io.fermata.agent.state.CallState.Phase.APPROVING,
-                        java.util.Objects.requireNonNull(call.question())))
+                        call.phase() == CallState.Phase.APPROVING,
+                        Objects.requireNonNull(call.question())))
             .toList();
     return new Threads.View(
-        about.threadId(),
-        about.agent(),
-        about.origin(),
-        about.principal(),
-        about.tags(),
-        about.createdAt(),
-        about.parent(),
-        status,
-        turn.side(),
-        turn.stoppedBy(),
-        turn.code(),
-        turn.detail(),
-        state.stored().status(),
+        state.metadata(),
+        new Threads.Progress(
+            reply.status(),
+            turn.side(),
+            turn.stoppedBy(),
+            turn.code(),
+            turn.detail(),
+            state.stored().status()),
         questions,
+        reply.held(),
         state.inbox().size(),
         state.history().count(),
         state.usage(),
         List.copyOf(state.children().values()),
-        seq);
+        reply.seq());
   }
 
   static DirectoryEntry entry(

@@ -7,6 +7,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
@@ -202,7 +203,14 @@ class RemoteCallTest {
                 "city",
                 List.of(new Violation("city", "is missing")),
                 null)),
-        new ThreadReply(ThreadState.NONE, Threads.Status.RESTING, 4, true, null));
+        new ThreadReply(
+            ThreadState.NONE,
+            Threads.Status.RESTING,
+            List.of(
+                HeldWork.thread("desk"), new HeldWork(HeldWork.What.CALL, "s1.0", "desk", "pay")),
+            4,
+            true,
+            null));
   }
 
   @ParameterizedTest

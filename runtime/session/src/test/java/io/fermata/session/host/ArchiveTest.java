@@ -328,7 +328,7 @@ class ArchiveTest {
     }
     try (Fermata host = Fermata.host().store(store("new")).agent(desk).start()) {
       assertThat(imported(host, lines).kind()).isEqualTo("thread");
-      assertThat(now(host.threads().get("ann", id)).tags()).containsExactly("vip");
+      assertThat(now(host.threads().get("ann", id)).about().tags()).containsExactly("vip");
       TimeTest.eventually(
           () ->
               !now(host.threads()

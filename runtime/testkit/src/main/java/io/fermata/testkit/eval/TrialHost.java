@@ -91,7 +91,9 @@ final class TrialHost {
     } else if (view.status() == Threads.Status.ASKING) {
       return "the agent waits for the decision of a person";
     }
-    return StopCode.STEP_ERROR.equals(view.code()) ? "no model replied: " + view.detail() : null;
+    return StopCode.STEP_ERROR.equals(view.code())
+        ? "no model replied: " + view.progress().detail()
+        : null;
   }
 
   private Held held(Threads.View view, long begun, @Nullable String broken)
