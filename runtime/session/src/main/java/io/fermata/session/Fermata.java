@@ -68,6 +68,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
@@ -340,7 +341,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
     requireOpen();
-    return host.hosted.forks().fork(flow, runId, entry, options);
+    return host.hosted.forks().fork(flow, runId, entry, options, UnaryOperator.identity());
   }
 
   /**

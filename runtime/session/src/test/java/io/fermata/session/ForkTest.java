@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
@@ -447,6 +448,38 @@ class ForkTest {
     }
     try (Fermata host = host(graph(Flow.of("trip", Trip.class).version(3)).compile())) {
       assertThat(refusal(host, source, 2, ForkOptions.live())).isEqualTo("version_changed");
+    }
+  }
+
+  @Test
+  void anOperatorWhoseForkIsRefusedSeesNoSecretOfItsSource() {
+    String source;
+    try (Fermata host = host(trip())) {
+      source = travelled(host);
+      call(host, "trip", "s", "start");
+    }
+    Flow<Trip> next =
+        graph(
+                Flow.of("trip", Trip.class)
+                    .version(2)
+                    .migrate(
+                        1,
+                        m ->
+                            m.state(
+                                before -> {
+                                  throw new StepException(
+                                      "no bank knows " + before.get("card", String.class));
+                                })))
+            .compile();
+    try (Fermata host = host(next)) {
+      assertThatThrownBy(() -> now(host.fork("trip", source, 4, ForkOptions.live())))
+          .as("code that has the host sees all")
+          .hasMessageContaining("no bank knows 4111-1111");
+      assertThatThrownBy(() -> now(host.runs().fork("trip", source, 4, ForkOptions.live())))
+          .isInstanceOfSatisfying(
+              ForkException.class, e -> assertThat(e.code()).isEqualTo("migration_failed"))
+          .hasMessageContaining("no bank knows [redacted]")
+          .hasMessageNotContaining("4111");
     }
   }
 

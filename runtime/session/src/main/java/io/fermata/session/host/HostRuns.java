@@ -42,7 +42,9 @@ public record HostRuns(Runs listed, RunForks forks, RunOperations operations, Ru
 
   @Override
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
-    return forks.fork(flow, runId, entry, options).thenCompose(operations::withoutSecrets);
+    return forks
+        .fork(flow, runId, entry, options, refusal -> operations.refused(flow, runId, refusal))
+        .thenCompose(operations::withoutSecrets);
   }
 
   @Override

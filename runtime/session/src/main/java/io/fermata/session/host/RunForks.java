@@ -36,6 +36,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -80,7 +81,13 @@ public record RunForks(
     }
   }
 
-  public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
+  /**
+   * Forks a run.
+   *
+   * @param shown what the caller gets to see of the reply that refuses it
+   */
+  public CompletionStage<Fork> fork(
+      String flow, String runId, long entry, ForkOptions options, UnaryOperator<ToolReply> shown) {
     if (!catalog.has(flow)) {
       String why =
           agents.test(flow)
@@ -90,7 +97,7 @@ public record RunForks(
     }
     Source source = new Source(flow, runId);
     return translated(StoreErrors.translated(read(source)))
-        .thenComposeAsync(read -> begun(read, entry, options), threads);
+        .thenComposeAsync(read -> begun(read, entry, options, shown), threads);
   }
 
   private CompletionStage<Source> read(Source source) {
@@ -116,7 +123,8 @@ public record RunForks(
     }
   }
 
-  private CompletionStage<Fork> begun(Source source, long entry, ForkOptions options) {
+  private CompletionStage<Fork> begun(
+      Source source, long entry, ForkOptions options, UnaryOperator<ToolReply> shown) {
     RunJournal journal = RunJournal.of(source.flow, source.runId, source.entries);
     Entry.Owner owner = source.owner;
     if (owner == null || journal.entries().isEmpty()) {
@@ -136,11 +144,14 @@ public record RunForks(
     return gateway
         .fork(key, Request.OfRun.fork(fork, options.answers()))
         .thenCompose(reply -> unlessErased(source, key, reply))
-        .thenApply(
+        .thenApplyAsync(
             reply -> {
-              requireBegun(reply);
+              if (isRefused(reply)) {
+                throw refused(shown.apply(reply));
+              }
               return new Fork(source.flow, forkId, owner.principal(), handle, reply);
-            });
+            },
+            threads);
   }
 
   private static ForkException unknown(Source source) {
@@ -167,14 +178,20 @@ public record RunForks(
   }
 
   /** What is refused has no run. */
-  private static void requireBegun(ToolReply reply) {
-    if (reply.error() && !reply.meta().has("fermata/run")) {
-      String code = reply.structured().path("code").asText();
-      String error = reply.structured().path("error").asText();
-      boolean past = code.equals(ErrorCode.RESET_PAST_ONCE.wireName());
-      throw new ForkException(
-          code, past ? error + " Or fork at an entry before that step." : error);
-    }
+  private static boolean isRefused(ToolReply reply) {
+    return reply.error() && !reply.meta().has("fermata/run");
+  }
+
+  private static ForkException refused(ToolReply reply) {
+    String code = reply.structured().path("code").asText();
+    String error =
+        reply
+            .structured()
+            .path("error")
+            .asText(
+                "The fork was refused; why is not quoted, as the run's secrets are unreadable.");
+    boolean past = code.equals(ErrorCode.RESET_PAST_ONCE.wireName());
+    return new ForkException(code, past ? error + " Or fork at an entry before that step." : error);
   }
 
   /** Why a journal cannot be read, as calls of its session get it. */

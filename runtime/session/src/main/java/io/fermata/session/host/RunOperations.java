@@ -35,6 +35,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -79,8 +80,18 @@ public record RunOperations(
     return CompletableFuture.supplyAsync(
         () ->
             fork.replying(
-                redacted(entityId, fork.runId(), catalog.secretFields(fork.flow()), fork.reply())),
+                redacted(
+                    entityId, isOf(fork.runId()), catalog.secretFields(fork.flow()), fork.reply())),
         threads);
+  }
+
+  /**
+   * The reply that refuses a fork: it may quote its source, which may be an earlier run of its
+   * journal.
+   */
+  ToolReply refused(String flow, String source, ToolReply refusal) {
+    String entityId = SessionKey.entityOf(flow, source);
+    return redacted(entityId, run -> !run.runId().isEmpty(), catalog.secretFields(flow), refusal);
   }
 
   CompletionStage<Erased> erase(String flow, String runId) {
@@ -123,7 +134,7 @@ public record RunOperations(
                     ? unknown(
                         "There is no run %s of %s, or its session has had a later one"
                             .formatted(runId, flow))
-                    : redacted(entityId, runId, catalog.secretFields(flow), reply),
+                    : redacted(entityId, isOf(runId), catalog.secretFields(flow), reply),
             threads);
   }
 
@@ -147,11 +158,12 @@ public record RunOperations(
    * The reply without secrets. Where the journal no longer has the run, its secrets are not known,
    * so nothing is quoted.
    */
-  private ToolReply redacted(String entityId, String runId, SecretFields fields, ToolReply reply) {
+  private ToolReply redacted(
+      String entityId, Predicate<RunState> latest, SecretFields fields, ToolReply reply) {
     if (fields.isEmpty()) {
       return reply;
     }
-    Secrets secrets = secrets(entityId, runId, fields);
+    Secrets secrets = secrets(entityId, latest, fields);
     ObjectNode body = reply.structured();
     ObjectNode kept = Json.object();
     if (secrets != null) {
@@ -173,8 +185,13 @@ public record RunOperations(
     return copy;
   }
 
-  /** The secrets of a run, as its journal has them; null if it does not have the run. */
-  private @Nullable Secrets secrets(String entityId, String runId, SecretFields fields) {
+  private static Predicate<RunState> isOf(String runId) {
+    return run -> run.runId().equals(runId);
+  }
+
+  /** The secrets in a journal; null unless its latest run is the one that is expected. */
+  private @Nullable Secrets secrets(
+      String entityId, Predicate<RunState> latest, SecretFields fields) {
     Secrets secrets = new Secrets();
     try {
       RunState run =
@@ -190,7 +207,7 @@ public record RunOperations(
                 return before.apply(entry.events());
               });
       secrets.learn(fields, run);
-      return run.runId().equals(runId) ? secrets : null;
+      return latest.test(run) ? secrets : null;
     } catch (NotSerializableException | RuntimeException e) {
       // The operation has happened, and its reply is due.
       LOG.warn("The secrets of {} cannot be read, so a reply quotes nothing of it", entityId, e);
