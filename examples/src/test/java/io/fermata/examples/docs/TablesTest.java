@@ -22,6 +22,9 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.key.HostError;
 import io.fermata.session.observe.Telemetry;
+import io.fermata.session.observe.Telemetry.Refusal;
+import io.fermata.session.observe.Telemetry.RunChange;
+import io.fermata.session.observe.Telemetry.Start;
 import io.fermata.session.telemetry.Meters;
 import io.fermata.testkit.SessionProbe;
 import io.micrometer.core.instrument.Meter;
@@ -77,8 +80,11 @@ class TablesTest {
   /** A line of a scrape: the name of the series, and its tags. */
   private static final Pattern SAMPLE = Pattern.compile("(?m)^(fermata_\\w+)(?:\\{(.*)})? ");
 
-  private static final Pattern SERIES = Pattern.compile("fermata_\\w+");
+  private static final Pattern SERIES = Pattern.compile("fermata[_:][\\w:]+");
   private static final Pattern TAG = Pattern.compile("(\\w+)(?:=~?|!=)\"");
+  private static final Pattern VALUE = Pattern.compile("(\\w+)=~?\"([^\"]+)\"");
+  private static final Pattern RECORDED = Pattern.compile("- record: (\\S+)\\n +expr: (.+)\\n");
+  private static final Pattern ALERT = Pattern.compile("- alert: (\\S+)\\n +expr: (.+)\\n");
   private static final Pattern GROUPED = Pattern.compile("by \\(([^)]+)\\)");
 
   /** The tags that Prometheus adds. */
@@ -242,6 +248,7 @@ class TablesTest {
     Meters meters = Meters.of(registry);
     meters.modelReplied("desk", "model", Usage.ZERO);
     meters.opened(ALONE);
+    meters.scheduled("nightly", Start.STARTED);
     Store store = Store.sqlite(directory.resolve("meters.db"));
     try (SessionProbe probe = quotes(store, host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
@@ -253,6 +260,61 @@ class TablesTest {
 
   @Test
   void theDashboardShowsMetersAndTagsThatThereAre() throws Exception {
+    Map<String, Set<String>> there = series();
+    String dashboard = Types.read(Document.ROOT.resolve("examples/deploy/grafana/fermata.json"));
+    List<String> shown = Json.parse(dashboard).findValuesAsText("expr");
+    assertThat(shown).hasSizeGreaterThan(20);
+    for (String expression : shown) {
+      assertThat(SERIES.matcher(expression).results()).as(expression).isNotEmpty();
+      requireThere(expression, there);
+    }
+  }
+
+  @Test
+  void theAlertsAreAboutMetersTagsAndCodesThatThereAre() throws Exception {
+    Map<String, Set<String>> there = series();
+    String rules = Types.read(Document.ROOT.resolve("examples/deploy/prometheus/fermata.yml"));
+    RECORDED
+        .matcher(rules)
+        .results()
+        .forEach(
+            rule -> {
+              requireThere(rule.group(2), there);
+              there.put(rule.group(1), grouped(rule.group(2)));
+            });
+    List<MatchResult> alerts = ALERT.matcher(rules).results().toList();
+    assertThat(alerts).hasSizeGreaterThan(12);
+    assertThat(alerts.size() + RECORDED.matcher(rules).results().count())
+        .as("rules in the form that this test reads")
+        .isEqualTo(Pattern.compile("(?m)^ +- ").matcher(rules).results().count() - 1);
+
+    Map<String, Set<String>> values =
+        Map.of(
+            "code",
+            codes(),
+            "reason",
+            lower(Refusal.values()),
+            "change",
+            lower(RunChange.values()),
+            "outcome",
+            lower(Start.values()));
+    for (MatchResult alert : alerts) {
+      String expression = alert.group(2);
+      requireThere(expression, there);
+      VALUE
+          .matcher(expression)
+          .results()
+          .filter(tag -> values.containsKey(tag.group(1)))
+          .forEach(
+              tag ->
+                  assertThat(values.get(tag.group(1)))
+                      .as(expression)
+                      .containsAll(List.of(tag.group(2).split("\\|", -1))));
+    }
+  }
+
+  /** The series of a scrape, and their tags. */
+  private Map<String, Set<String>> series() throws Exception {
     PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     Map<String, Set<String>> there = new TreeMap<>();
     SAMPLE
@@ -266,25 +328,40 @@ class TablesTest {
                   .results()
                   .forEach(tag -> tags.add(tag.group(1)));
             });
+    return there;
+  }
 
-    String dashboard = Types.read(Document.ROOT.resolve("examples/deploy/grafana/fermata.json"));
-    List<String> shown = Json.parse(dashboard).findValuesAsText("expr");
-    assertThat(shown).hasSizeGreaterThan(20);
-    for (String expression : shown) {
-      List<String> names =
-          SERIES.matcher(expression).results().map(MatchResult::group).distinct().toList();
-      assertThat(names).as(expression).isNotEmpty();
-      assertThat(there.keySet()).as(expression).containsAll(names);
-      Set<String> tags = new TreeSet<>();
-      TAG.matcher(expression).results().forEach(tag -> tags.add(tag.group(1)));
-      GROUPED
-          .matcher(expression)
-          .results()
-          .forEach(by -> tags.addAll(List.of(by.group(1).split(", ", -1))));
-      for (String name : names) {
-        assertThat(there.get(name)).as(expression).containsAll(tags);
-      }
+  private static void requireThere(String expression, Map<String, Set<String>> there) {
+    List<String> names =
+        SERIES.matcher(expression).results().map(MatchResult::group).distinct().toList();
+    assertThat(there.keySet()).as(expression).containsAll(names);
+    Set<String> tags = grouped(expression);
+    TAG.matcher(expression).results().forEach(tag -> tags.add(tag.group(1)));
+    for (String name : names) {
+      assertThat(there.get(name)).as(expression).containsAll(tags);
     }
+  }
+
+  private static Set<String> grouped(String expression) {
+    Set<String> tags = new TreeSet<>();
+    GROUPED
+        .matcher(expression)
+        .results()
+        .forEach(by -> tags.addAll(List.of(by.group(1).split(", ", -1))));
+    return tags;
+  }
+
+  private static Set<String> codes() {
+    return Stream.concat(
+            Stream.of(ErrorCode.values()).map(ErrorCode::wireName),
+            Stream.of(HostError.values()).map(HostError::wireName))
+        .collect(Collectors.toSet());
+  }
+
+  private static Set<String> lower(Enum<?>... all) {
+    return Stream.of(all)
+        .map(one -> one.name().toLowerCase(Locale.ROOT))
+        .collect(Collectors.toSet());
   }
 
   /** A cluster of one host, as only its meters matter. */

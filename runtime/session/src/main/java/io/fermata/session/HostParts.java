@@ -234,7 +234,7 @@ final class HostParts {
       return;
     } else if (cluster == null) {
       upkeep.start();
-      timetable.start(system, host, config.clock);
+      timetable.start(system, host, config.clock, telemetry);
       return;
     }
     SharedStore shared = store.shared().orElseThrow();
@@ -248,7 +248,7 @@ final class HostParts {
           public void opened(int shard, long mark, ActorContext<?> context) {
             directory.opened(shard, mark);
             upkeep.resumeShard(shared, shard);
-            timetable.startOf(shard, context, host, config.clock);
+            timetable.startOf(shard, context, host, config.clock, telemetry);
           }
 
           @Override

@@ -14,6 +14,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.ScheduleEntry;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -71,6 +72,7 @@ public final class ScheduleActor
   private final Rhythm rhythm;
   private final Function<ToolCall, CompletionStage<ToolReply>> host;
   private final InstantSource clock;
+  private final Telemetry telemetry;
   private final ActorContext<Command> context;
   private final TimerScheduler<Command> timers;
   private final Queue<Instant> waiting = new ArrayDeque<>();
@@ -83,6 +85,7 @@ public final class ScheduleActor
       Rhythm rhythm,
       Function<ToolCall, CompletionStage<ToolReply>> host,
       InstantSource clock,
+      Telemetry telemetry,
       ActorContext<Command> context,
       TimerScheduler<Command> timers) {
     super(
@@ -92,6 +95,7 @@ public final class ScheduleActor
     this.rhythm = rhythm;
     this.host = host;
     this.clock = clock;
+    this.telemetry = telemetry;
     this.context = context;
     this.timers = timers;
   }
@@ -104,11 +108,13 @@ public final class ScheduleActor
       Schedule schedule,
       Rhythm rhythm,
       Function<ToolCall, CompletionStage<ToolReply>> host,
-      InstantSource clock) {
+      InstantSource clock,
+      Telemetry telemetry) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
-                timers -> new ScheduleActor(schedule, rhythm, host, clock, context, timers)));
+                timers ->
+                    new ScheduleActor(schedule, rhythm, host, clock, telemetry, context, timers)));
   }
 
   @Override
@@ -264,7 +270,9 @@ public final class ScheduleActor
     if (HostError.isTemporary(code)) {
       return callAgain(time, reply.path("error").asText());
     }
-    if (!code.isEmpty() && !code.equals(HostError.STILL_WORKING.wireName())) {
+    boolean failed = !code.isEmpty() && !code.equals(HostError.STILL_WORKING.wireName());
+    telemetry.scheduled(schedule.name(), failed ? Telemetry.Start.FAILED : Telemetry.Start.STARTED);
+    if (failed) {
       context
           .getLog()
           .warn(
@@ -305,6 +313,7 @@ public final class ScheduleActor
             time,
             pause,
             LogTexts.inOneLine(why));
+    telemetry.scheduled(schedule.name(), Telemetry.Start.DELAYED);
     calling = false;
     lookIn(pause);
     pause =

@@ -5,6 +5,7 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -59,13 +60,14 @@ public final class Timetable {
   public void start(
       ActorRef<? super SessionRegion.Spawn> region,
       Function<ToolCall, CompletionStage<ToolReply>> host,
-      InstantSource clock) {
+      InstantSource clock,
+      Telemetry telemetry) {
     for (Entry entry : entries) {
       Schedule schedule = entry.schedule();
       region.tell(
           new SessionRegion.Spawn(
               "schedule-" + schedule.name(),
-              ScheduleActor.create(schedule, entry.rhythm(), host, clock)));
+              ScheduleActor.create(schedule, entry.rhythm(), host, clock, telemetry)));
     }
   }
 
@@ -74,12 +76,13 @@ public final class Timetable {
       int shard,
       ActorContext<?> context,
       Function<ToolCall, CompletionStage<ToolReply>> host,
-      InstantSource clock) {
+      InstantSource clock,
+      Telemetry telemetry) {
     for (Entry entry : entries) {
       Schedule schedule = entry.schedule();
       if (Shard.of(ScheduleActor.journalOf(schedule)) == shard) {
         context.spawn(
-            ScheduleActor.create(schedule, entry.rhythm(), host, clock),
+            ScheduleActor.create(schedule, entry.rhythm(), host, clock, telemetry),
             "schedule-" + schedule.name());
       }
     }

@@ -68,6 +68,11 @@ public final class Telemetries implements Telemetry {
   }
 
   @Override
+  public void scheduled(String schedule, Start outcome) {
+    notify(each -> each.scheduled(schedule, outcome));
+  }
+
+  @Override
   public void appended(int records, long nanos) {
     notify(each -> each.appended(records, nanos));
   }

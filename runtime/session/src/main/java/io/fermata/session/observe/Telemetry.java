@@ -37,6 +37,9 @@ public interface Telemetry {
   /** The state of a run changed, and the change is journaled. */
   default void changed(String flow, RunChange change) {}
 
+  /** A schedule has called the flow that it starts. */
+  default void scheduled(String schedule, Start outcome) {}
+
   /** Entries were appended to a journal in one write. */
   default void appended(int records, long nanos) {}
 
@@ -159,6 +162,16 @@ public interface Telemetry {
     NO_ROOM,
     /** The request did not arrive in time. */
     LATE
+  }
+
+  /** What became of an occurrence of a schedule. */
+  enum Start {
+    /** Its run began. */
+    STARTED,
+    /** Its run did not begin, or failed at once. */
+    FAILED,
+    /** The host could not start it yet, and will try again. */
+    DELAYED
   }
 
   /** The kind of a called tool. */

@@ -48,6 +48,8 @@ import java.util.function.ToDoubleFunction;
  * kind} (input, cached, output)</td></tr>
  * <tr><td>{@code fermata.model.cost}</td><td>counter</td><td>{@code agent}, {@code model}</td></tr>
  * <tr><td>{@code fermata.timers.due}, {@code fermata.schedules}</td><td>gauge</td><td></td></tr>
+ * <tr><td>{@code fermata.schedules.starts}</td><td>counter</td><td>{@code schedule}, {@code
+ * outcome} (started, failed, delayed)</td></tr>
  * <tr><td>{@code fermata.store.connections}</td><td>gauge</td><td>{@code pool}, {@code state}
  * (used, idle)</td></tr>
  * <tr><td>{@code fermata.store.waiting}</td><td>gauge</td><td>{@code pool}</td></tr>
@@ -82,6 +84,8 @@ public final class Meters implements Telemetry {
   private record Performed(String name, String step, String status) {}
 
   private record Changed(String flow, RunChange change) {}
+
+  private record Scheduled(String schedule, Start outcome) {}
 
   private record Requested(String method, String outcome) {}
 
@@ -119,6 +123,7 @@ public final class Meters implements Telemetry {
   private final Map<Called, Timer> calls = new ConcurrentHashMap<>();
   private final Map<Performed, Timer> effects = new ConcurrentHashMap<>();
   private final Map<Changed, Counter> runs = new ConcurrentHashMap<>();
+  private final Map<Scheduled, Counter> starts = new ConcurrentHashMap<>();
   private final Map<Requested, Timer> requests = new ConcurrentHashMap<>();
   private final Map<Refusal, Counter> refusals = new ConcurrentHashMap<>();
   private final Map<Clustered, Timer> clustered = new ConcurrentHashMap<>();
@@ -335,6 +340,20 @@ public final class Meters implements Telemetry {
         .description("Hosts of the cluster, as this one sees them")
         .tag("status", status)
         .register(registry);
+  }
+
+  @Override
+  public void scheduled(String schedule, Start outcome) {
+    starts
+        .computeIfAbsent(
+            new Scheduled(schedule, outcome),
+            key ->
+                Counter.builder("fermata.schedules.starts")
+                    .description("Occurrences of schedules, and attempts that are repeated")
+                    .tag("schedule", schedule)
+                    .tag("outcome", lower(outcome))
+                    .register(registry))
+        .increment();
   }
 
   @Override

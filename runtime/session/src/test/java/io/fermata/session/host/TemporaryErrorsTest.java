@@ -10,6 +10,7 @@ import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -67,8 +68,20 @@ class TemporaryErrorsTest {
     ToolReply started = new ToolReply(Json.object().put("status", "complete"), Json.object());
     List<ToolReply> replies =
         List.of(
-            ToolReply.refused(HostError.ROLLING_OUT), ToolReply.refused(HostError.MOVED), started);
+            ToolReply.refused(HostError.ROLLING_OUT),
+            ToolReply.refused(HostError.MOVED),
+            started,
+            ToolReply.refused(HostError.TOO_MANY_RUNS));
     List<ToolCall> calls = new CopyOnWriteArrayList<>();
+    List<Telemetry.Start> outcomes = new CopyOnWriteArrayList<>();
+    Telemetry telemetry =
+        new Telemetry() {
+          @Override
+          public void scheduled(String schedule, Start outcome) {
+            assertThat(schedule).isEqualTo("often");
+            outcomes.add(outcome);
+          }
+        };
     Schedule often = Schedule.of("often", "report").every(Duration.ofSeconds(1)).intent("report");
     ActorTestKit kit =
         ActorTestKit.create(
@@ -83,13 +96,20 @@ class TemporaryErrorsTest {
                 calls.add(call);
                 return replyOf(replies.get(Math.min(calls.size(), replies.size()) - 1));
               },
-              Instant::now));
+              Instant::now,
+              telemetry));
       kit.createTestProbe()
-          .awaitAssert(Duration.ofMinutes(1), () -> assertThat(calls).hasSizeGreaterThan(3));
+          .awaitAssert(Duration.ofMinutes(1), () -> assertThat(outcomes).hasSizeGreaterThan(3));
     } finally {
       kit.shutdownTestKit();
     }
     assertThat(calls.subList(0, 3)).extracting(ToolCall::meta).containsOnly(calls.get(0).meta());
     assertThat(calls.get(3).meta()).isNotEqualTo(calls.get(0).meta());
+    assertThat(outcomes)
+        .startsWith(
+            Telemetry.Start.DELAYED,
+            Telemetry.Start.DELAYED,
+            Telemetry.Start.STARTED,
+            Telemetry.Start.FAILED);
   }
 }
