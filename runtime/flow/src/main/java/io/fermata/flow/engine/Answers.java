@@ -146,7 +146,7 @@ final class Answers {
   }
 
   /** Whether the run waits for an answer to the field right now. */
-  private boolean awaited(String field) {
+  boolean awaited(String field) {
     return state.places().entrySet().stream()
         .anyMatch(
             entry ->

@@ -142,7 +142,8 @@ public final class FlowProgram<S extends Record>
 
   /**
    * Continues a run that was just forked from another one: with changed answers, and with what the
-   * other one was doing. An answer that was given before is corrected, any other is given early.
+   * other one was doing. What is asked for now is answered, be it as in an earlier pass of a loop.
+   * Of the rest, an answer that was given before is corrected, and any other is given early.
    *
    * @param state its state after {@link Event.ForkedFrom}
    */
@@ -152,18 +153,27 @@ public final class FlowProgram<S extends Record>
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
     }
     Map<String, JsonNode> given = state.answers();
+    Answers open = new Answers(graph, state);
     ObjectNode corrected = Json.object();
     ObjectNode early = Json.object();
+    ObjectNode again = Json.object();
     updates
         .filled()
         .forEach(
             (field, value) -> {
-              if (!given.containsKey(field)) {
+              boolean asked = open.awaited(field);
+              JsonNode before = given.get(field);
+              boolean repeats = before != null && Json.same(before, value);
+              if (asked && repeats) {
+                again.set(field, value);
+              } else if (asked || before == null) {
                 early.set(field, value);
-              } else if (!value.equals(given.get(field))) {
+              } else if (!repeats) {
                 corrected.set(field, value);
               }
             });
+    // A correction may lead back before the question, where a repeated answer says nothing new.
+    (corrected.isEmpty() ? early : corrected).setAll(again);
     List<Event> events = new ArrayList<>();
     List<Throwable> thrown = new ArrayList<>();
     RunState now = state;

@@ -46,7 +46,10 @@ public record ForkOptions(
     return new ForkOptions(mode, Json.object(), false, null);
   }
 
-  /** Answers a question otherwise than the source, or one that is still to be asked. */
+  /**
+   * Answers the question that is open at the entry, or one that is still to be asked, or one that
+   * was asked before otherwise than the source.
+   */
   public ForkOptions answer(String field, Object value) {
     return answers(Json.object().set(field, Json.tree(value)));
   }

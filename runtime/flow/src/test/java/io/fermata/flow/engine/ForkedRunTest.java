@@ -11,7 +11,6 @@ import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.OrderTest;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
@@ -72,7 +71,7 @@ class ForkedRunTest {
     }
   }
 
-  private static void decidedAgain(Flow<?> flow, Driver run) {
+  static void decidedAgain(Flow<?> flow, Driver run) {
     Redecision again = new Redecision(flow, OrderTest.LIMITS);
     for (Driver.Entry entry : run.entries) {
       assertThat(again.decide(entry.at(), entry.events())).as("%s", entry).isNull();
@@ -81,7 +80,7 @@ class ForkedRunTest {
   }
 
   /** Null where it cannot be forked as it has ended, or undoes what it did. */
-  private static @Nullable Driver forked(
+  static @Nullable Driver forked(
       Flow<?> flow, Driver source, long entry, ForkOptions options) {
     RunJournal journal = journal(flow, source);
     Driver run = new Driver(flow, OrderTest.LIMITS);
@@ -95,7 +94,7 @@ class ForkedRunTest {
       return null;
     }
     RunState state = RunState.NONE.apply(events);
-    Program.Acceptance<Event> onward = run.program.fork(state, Json.object(), run.now);
+    Program.Acceptance<Event> onward = run.program.fork(state, options.answers(), run.now);
     events.addAll(((Program.Accepted<Event>) onward).events());
     run.entries.add(new Driver.Entry(1, run.now++, events, null));
     run.journal.addAll(events);
