@@ -148,7 +148,10 @@ public final class Secrets {
     state.done().forEach(undo -> fields.find("", undo.data(), this::add));
     state.undoing().forEach(undo -> fields.find("", undo.data(), this::add));
     RunState.Fork fork = state.fork();
-    recorded(fields, fork == null ? List.of() : fork.recorded());
+    if (fork != null) {
+      recorded(fields, fork.known().recorded());
+      recorded(fields, fork.known().past());
+    }
     for (RunState.Signal signal : state.signals()) {
       JsonNode payload = signal.payload();
       if (payload != null) {

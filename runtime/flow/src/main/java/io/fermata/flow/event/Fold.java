@@ -327,8 +327,8 @@ public final class Fold {
   /** Times to answer run from now on; a moment that the run sleeps until stays. */
   private static void forkedFrom(Draft state, Event.ForkedFrom e) {
     long later = e.at() - e.origin().entryAt();
-    state.identity =
-        state.identity.forked(new RunState.Fork(e.origin(), e.recorded(), List.of(), false));
+    KnownResults known = KnownResults.of(e.recorded());
+    state.identity = state.identity.forked(new RunState.Fork(e.origin(), known, List.of(), false));
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.done = List.of();
@@ -338,8 +338,14 @@ public final class Fold {
     state.moved(true);
   }
 
-  /** What the fork has taken is used up; once it leaves its source it takes nothing any more. */
+  /**
+   * What the fork has taken is used up until it goes back; once it leaves its source it takes
+   * nothing any more.
+   */
   private static RunState.Fork after(Draft state, RunState.Fork fork, Event event) {
+    if (event instanceof Event.Reset reset) {
+      return fork.back(reset, state.branches);
+    }
     Place place = event.place();
     PlaceState at = place == null ? null : state.places.get(place);
     if (place == null || at == null) {
@@ -348,7 +354,7 @@ public final class Fold {
       return known(state, fork, place, e.field()) == null ? fork.perform(place) : fork;
     } else if (at.phase() instanceof Phase.Working working && RecordedResult.isResult(event)) {
       RecordedResult known = known(state, fork, place, working.field());
-      return known == null ? fork.perform(place) : fork.take(known, place);
+      return known == null ? fork.perform(place) : fork.take(known, place, state.tick);
     }
     return fork;
   }

@@ -56,6 +56,18 @@ public record Place(String branch, String node, int visit) {
     return outer.isEmpty() || branch.equals(outer) || branch.startsWith(outer + "|");
   }
 
+  /** Whether two branches lie on the same side of the same forks, in any visits of these. */
+  static boolean alike(String branch, String other) {
+    Place fork = forkOf(branch);
+    Place its = forkOf(other);
+    if (fork == null || its == null) {
+      return branch.equals(other);
+    }
+    return labelOf(branch).equals(labelOf(other))
+        && fork.node().equals(its.node())
+        && alike(fork.branch(), its.branch());
+  }
+
   /** The label under which a fork at the given node led here; null if none did. */
   public @Nullable String labelAfter(String forkNode) {
     String at = branch;

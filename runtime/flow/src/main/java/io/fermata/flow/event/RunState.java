@@ -67,12 +67,12 @@ public record RunState(
   /**
    * What a forked run has of its source.
    *
-   * @param recorded the results of effects that it can still take from there
+   * @param known the results of effects that it can take from there
    * @param taken the places whose last effect came from there, so that this run need not undo it
    * @param diverged whether it has asked for an effect that its source has no result of
    */
   public record Fork(
-      ForkOrigin origin, List<RecordedResult> recorded, List<Place> taken, boolean diverged) {
+      ForkOrigin origin, @JsonUnwrapped KnownResults known, List<Place> taken, boolean diverged) {
     @JsonIgnore
     public boolean sandboxed() {
       return origin.mode() == ForkOrigin.Mode.SANDBOX;
@@ -86,12 +86,7 @@ public record RunState(
 
     /** The result of an effect in the source, for the same input; null if it is unknown. */
     public @Nullable RecordedResult result(Place place, @Nullable String field, ObjectNode data) {
-      for (RecordedResult one : recorded) {
-        if (one.answers(place, field, data)) {
-          return one;
-        }
-      }
-      return null;
+      return known.answering(place, field, data);
     }
 
     /** Whether the effect at a place was performed by this run. */
@@ -99,18 +94,18 @@ public record RunState(
       return !sandboxed() && !taken.contains(place);
     }
 
-    Fork take(RecordedResult result, Place at) {
-      List<RecordedResult> left = new ArrayList<>(recorded);
-      left.remove(result);
-      List<Place> places = new ArrayList<>(taken);
-      places.add(at);
-      return new Fork(origin, List.copyOf(left), List.copyOf(places), diverged);
+    Fork take(RecordedResult result, Place at, long tick) {
+      return new Fork(origin, known.take(result, tick), RunState.plus(taken, at), diverged);
+    }
+
+    Fork back(Event.Reset reset, Map<String, Branch> branches) {
+      return new Fork(origin, known.back(reset, branches), taken, diverged);
     }
 
     /** An effect at a place is performed by this run, as its source has no result of it. */
     Fork perform(Place at) {
       List<Place> places = taken.stream().filter(place -> !place.equals(at)).toList();
-      return sandboxed() ? this : new Fork(origin, List.of(), places, true);
+      return sandboxed() ? this : new Fork(origin, KnownResults.NONE, places, true);
     }
   }
 

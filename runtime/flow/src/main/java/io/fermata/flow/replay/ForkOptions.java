@@ -27,8 +27,9 @@ public record ForkOptions(
   }
 
   /**
-   * The fork takes the results of effects from its source as long as it asks for the same with the
-   * same input. From the first effect on for which that is not so, it performs all of them.
+   * The fork takes the results of effects from its source, each once, as long as it asks for the
+   * same with the same input. From the first effect on for which that is not so, it performs all of
+   * them.
    */
   public static ForkOptions replayEffects() {
     return of(ForkOrigin.Mode.REPLAY_EFFECTS);

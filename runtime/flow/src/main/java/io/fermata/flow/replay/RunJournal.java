@@ -3,6 +3,7 @@ package io.fermata.flow.replay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.event.KnownResults;
 import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.Recorder;
@@ -163,14 +164,9 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
     return first;
   }
 
-  /** The results that a fork may take: those of this run, and what this run still had of others. */
   private List<RecordedResult> recorded(long entry, RunState at) {
     List<Event> before = upTo(entry).events();
-    List<Event> after = events().subList(before.size(), events().size());
-    List<RecordedResult> recorded = RecordedResult.around(at, before, after);
-    RunState.Fork fork = at.fork();
-    recorded.addAll(fork == null ? List.of() : fork.recorded());
-    return List.copyOf(recorded);
+    return KnownResults.around(at, before, events().subList(before.size(), events().size()));
   }
 
   private static Event under(String runId, Event event) {

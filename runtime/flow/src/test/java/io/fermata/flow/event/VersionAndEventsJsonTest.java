@@ -162,6 +162,7 @@ class VersionAndEventsJsonTest {
             new ForkOrigin("quote", "run-1", 7, 6, ForkOrigin.Mode.SANDBOX, "ops"),
             List.of(
                 new RecordedResult(
+                    0,
                     PLACE,
                     null,
                     Map.of("a", Json.tree(1), "b", Json.MAPPER.nullNode()),
@@ -170,6 +171,7 @@ class VersionAndEventsJsonTest {
                         new Event.Committed(
                             PLACE, List.of(), List.of("a", "b"), List.of(), true, null))),
                 new RecordedResult(
+                    9,
                     PLACE,
                     "a",
                     Map.of("a", Json.tree(1)),

@@ -1,0 +1,320 @@
+package io.fermata.flow.engine;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gt;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Driver;
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.schema.Computed;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** Which results of its source a fork takes, and how often. */
+class ForkResultsTest {
+  record Order(String name, String item, Integer more, @Computed Integer number) {}
+
+  record Parcel(String item, @Computed Integer weight) {}
+
+  record Parcels(Integer more, String name) {}
+
+  /** What was done outside. */
+  private final List<String> done = new ArrayList<>();
+
+  /** Writes a mail, which reads nothing, as long as there is more. */
+  private Flow<Order> mails() {
+    return Flow.of("mails", Order.class)
+        .description("Sends mails.")
+        .ask("ask_name", q -> q.question("name", "Who are you?"))
+        .ask("ask_more", q -> q.question("more", "How many more?"))
+        .act(
+            "mail",
+            run -> {
+              done.add("mail");
+              run.set("number", done.size());
+            })
+        .edge(START, "ask_name")
+        .edge("ask_name", "ask_more")
+        .edge("ask_more", "mail")
+        .decide("mail", d -> d.when("more", gt("more", 0)).to("ask_more").otherwise(END))
+        .compile();
+  }
+
+  private Driver twoMails(Flow<Order> flow) {
+    Driver run = new Driver(flow);
+    run.start();
+    run.proceed("name", "Ann");
+    run.proceed("more", 1);
+    run.proceed("more", 0);
+    assertThat(done).containsExactly("mail", "mail");
+    return run;
+  }
+
+  /** The entry in which a field was asked for the how-manieth time. */
+  private static long asks(Driver run, String field, int time) {
+    int times = 0;
+    for (Driver.Entry entry : run.entries) {
+      for (Event event : entry.events()) {
+        boolean asks =
+            event instanceof Event.Asked asked && asked.questions().get(0).field().equals(field);
+        times += asks ? 1 : 0;
+        if (asks && times == time) {
+          return entry.seq();
+        }
+      }
+    }
+    throw new AssertionError("It asks for " + field + " only " + times + " times");
+  }
+
+  private Driver fork(Flow<?> flow, Driver source, long entry, ForkOptions options) {
+    done.clear();
+    Driver fork = Objects.requireNonNull(ForkedRunTest.forked(flow, source, entry, options));
+    fork.settle();
+    return fork;
+  }
+
+  private static boolean diverged(Driver fork) {
+    return Objects.requireNonNull(fork.state.fork()).diverged();
+  }
+
+  private static String code(Driver fork) {
+    return Driver.code(Objects.requireNonNull(fork.program.now(fork.state)));
+  }
+
+  @Test
+  void aVisitMoreThanTheSourceMadeIsPerformed() {
+    Flow<Order> flow = mails();
+    Driver source = twoMails(flow);
+
+    Driver fork =
+        fork(flow, source, asks(source, "more", 2), ForkOptions.replayEffects().answer("more", 1));
+
+    assertThat(done).isEmpty();
+    assertThat(diverged(fork)).isFalse();
+    fork.proceed("more", 0);
+    assertThat(done).containsExactly("mail");
+    assertThat(diverged(fork)).isTrue();
+    ForkedRunTest.decidedAgain(flow, fork);
+  }
+
+  @Test
+  void andStopsInASandbox() {
+    Flow<Order> flow = mails();
+    Driver source = twoMails(flow);
+
+    Driver fork =
+        fork(flow, source, asks(source, "more", 2), ForkOptions.sandbox().answer("more", 1));
+    fork.proceed("more", 0);
+
+    assertThat(code(fork)).isEqualTo("sandboxed");
+    assertThat(done).isEmpty();
+  }
+
+  @Test
+  void aCorrectionLeadsBackBeforeResultsThatAreTakenInTheirOrderAndOnce() {
+    Flow<Order> flow = mails();
+    Driver source = twoMails(flow);
+
+    Driver fork =
+        fork(flow, source, asks(source, "more", 2), ForkOptions.sandbox().answer("name", "Bob"));
+
+    // The answer of the first pass stands, as with any correction.
+    assertThat(Driver.asked(fork.program.open(fork.state))).containsExactly("more");
+    assertThat(fork.state.data().path("number").asInt()).isEqualTo(1);
+    fork.proceed("more", 1);
+    assertThat(fork.state.data().path("number").asInt()).isEqualTo(2);
+    fork.proceed("more", 0);
+    assertThat(code(fork)).isEqualTo("sandboxed");
+    ForkedRunTest.decidedAgain(flow, fork);
+  }
+
+  @Test
+  void whatAForkHasTakenItTakesAgainAfterACorrection() {
+    Flow<Order> flow = mails();
+    Driver source = twoMails(flow);
+
+    Driver fork =
+        fork(flow, source, asks(source, "more", 1), ForkOptions.replayEffects().answer("more", 1));
+    fork.reset("name", "Bob");
+
+    assertThat(fork.state.data().path("number").asInt()).isEqualTo(1);
+    fork.proceed("more", 0);
+    assertThat(fork.state.status()).isEqualTo(RunState.Status.COMPLETED);
+    assertThat(fork.state.data().path("number").asInt()).isEqualTo(2);
+    assertThat(done).isEmpty();
+    assertThat(diverged(fork)).isFalse();
+  }
+
+  @Test
+  void whatTheSourceDidAgainAfterACorrectionCountsOnce() {
+    Flow<Order> flow = mails();
+    Driver source = new Driver(flow);
+    source.start();
+    source.proceed("name", "Ann");
+    source.proceed("more", 1);
+    source.reset("name", "Bob");
+    assertThat(done).containsExactly("mail", "mail");
+
+    Driver fork =
+        fork(flow, source, source.entries.size(), ForkOptions.sandbox().answer("name", "Eve"));
+
+    assertThat(fork.state.data().path("number").asInt()).isEqualTo(2);
+    fork.proceed("more", 0);
+    assertThat(code(fork)).isEqualTo("sandboxed");
+  }
+
+  @Test
+  void anAnswerThatTheSourceCorrectedLeadsToTheResultItHadThen() {
+    Flow<Order> flow =
+        Flow.of("prices", Order.class)
+            .description("Looks prices up.")
+            .ask("ask_item", q -> q.question("item", "Which item?"))
+            .act(
+                "price",
+                run -> {
+                  done.add("price of " + run.get("item", String.class));
+                  run.set("number", run.get("item", String.class).length());
+                })
+            .ask("ask_more", q -> q.question("more", "How many more?"))
+            .edge(START, "ask_item")
+            .edge("ask_item", "price")
+            .edge("price", "ask_more")
+            .decide("ask_more", d -> d.when("more", gt("more", 0)).to("ask_item").otherwise(END))
+            .compile();
+    Driver source = new Driver(flow);
+    source.start();
+    source.proceed("item", "pen");
+    source.reset("item", "paper");
+    assertThat(done).containsExactly("price of pen", "price of paper");
+    long last = source.entries.size();
+
+    Driver corrected = fork(flow, source, last, ForkOptions.sandbox().answer("item", "pen"));
+    Driver later = fork(flow, source, last, ForkOptions.sandbox().answer("more", 1));
+    later.proceed("item", "pen");
+
+    assertThat(corrected.state.data().path("number").asInt()).isEqualTo(3);
+    assertThat(Driver.asked(corrected.program.open(corrected.state))).containsExactly("more");
+    assertThat(code(later))
+        .as("the source has priced no pen in a second pass")
+        .isEqualTo("sandboxed");
+  }
+
+  @Test
+  void aCorrectionBeforeBranchesTakesTheResultsThatTheyHad() {
+    Flow<Order> flow =
+        Flow.of("branches", Order.class)
+            .description("Works on two sides.")
+            .ask("ask_name", q -> q.question("name", "Who are you?"))
+            .act("left", run -> done.add("left"))
+            .act("right", run -> done.add("right"))
+            .ask("ask_more", q -> q.question("more", "How many more?"))
+            .edge(START, "ask_name")
+            .fork("ask_name", f -> f.branch("left").branch("right").join("ask_more"))
+            .edge("left", "ask_more")
+            .edge("right", "ask_more")
+            .decide("ask_more", d -> d.when("more", gt("more", 0)).to("ask_name").otherwise(END))
+            .compile();
+    Driver source = new Driver(flow);
+    source.start();
+    source.proceed("name", "Ann");
+    assertThat(done).containsExactlyInAnyOrder("left", "right");
+
+    Driver fork =
+        fork(
+            flow, source, source.entries.size(), ForkOptions.replayEffects().answer("name", "Bob"));
+
+    assertThat(Driver.asked(fork.program.open(fork.state))).containsExactly("more");
+    assertThat(done).isEmpty();
+    fork.proceed("more", 1);
+    fork.proceed("name", "Eve");
+    assertThat(done).containsExactlyInAnyOrder("left", "right");
+    ForkedRunTest.decidedAgain(flow, fork);
+  }
+
+  @Test
+  void aSubflowInALoopTakesEachResultOnce() {
+    Flow<Parcel> parcel =
+        Flow.of("parcel", Parcel.class)
+            .description("Packs a parcel.")
+            .ask("ask_item", q -> q.question("item", "Which item?"))
+            .act(
+                "weigh",
+                run -> {
+                  done.add("weigh");
+                  run.set("weight", done.size());
+                })
+            .edge(START, "ask_item")
+            .edge("ask_item", "weigh")
+            .edge("weigh", END)
+            .compile();
+    Flow<Parcels> flow =
+        Flow.of("parcels", Parcels.class)
+            .description("Packs parcels.")
+            .ask("ask_name", q -> q.question("name", "Who are you?"))
+            .subflow("parcel", parcel, m -> {})
+            .ask("ask_more", q -> q.question("more", "How many more?"))
+            .edge(START, "ask_name")
+            .edge("ask_name", "parcel")
+            .edge("parcel", "ask_more")
+            .decide("ask_more", d -> d.when("more", gt("more", 0)).to("parcel").otherwise(END))
+            .compile();
+    Driver source = new Driver(flow);
+    source.start();
+    source.proceed("name", "Ann");
+    source.proceed("parcel.item", "pen");
+    source.proceed("more", 1);
+    source.proceed("parcel.item", "pen");
+
+    Driver fork =
+        fork(
+            flow,
+            source,
+            asks(source, "parcel.item", 2),
+            ForkOptions.replayEffects().answer("parcel.item", "pen"));
+
+    assertThat(done).isEmpty();
+    fork.proceed("more", 1);
+    fork.proceed("parcel.item", "pen");
+    assertThat(done).containsExactly("weigh");
+    ForkedRunTest.decidedAgain(flow, fork);
+  }
+
+  @Test
+  void aForkOfAForkHasEachResultOfTheirSourceOnce() {
+    Flow<Order> flow = mails();
+    Driver source = twoMails(flow);
+    Driver first = fork(flow, source, asks(source, "more", 1), ForkOptions.replayEffects());
+    first.proceed("more", 1);
+    first.proceed("more", 0);
+    assertThat(done).isEmpty();
+
+    Driver second = fork(flow, first, 1, ForkOptions.replayEffects().answer("more", 1));
+    second.proceed("more", 1);
+    assertThat(done).isEmpty();
+    second.proceed("more", 0);
+
+    assertThat(done).containsExactly("mail");
+  }
+
+  @Test
+  void aForkOfASandboxPerformsWhatThatStoppedAt() {
+    Flow<Order> flow = mails();
+    Driver source = new Driver(flow);
+    source.start();
+    source.proceed("name", "Ann");
+    Driver sandbox = fork(flow, source, source.entries.size(), ForkOptions.sandbox());
+    sandbox.proceed("more", 0);
+    assertThat(code(sandbox)).isEqualTo("sandboxed");
+
+    Driver fork = fork(flow, sandbox, 1, ForkOptions.replayEffects().answer("more", 0));
+
+    assertThat(done).containsExactly("mail");
+    assertThat(fork.state.status()).isEqualTo(RunState.Status.COMPLETED);
+  }
+}
