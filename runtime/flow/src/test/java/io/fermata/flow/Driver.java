@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Runs a program without any actor: performs every effect at once and keeps the journal. */
@@ -31,6 +32,10 @@ public final class Driver {
   public final List<Entry> entries = new ArrayList<>();
 
   public RunState state = RunState.NONE;
+
+  /** Sees the driver after each entry. */
+  public Consumer<Driver> observer = driver -> {};
+
   public long now = 1_000;
   public int performed;
   private int runs;
@@ -122,6 +127,7 @@ public final class Driver {
       journal.add(event);
       state = program.apply(state, List.of(event), 0);
     }
+    observer.accept(this);
   }
 
   /** What a process that has just started knows: the first events of the journal, nothing else. */

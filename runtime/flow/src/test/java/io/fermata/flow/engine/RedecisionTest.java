@@ -9,13 +9,17 @@ import io.fermata.flow.engine.PropertyTest.Walk;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.seeds.Seeds;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -34,9 +38,14 @@ class RedecisionTest {
 
   /** A walk through a random flow, with crashes and all. */
   private static Driver walked(long seed) {
+    return walked(seed, driver -> {});
+  }
+
+  private static Driver walked(long seed, Consumer<Driver> observer) {
     Random random = new Random(seed);
     RandomFlows flows = flows(random, NONE);
     Driver run = new Driver(flows.nextThatMayExpire(), PropertyTest.LIMITS);
+    run.observer = observer;
     Walk walk = new Walk(random, flows, run, true);
     walk.take(50);
     walk.end();
@@ -60,6 +69,29 @@ class RedecisionTest {
     Set<Class<?>> all = new HashSet<>(List.of(Event.class.getPermittedSubclasses()));
     all.removeAll(Set.of(Event.Migrated.class, Event.ForkedFrom.class));
     assertThat(seen).as("what happened").containsAll(all);
+  }
+
+  @Test
+  void theStateAtEveryEntryIsTheOneThatTheRunHadThen() {
+    AtomicInteger compared = new AtomicInteger();
+    PropertyTest.forEverySeed(
+        SEEDS / 5,
+        seed -> {
+          Map<Long, RunState> live = new HashMap<>();
+          Driver run = walked(seed, driver -> live.put((long) driver.entries.size(), driver.state));
+          RunJournal journal = ForkedRunTest.journal(run);
+          Redecision again = new Redecision(run.program.flow(), PropertyTest.LIMITS);
+          for (Driver.Entry entry : run.entries) {
+            assertThat(again.decide(entry.at(), entry.events())).as("%s", entry).isNull();
+            RunState then = live.get(entry.seq());
+            assertThat(again.state()).as("decided again up to %s", entry).isEqualTo(then);
+            assertThat(journal.upTo(entry.seq()).state())
+                .as("read up to %s", entry)
+                .isEqualTo(then);
+            compared.incrementAndGet();
+          }
+        });
+    assertThat(compared.get()).isGreaterThan(4 * SEEDS);
   }
 
   @Test
