@@ -63,10 +63,11 @@ class RecordedRunsTest {
   @Test
   void theThreadOfAKilledServerIsAJournalToRead() throws IOException {
     ThreadJournal journal = refund();
+    List<Agent> desk = desk(Duration.ofDays(3)).agents();
 
-    assertThat(journal.transcript())
+    assertThat(journal.transcript(desk))
         .contains("My card is •••• 0002", "Your money is on its way", "is in the mail");
-    assertThat(journal.narrative()).contains("the agent billing takes over");
+    assertThat(journal.narrative(desk)).contains("the agent billing takes over");
     assertThat(journal.state().agent()).isEqualTo("billing");
   }
 

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * The values of a run that must not leave the run, and how they are found in what does.
@@ -91,50 +92,61 @@ public final class Secrets {
 
   /** Notes what an event brings into secret fields. */
   public void learn(SecretFields fields, Event event) {
+    find(fields, event, this::add);
+  }
+
+  /** Hands over what an event brings into secret fields. */
+  public static void find(SecretFields fields, Event event, Consumer<JsonNode> found) {
     if (event instanceof Event.Answered e) {
-      values(fields, e.values());
+      values(fields, e.values(), found);
     } else if (event instanceof Event.Accepted e) {
       if (e.value() != null) {
-        fields.find(e.field(), e.value(), this::add);
+        fields.find(e.field(), e.value(), found);
       }
-      values(fields, e.sets());
+      values(fields, e.sets(), found);
     } else if (event instanceof Event.Signalled e && e.payload() != null) {
-      fields.findInSignal(e.signal(), e.payload(), this::add);
+      fields.findInSignal(e.signal(), e.payload(), found);
     } else if (event instanceof Event.Received e && e.field() != null && e.payload() != null) {
-      fields.find(e.field(), e.payload(), this::add);
+      fields.find(e.field(), e.payload(), found);
     } else if (event instanceof Event.Committed e) {
-      writes(fields, e.writes());
+      writes(fields, e.writes(), found);
     } else if (event instanceof Event.Joined e) {
-      writes(fields, e.writes());
+      writes(fields, e.writes(), found);
     } else if (event instanceof Event.Opened e) {
-      values(fields, e.input());
+      values(fields, e.input(), found);
     } else if (event instanceof Event.Closed e) {
-      writes(fields, e.writes());
+      writes(fields, e.writes(), found);
     } else if (event instanceof Event.Reset e) {
-      values(fields, e.corrected());
+      values(fields, e.corrected(), found);
     } else if (event instanceof Event.Migrated e) {
-      e.rewrites().forEach(rewrite -> writes(fields, rewrite.writes()));
+      e.rewrites().forEach(rewrite -> writes(fields, rewrite.writes(), found));
     } else if (event instanceof Event.ForkedFrom e) {
-      recorded(fields, e.recorded());
+      recorded(fields, e.recorded(), found);
     }
   }
 
-  private void recorded(SecretFields fields, List<RecordedResult> all) {
+  private static void recorded(
+      SecretFields fields, List<RecordedResult> all, Consumer<JsonNode> found) {
     for (RecordedResult one : all) {
-      values(fields, one.read());
-      one.events().forEach(event -> learn(fields, event));
+      values(fields, one.read(), found);
+      one.events().forEach(event -> find(fields, event, found));
     }
   }
 
-  private void values(SecretFields fields, Map<String, JsonNode> values) {
-    values.forEach((path, value) -> fields.find(path, value, this::add));
+  private static void values(
+      SecretFields fields, Map<String, JsonNode> values, Consumer<JsonNode> found) {
+    values.forEach((path, value) -> fields.find(path, value, found));
   }
 
   public void writes(SecretFields fields, List<Write> writes) {
+    writes(fields, writes, this::add);
+  }
+
+  private static void writes(SecretFields fields, List<Write> writes, Consumer<JsonNode> found) {
     for (Write write : writes) {
       JsonNode value = write.value();
       if (value != null) {
-        fields.find(write.at(), value, this::add);
+        fields.find(write.at(), value, found);
       }
     }
   }
@@ -149,8 +161,8 @@ public final class Secrets {
     state.undoing().forEach(undo -> fields.find("", undo.data(), this::add));
     RunState.Fork fork = state.fork();
     if (fork != null) {
-      recorded(fields, fork.known().recorded());
-      recorded(fields, fork.known().past());
+      recorded(fields, fork.known().recorded(), this::add);
+      recorded(fields, fork.known().past(), this::add);
     }
     for (RunState.Signal signal : state.signals()) {
       JsonNode payload = signal.payload();

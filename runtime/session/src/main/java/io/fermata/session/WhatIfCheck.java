@@ -27,8 +27,6 @@ import io.fermata.session.host.RunEvents;
 import io.fermata.session.host.StoredThreadEntries;
 import io.fermata.session.host.ThreadEvents;
 import io.fermata.session.journal.Encryption;
-import io.fermata.session.journal.Entry;
-import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
@@ -50,7 +48,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -246,19 +243,14 @@ final class WhatIfCheck {
     if (!known(key.agent())) {
       return Session.UNKNOWN;
     }
-    EntryEncryption secrets = encryption.of(journal);
     try {
       return JournalPages.fold(
               store,
               journal,
               new DecidedEntries(
                   key.agent(), key.threadId(), new StoredThreadEntries(store, encryption, journal)),
-              (decided, stored) -> {
-                Entry<?> entry = encryption.read(journal, stored);
-                secrets.learn(entry);
-                return decided.add(ThreadEvents.of(entry));
-              })
-          .session(secrets::masked);
+              (decided, stored) -> decided.add(ThreadEvents.of(encryption.read(journal, stored))))
+          .session();
     } catch (NotSerializableException
         | EncryptionException
         | ArchiveException
@@ -271,11 +263,17 @@ final class WhatIfCheck {
     return agents.stream().anyMatch(each -> each.name().equals(agent));
   }
 
+  private List<Flow<?>> flows() {
+    List<Flow<?>> all = new ArrayList<>();
+    catalog.programs().forEach(program -> all.add(program.flow()));
+    return all;
+  }
+
   private Session decided(ThreadJournal journal) {
     DecidedEntries decided =
         new DecidedEntries(journal.agent(), journal.threadId(), journal.earlier());
     journal.entries().forEach(decided::add);
-    return decided.session(UnaryOperator.identity());
+    return decided.session();
   }
 
   /** Decides the entries of a thread as they pass. */
@@ -289,7 +287,7 @@ final class WhatIfCheck {
     DecidedEntries(String agent, String threadId, EarlierEntries earlier) {
       this.agent = agent;
       this.threadId = threadId;
-      replayer = new ThreadReplayer(agents, earlier);
+      replayer = new ThreadReplayer(agents, flows(), earlier);
     }
 
     DecidedEntries add(ThreadJournal.Entry entry) {
@@ -307,7 +305,7 @@ final class WhatIfCheck {
       return this;
     }
 
-    Session session(UnaryOperator<String> masked) {
+    Session session() {
       ThreadDivergence divergence = replayer.divergence();
       if (at == Long.MIN_VALUE) {
         return Session.UNKNOWN;
@@ -315,11 +313,11 @@ final class WhatIfCheck {
         return new Session(true, 0, List.of());
       } else if (failed != null) {
         Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
-        return otherwise(change, masked.apply("It cannot be decided again: " + failed));
+        return otherwise(change, replayer.masked("It cannot be decided again: " + failed));
       }
       return divergence == null
           ? new Session(true, 1, List.of())
-          : otherwise(divergence.change(), masked.apply(divergence.text()));
+          : otherwise(divergence.change(), divergence.text());
     }
 
     private Session otherwise(Change change, String text) {

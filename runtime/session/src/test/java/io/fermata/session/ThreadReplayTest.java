@@ -123,7 +123,8 @@ class ThreadReplayTest {
       assertThat(journal.agent()).isEqualTo("desk");
       assertThat(journal.state().turn().code()).isEqualTo("stop_on_response");
       assertThat(journal.entries().get(0).principal()).isEqualTo("ann");
-      assertThat(journal.transcript()).endsWith("assistant: Done: Paid from ****.");
+      assertThat(journal.transcript(List.of(desk("****"))))
+          .endsWith("assistant: Done: Paid from ****.");
     }
   }
 

@@ -94,6 +94,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
    */
   public static <S extends Record> FlowProbe<S> from(Flow<S> flow, RunJournal recorded) {
     FlowProbe<S> probe = of(flow);
+    probe.hides(flow, recorded);
     for (RunJournal.Entry entry : recorded.entries()) {
       probe.journal.addAll(entry.events());
       Instant written = Instant.ofEpochMilli(entry.at());

@@ -4,10 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Violation;
+import io.fermata.flow.replay.RunJournal;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -28,6 +30,7 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, SessionProbe {
   final Steps steps;
   private final List<String> calls = new ArrayList<>();
+  private final Secrets hidden = new Secrets();
   private @Nullable Outcome outcome;
 
   Probe(Flow<?> flow) {
@@ -314,7 +317,12 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
       story.append("… ").append(skipped).append(" more, then");
     }
     lines.stream().skip(skipped).forEach(line -> story.append("\n    ").append(line));
-    return story.toString();
+    return hidden.masked(story.toString());
+  }
+
+  /** Keeps the values that secret fields have in a recorded run out of what a test prints. */
+  void hides(Flow<?> flow, RunJournal recorded) {
+    recorded.events().forEach(event -> hidden.learn(flow.secretFields(), event));
   }
 
   private List<Violation> violations(ErrorCode code) {

@@ -94,17 +94,18 @@ public final class RecordedRuns {
     }
     ExportedJournal exported = journal(export);
     if (exported instanceof ExportedJournal.OfThread thread) {
-      requireSame(export, thread.journal(), agents);
+      requireSame(export, thread.journal(), agents, flows);
     } else if (exported instanceof ExportedJournal.OfRun run) {
       requireSame(export, run.journal(), flows);
     }
   }
 
-  private static void requireSame(Path export, ThreadJournal journal, Collection<Agent> agents) {
+  private static void requireSame(
+      Path export, ThreadJournal journal, Collection<Agent> agents, Flow<?>... flows) {
     if (agents.stream().noneMatch(agent -> agent.name().equals(journal.agent()))) {
       throw unknown(export, "thread", journal.agent(), agents.stream().map(Agent::name));
     }
-    ThreadReplay replay = ThreadReplay.of(agents, journal);
+    ThreadReplay replay = ThreadReplay.of(agents, Arrays.asList(flows), journal);
     ThreadDivergence divergence = replay.divergence();
     if (divergence != null) {
       throw otherwise(export, divergence.text());

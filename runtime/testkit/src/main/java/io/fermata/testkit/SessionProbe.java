@@ -112,6 +112,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   public static SessionProbe from(Flow<?> flow, RunJournal recorded) {
     Store store = Store.memory();
     SessionProbe probe = of(flow, store);
+    probe.hides(flow, recorded);
     RecordedSession session = RecordedSession.of(recorded);
     probe.principal = session.principal();
     probe.handle = session.store(store);

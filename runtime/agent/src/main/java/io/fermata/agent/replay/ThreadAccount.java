@@ -14,10 +14,35 @@ import org.jspecify.annotations.Nullable;
 final class ThreadAccount {
   private static final int LONGEST = 200;
 
-  private ThreadAccount() {}
+  private final @Nullable ThreadSecrets secrets;
+
+  private ThreadAccount(@Nullable ThreadSecrets secrets) {
+    this.secrets = secrets;
+  }
+
+  /** Shows no secrets of a thread. */
+  static ThreadAccount without(ThreadSecrets secrets) {
+    return new ThreadAccount(secrets);
+  }
+
+  static ThreadAccount withSecrets() {
+    return new ThreadAccount(null);
+  }
 
   /** A message of a conversation in a line. */
-  static String line(Message message) {
+  String line(Message message) {
+    return masked(whole(message));
+  }
+
+  String of(ThreadEvent event) {
+    return masked(whole(event));
+  }
+
+  private String masked(String text) {
+    return secrets == null ? text : secrets.masked(text);
+  }
+
+  private String whole(Message message) {
     String who =
         message.role() == Role.TOOL
             ? message.name() + (message.failed() ? " (failed)" : "")
@@ -31,9 +56,13 @@ final class ThreadAccount {
         + (calls.isEmpty() ? "" : " [" + calls + "]");
   }
 
-  private static String calls(List<RequestedCall> calls) {
+  private String calls(List<RequestedCall> calls) {
     return calls.stream()
-        .map(call -> call.name() + " " + call.function().arguments())
+        .map(
+            call ->
+                call.name()
+                    + " "
+                    + (secrets == null ? call.function().arguments() : secrets.masked(call)))
         .collect(Collectors.joining(", "));
   }
 
@@ -48,7 +77,7 @@ final class ThreadAccount {
     return detail == null ? "" : " (" + detail + ")";
   }
 
-  static String of(ThreadEvent event) {
+  private String whole(ThreadEvent event) {
     if (event instanceof ThreadEvent.Change change) {
       return change(change);
     }
@@ -56,7 +85,7 @@ final class ThreadAccount {
     return step == null ? thread(event) : step;
   }
 
-  private static @Nullable String step(ThreadEvent event) {
+  private @Nullable String step(ThreadEvent event) {
     if (event instanceof ThreadEvent.StepBegan e) {
       return "the model of side %s is asked (prompt %s, step %d, attempt %d)"
           .formatted(e.side(), e.prompt(), e.step(), e.attempt());
@@ -110,13 +139,13 @@ final class ThreadAccount {
     return null;
   }
 
-  private static String thread(ThreadEvent event) {
+  private String thread(ThreadEvent event) {
     if (event instanceof ThreadEvent.Created e) {
       return "the thread %s of the agent %s is created".formatted(e.threadId(), e.agent());
     } else if (event instanceof ThreadEvent.Received e) {
-      return "a message is received: " + line(e.message());
+      return "a message is received: " + whole(e.message());
     } else if (event instanceof ThreadEvent.Taken e) {
-      return "a message is added: " + line(e.message());
+      return "a message is added: " + whole(e.message());
     } else if (event instanceof ThreadEvent.SideTurned e) {
       return "it is the turn of side %s, after side %s".formatted(e.to(), e.from());
     } else if (event instanceof ThreadEvent.HandedOver e) {
@@ -135,9 +164,9 @@ final class ThreadAccount {
     return rest(event);
   }
 
-  private static String change(ThreadEvent.Change change) {
+  private String change(ThreadEvent.Change change) {
     if (change instanceof ThreadEvent.Said e) {
-      return "a message is added: " + line(e.message());
+      return "a message is added: " + whole(e.message());
     } else if (change instanceof ThreadEvent.Updated e) {
       return "the message %s becomes %s".formatted(e.messageId(), quoted(e.update().content()));
     } else if (change instanceof ThreadEvent.Queued e) {

@@ -17,11 +17,15 @@ public final class ThreadDivergence {
 
   private final ThreadJournal.Entry entry;
   private final JournalCheck.Difference<ThreadState, ThreadEvent> difference;
+  private final ThreadSecrets secrets;
 
   ThreadDivergence(
-      ThreadJournal.Entry entry, JournalCheck.Difference<ThreadState, ThreadEvent> difference) {
+      ThreadJournal.Entry entry,
+      JournalCheck.Difference<ThreadState, ThreadEvent> difference,
+      ThreadSecrets secrets) {
     this.entry = entry;
     this.difference = difference;
+    this.secrets = secrets;
   }
 
   /** The entry of the journal that would be another one. */
@@ -111,8 +115,17 @@ public final class ThreadDivergence {
     return Json.MAPPER.valueToTree(event).path("e").asText().replace('_', ' ');
   }
 
-  /** What was recorded, what comes now, and what to do about it. */
+  /** What was recorded, what comes now, and what to do about it, without secret values. */
   public String text() {
+    return secrets.masked(text(ThreadAccount.without(secrets)));
+  }
+
+  /** As {@link #text}, with the values of secret arguments and answers. */
+  public String textWithSecrets() {
+    return text(ThreadAccount.withSecrets());
+  }
+
+  private String text(ThreadAccount account) {
     Outcome.Failure refused = difference.refused();
     return """
         The present code decides %s otherwise than it was recorded, at %s.
@@ -122,9 +135,9 @@ public final class ThreadDivergence {
         .formatted(
             entry.title(),
             where(),
-            account(difference.recorded()),
+            account(account, difference.recorded()),
             refused == null
-                ? account(difference.now())
+                ? account(account, difference.now())
                 : "refused, " + refused.code() + ": " + refused.message(),
             advice());
   }
@@ -134,13 +147,10 @@ public final class ThreadDivergence {
     return text();
   }
 
-  private static String account(List<ThreadEvent> events) {
+  private static String account(ThreadAccount account, List<ThreadEvent> events) {
     return events.isEmpty()
         ? "nothing"
-        : events.stream()
-            .limit(LINES)
-            .map(ThreadAccount::of)
-            .collect(Collectors.joining("\n          "));
+        : events.stream().limit(LINES).map(account::of).collect(Collectors.joining("\n          "));
   }
 
   /** Where the reason is likely to be found. */

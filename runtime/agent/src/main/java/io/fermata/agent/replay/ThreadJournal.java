@@ -1,5 +1,6 @@
 package io.fermata.agent.replay;
 
+import io.fermata.agent.Agent;
 import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.EarlierEntries;
@@ -7,6 +8,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.NavigableMap;
@@ -16,13 +18,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The journal of one thread: what happened, in which entries, and who caused them. A value, which
- * calls no code of an agent.
+ * calls no code of an agent. Its entries, events, messages and state have the values of the thread;
+ * its texts show none that {@link ThreadSecrets} finds, unless their names say so.
  *
  * <pre>{@code
  * ThreadJournal journal = host.threadJournalWithSecrets(threadId).toCompletableFuture().join();
  * journal.upTo(7).state();                          // the state after entry 7
- * journal.transcript();                             // the conversation
- * journal.narrative();                              // every entry, in words
+ * journal.transcript(agents);                       // the conversation
+ * journal.narrative(agents);                        // every entry, in words
  * ThreadReplay.of(agents, journal).requireSame();   // today's code decides the same
  * }</pre>
  *
@@ -45,6 +48,13 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries) 
       long seq, long at, String by, @Nullable String principal, List<ThreadEvent> events) {
     public Entry {
       events = List.copyOf(events);
+    }
+
+    /** For logs, without what was said. */
+    @Override
+    public String toString() {
+      return "entry %d (%s, %s) with %d event(s)"
+          .formatted(seq, by, Instant.ofEpochMilli(at), events.size());
     }
 
     /** Which entry it is, in words. */
@@ -91,19 +101,57 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries) 
     return List.copyOf(messages);
   }
 
-  /** The conversation as text, a line for each message. */
-  public String transcript() {
-    return messages().stream().map(ThreadAccount::line).collect(Collectors.joining("\n"));
+  /**
+   * The conversation as text, a line for each message.
+   *
+   * @param by the agents whose tools say which arguments are secret
+   */
+  public String transcript(Collection<Agent> by) {
+    return transcript(ThreadAccount.without(secrets(by)));
   }
 
-  /** What happened, entry by entry, in English. */
-  public String narrative() {
+  /** As {@link #transcript}, with the values of secret arguments and answers. */
+  public String transcriptWithSecrets() {
+    return transcript(ThreadAccount.withSecrets());
+  }
+
+  private String transcript(ThreadAccount account) {
+    return messages().stream().map(account::line).collect(Collectors.joining("\n"));
+  }
+
+  /**
+   * What happened, entry by entry, in English.
+   *
+   * @param by the agents whose tools say which arguments are secret
+   */
+  public String narrative(Collection<Agent> by) {
+    return narrative(ThreadAccount.without(secrets(by)));
+  }
+
+  /** As {@link #narrative}, with the values of secret arguments and answers. */
+  public String narrativeWithSecrets() {
+    return narrative(ThreadAccount.withSecrets());
+  }
+
+  private String narrative(ThreadAccount account) {
     return entries.stream()
         .map(
             entry ->
                 entry.events().stream()
-                    .map(event -> "\n  " + ThreadAccount.of(event))
+                    .map(event -> "\n  " + account.of(event))
                     .collect(Collectors.joining("", entry.title(), "")))
         .collect(Collectors.joining("\n"));
+  }
+
+  private ThreadSecrets secrets(Collection<Agent> by) {
+    ThreadSecrets secrets = ThreadSecrets.of(by);
+    events().forEach(secrets::learn);
+    return secrets;
+  }
+
+  /** For logs, without what was said. */
+  @Override
+  public String toString() {
+    return "thread %s of %s with %d entries".formatted(threadId, agent, entries.size());
   }
 }

@@ -1,7 +1,9 @@
 package io.fermata.agent.replay;
 
 import io.fermata.agent.Agent;
+import io.fermata.flow.Flow;
 import java.util.Collection;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,12 +38,19 @@ public record ThreadReplay(
    * @param agents the present code of the thread's agents, and of those that they refer to
    */
   public static ThreadReplay of(Collection<Agent> agents, ThreadJournal journal) {
-    ThreadReplayer replayer = new ThreadReplayer(agents, journal.earlier());
+    return of(agents, List.of(), journal);
+  }
+
+  /**
+   * As {@link #of(Collection, ThreadJournal)}.
+   *
+   * @param flows flows that the agents may call; values of their secret fields are in no text
+   */
+  public static ThreadReplay of(
+      Collection<Agent> agents, Collection<Flow<?>> flows, ThreadJournal journal) {
+    ThreadReplayer replayer = new ThreadReplayer(agents, flows, journal.earlier());
     for (ThreadJournal.Entry entry : journal.entries()) {
       replayer.decide(entry);
-      if (replayer.divergence() != null) {
-        break;
-      }
     }
     return new ThreadReplay(journal, replayer.decided(), replayer.divergence());
   }

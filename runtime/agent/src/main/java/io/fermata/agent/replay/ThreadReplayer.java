@@ -6,8 +6,10 @@ import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.Flow;
 import io.fermata.flow.event.JournalCheck;
 import java.util.Collection;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ThreadReplayer {
   private final ThreadRedecision again;
+  private final ThreadSecrets secrets;
   private @Nullable ThreadDivergence divergence;
   private int decided;
 
@@ -26,11 +29,26 @@ public final class ThreadReplayer {
    * @param earlier the journal; it is asked for what code reads from entries that have passed
    */
   public ThreadReplayer(Collection<Agent> agents, EarlierEntries earlier) {
-    again = new ThreadRedecision(new Agents(agents), earlier);
+    this(agents, List.of(), earlier);
   }
 
-  /** Decides the next entry, the first being the thread's first; nothing after a divergence. */
+  /**
+   * As the other.
+   *
+   * @param flows flows that the agents may call; values of their secret fields are in no text
+   */
+  public ThreadReplayer(
+      Collection<Agent> agents, Collection<Flow<?>> flows, EarlierEntries earlier) {
+    again = new ThreadRedecision(new Agents(agents), earlier);
+    secrets = ThreadSecrets.of(agents, flows);
+  }
+
+  /**
+   * Decides the next entry, the first being the thread's first; after a divergence its secrets
+   * count.
+   */
   public void decide(ThreadJournal.Entry entry) {
+    entry.events().forEach(secrets::learn);
     if (divergence != null) {
       return;
     }
@@ -38,8 +56,14 @@ public final class ThreadReplayer {
         again.decide(entry.seq(), entry.at(), entry.events());
     decided++;
     if (difference != null) {
-      divergence = new ThreadDivergence(entry, difference);
+      difference.now().forEach(secrets::learn);
+      divergence = new ThreadDivergence(entry, difference, secrets);
     }
+  }
+
+  /** A text without the secrets that the entries so far have. */
+  public String masked(String text) {
+    return secrets.masked(text);
   }
 
   /** How many entries were decided again and compared. */

@@ -286,7 +286,7 @@ class ReplayedTest {
   void aJournalShowsTheThreadAsItWasAndWhatHappened() {
     ThreadJournal journal = recorded();
 
-    assertThat(journal.transcript())
+    assertThat(journal.transcript(List.of(desk())))
         .isEqualTo(
             """
             user: Where is B-1?
@@ -294,7 +294,7 @@ class ReplayedTest {
             assistant (silent): I have B-1
             look_up: Order B-1, card ****
             assistant: It is paid with ****.""");
-    assertThat(journal.narrative())
+    assertThat(journal.narrative(List.of(desk())))
         .contains(
             "entry 1 (caller ann,",
             "the thread t1 of the agent desk is created",

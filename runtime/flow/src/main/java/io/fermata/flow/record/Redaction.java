@@ -1,15 +1,11 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Fact;
 import io.fermata.flow.event.RunState;
-import io.fermata.flow.event.Write;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Occurrence;
@@ -72,6 +68,14 @@ public final class Redaction {
     Map<String, SecretFields> fields = new LinkedHashMap<>();
     flows.forEach(flow -> fields.merge(flow.id(), flow.secretFields(), SecretFields::and));
     return new Redaction(flow -> fields.getOrDefault(flow, SecretFields.NONE));
+  }
+
+  /**
+   * An event of a journal with a mark in place of the named fields and of the values that are
+   * known.
+   */
+  public static Event masked(Event event, SecretFields fields, Secrets known) {
+    return FactValues.replaced(event, new Masking(fields, known));
   }
 
   /** A recorder that passes on what this one may receive. */
@@ -163,75 +167,21 @@ public final class Redaction {
 
     private synchronized Observation masked(SecretFields own, Observation event) {
       Occurrence moment = event.moment();
-      Masking masking = new Masking(own, secrets(moment), moment);
-      return new Observation(moment, masking.of(event.fact()));
+      Masking masking = new Masking(own, secrets(moment));
+      return new Observation(moment, new FactValues(masking, moment::field).in(event.fact()));
     }
   }
 
-  /**
-   * Masks a fact as the tree that a journal has of it: all texts in it but the names that a flow
-   * gives, so that a text that an event learns to hold is masked as well.
-   */
-  private record Masking(SecretFields fields, Secrets secrets, Occurrence moment) {
-    /** What holds names, of nodes, fields and the like, or words of the journal. */
-    private static final Set<String> NAMES =
-        names(
-            "e place from to undo done acknowledged recipients branch checkpoint label merged dropped",
-            "targets nodes fields places scope kept end field path reads what op tool signal",
-            "schema fingerprint code resume status source verb cause progression recorder");
-
-    /** What holds values by the paths of their fields. */
-    private static final Set<String> BY_PATH = names("sets input corrected");
-
-    /** What holds the value of the field that is named beside it. */
-    private static final Set<String> OF_FIELD = names("value payload given normalised is");
-
-    /** What holds a value that is of no field. */
-    private static final Set<String> VALUES = names("item data result");
-
-    private static Set<String> names(String... lines) {
-      return Set.of(String.join(" ", lines).split(" "));
+  /** A mark in place of what must not be seen. */
+  private record Masking(SecretFields fields, Secrets secrets) implements FactValues.Replacement {
+    @Override
+    public String text(String text) {
+      return secrets.masked(text);
     }
 
-    Fact of(Fact fact) {
-      JsonNode tree = Json.MAPPER.valueToTree(fact);
-      JsonNode masked = masked(tree);
-      return masked.equals(tree) ? fact : Json.value(masked, fact.getClass());
-    }
-
-    private JsonNode masked(JsonNode tree) {
-      return tree.isTextual()
-          ? TextNode.valueOf(secrets.masked(tree.textValue()))
-          : SecretFields.mapped(
-              tree, (name, part) -> tree.isArray() ? masked(part) : masked(tree, name, part));
-    }
-
-    private JsonNode masked(JsonNode whole, String name, JsonNode part) {
-      if (NAMES.contains(name)) {
-        return part;
-      } else if (BY_PATH.contains(name)) {
-        return SecretFields.mapped(part, this::value);
-      } else if (OF_FIELD.contains(name)) {
-        return value(path(whole), part);
-      } else if (name.equals("than")) {
-        String other = Json.value(whole, Event.Seen.class).otherField();
-        return value(other == null ? null : moment.field(other), part);
-      }
-      return VALUES.contains(name) ? value(null, part) : masked(part);
-    }
-
-    private JsonNode value(@Nullable String path, JsonNode value) {
+    @Override
+    public JsonNode value(@Nullable String path, JsonNode value) {
       return secrets.masked(path == null ? value : fields.masked(path, value));
-    }
-
-    /** The path of the field that an object names, if it does. */
-    private @Nullable String path(JsonNode object) {
-      if (object.has("what")) {
-        return moment.field(object.path("what").asText());
-      }
-      JsonNode path = object.has("path") ? object.get("path") : object.get("field");
-      boolean element = object.path("verb").asText().equals(Write.Verb.APPEND.name());
-      return path == null ? null : path.asText() + (element ? ".0" : "");
     }
   }
 }

@@ -1,6 +1,8 @@
 package io.fermata.flow.replay;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.JournalCheck;
@@ -17,6 +19,7 @@ import io.fermata.flow.record.RunPicture;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -147,8 +150,27 @@ public final class Divergence {
     return events;
   }
 
-  /** What was recorded and what comes now. */
+  /** What was recorded and what comes now, without the values of secret fields. */
   public String text() {
+    SecretFields fields = flow.secretFields();
+    Secrets secrets = journal.secrets(flow);
+    difference.now().forEach(event -> secrets.learn(fields, event));
+    Sight redacted =
+        new Sight(
+            Redaction.ofSecrets(List.of(flow))::over,
+            event -> Redaction.masked(event, fields, secrets));
+    return secrets.masked(text(redacted));
+  }
+
+  /** As {@link #text}, with the values of secret fields. */
+  public String textWithSecrets() {
+    return text(new Sight(UnaryOperator.identity(), UnaryOperator.identity()));
+  }
+
+  /** What may be seen by a recorder, and of an event. */
+  private record Sight(UnaryOperator<Recorder> over, UnaryOperator<Event> of) {}
+
+  private String text(Sight seen) {
     Outcome.Failure refused = difference.refused();
     return """
         The present code of %s decides entry %d (%s, %s) otherwise than it was recorded.
@@ -159,9 +181,9 @@ public final class Divergence {
             entry.seq(),
             entry.principal() == null ? entry.by() : entry.by() + " " + entry.principal(),
             Instant.ofEpochMilli(entry.at()),
-            account(difference.recorded()),
+            account(difference.recorded(), seen),
             refused == null
-                ? account(difference.now())
+                ? account(difference.now(), seen)
                 : "refused, " + refused.code() + ": " + refused.message());
   }
 
@@ -170,12 +192,13 @@ public final class Divergence {
     return text();
   }
 
-  private String account(List<Event> events) {
+  private String account(List<Event> events, Sight seen) {
     if (events.isEmpty()) {
       return "nothing";
     }
     Narrative narrative = new Narrative();
-    RunObserver.from(before(), flow, "", List.of(AttachedRecorder.everywhere(narrative)))
+    Recorder recorder = seen.over().apply(narrative);
+    RunObserver.from(before(), flow, "", List.of(AttachedRecorder.everywhere(recorder)))
         .record(entry.seq(), entry.at(), events);
     String text =
         narrative
@@ -184,6 +207,6 @@ public final class Divergence {
             .map(String::strip)
             .limit(LINES)
             .collect(Collectors.joining("\n          "));
-    return text.isEmpty() ? events.get(0).toString() : text;
+    return text.isEmpty() ? seen.of().apply(events.get(0)).toString() : text;
   }
 }

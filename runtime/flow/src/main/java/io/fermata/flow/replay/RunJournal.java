@@ -1,25 +1,33 @@
 package io.fermata.flow.replay;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.KnownResults;
 import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Because;
 import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.RunPicture;
 import io.fermata.flow.record.Trace;
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The journal of one run: what happened, in which entries, and who caused them. A value, which
- * calls no code of the flow.
+ * calls no code of the flow. Its entries, events and state have the values of the run; its texts
+ * and pictures show none of a field that the flow marks as {@link io.fermata.flow.schema.Secret},
+ * unless their names say so.
  *
  * <pre>{@code
  * RunJournal journal = host.journalWithSecrets("quote", runId).toCompletableFuture().join();
@@ -51,6 +59,13 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
 
     Entry of(List<Event> some) {
       return new Entry(seq, at, by, principal, some);
+    }
+
+    /** For logs, without what the run knows. */
+    @Override
+    public String toString() {
+      return "entry %d (%s, %s) with %d event(s)"
+          .formatted(seq, by, Instant.ofEpochMilli(at), events.size());
     }
   }
 
@@ -192,22 +207,70 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
   public String narrative(Flow<?> by) {
     Narrative narrative = new Narrative();
     publish(by, narrative);
+    return secrets(by).masked(narrative.text());
+  }
+
+  /** As {@link #narrative}, with the values of secret fields. */
+  public String narrativeWithSecrets(Flow<?> by) {
+    Narrative narrative = new Narrative();
+    publishWithSecrets(by, narrative);
     return narrative.text();
   }
 
   /** The way that the run took, on the picture of its flow. */
   public Picture picture(Flow<?> by) {
-    return RunPicture.of(by, events());
+    RunPicture picture = new RunPicture(by);
+    publish(by, picture);
+    return picture.picture();
+  }
+
+  /** As {@link #picture}, with the values of secret fields. */
+  public Picture pictureWithSecrets(Flow<?> by) {
+    RunPicture picture = new RunPicture(by);
+    publishWithSecrets(by, picture);
+    return picture.picture();
   }
 
   /** Why a field has its value. */
   public Because why(Flow<?> by, String field) {
+    Trace trace = new Trace(by);
+    publish(by, trace);
+    return trace.why(field);
+  }
+
+  /** As {@link #why}, with the values of secret fields. */
+  public Because whyWithSecrets(Flow<?> by, String field) {
     return Trace.of(by, events()).why(field);
   }
 
-  /** Publishes the run to recorders, as it was published while it happened. */
+  /** Publishes the run to recorders, as it was published while it happened, without its secrets. */
   public void publish(Flow<?> by, Recorder... recorders) {
-    RunObserver observer = RunObserver.of(by, "", recorders);
+    Redaction redaction = Redaction.ofSecrets(List.of(by));
+    publish(by, Arrays.stream(recorders).map(redaction::over));
+  }
+
+  /** As {@link #publish}, with the values of secret fields. */
+  public void publishWithSecrets(Flow<?> by, Recorder... recorders) {
+    publish(by, Arrays.stream(recorders));
+  }
+
+  private void publish(Flow<?> by, Stream<Recorder> recorders) {
+    RunObserver observer =
+        RunObserver.from(
+            RunState.NONE, by, "", recorders.map(AttachedRecorder::everywhere).toList());
     entries.forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
+  }
+
+  /** The values of its secret fields. */
+  Secrets secrets(Flow<?> by) {
+    Secrets secrets = new Secrets();
+    events().forEach(event -> secrets.learn(by.secretFields(), event));
+    return secrets;
+  }
+
+  /** For logs, without what the run knows. */
+  @Override
+  public String toString() {
+    return "run %s of %s with %d entries".formatted(runId, flow, entries.size());
   }
 }

@@ -1,0 +1,221 @@
+package io.fermata.agent.replay;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Offered;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.Flow;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
+import io.fermata.flow.json.Json;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The values in a thread that must not leave it: those of arguments that the schema of their tool
+ * calls {@code writeOnly}, as it does for {@link io.fermata.flow.schema.Secret}, and answers to
+ * questions of flows about secret fields. They are found in all texts, as {@link Secrets} says.
+ */
+public final class ThreadSecrets {
+  private final Map<String, SecretFields> arguments;
+  private final SecretFields everywhere;
+  private final Map<String, SecretFields> asked = new HashMap<>();
+  private final Secrets known = new Secrets();
+
+  private ThreadSecrets(Map<String, SecretFields> arguments, SecretFields everywhere) {
+    this.arguments = arguments;
+    this.everywhere = everywhere;
+  }
+
+  /** What the tools of these agents mark. */
+  public static ThreadSecrets of(Collection<Agent> agents) {
+    Map<String, SecretFields> arguments = new HashMap<>();
+    for (Agent agent : agents) {
+      for (Offered offered : agent.offered(Offered.class)) {
+        SecretFields fields = marked("", offered.arguments().json());
+        if (!fields.isEmpty()) {
+          arguments.merge(offered.name(), fields, SecretFields::and);
+        }
+      }
+    }
+    return new ThreadSecrets(arguments, SecretFields.NONE);
+  }
+
+  /** What the tools of these agents mark, and what flows do that they may call. */
+  public static ThreadSecrets of(Collection<Agent> agents, Collection<Flow<?>> flows) {
+    Set<String> names = new LinkedHashSet<>();
+    flows.forEach(flow -> names.addAll(flow.secretFields().lastNames()));
+    return of(agents).and(names);
+  }
+
+  /** The same, with fields that are secret wherever something has one of that name. */
+  public ThreadSecrets and(Collection<String> names) {
+    SecretFields more =
+        names.isEmpty()
+            ? SecretFields.NONE
+            : SecretFields.of(names.stream().map(name -> "**." + name).toArray(String[]::new));
+    return new ThreadSecrets(arguments, everywhere.and(more));
+  }
+
+  /** The paths that a schema marks. */
+  private static SecretFields marked(String path, JsonNode schema) {
+    Set<String> paths = new LinkedHashSet<>();
+    mark(path, schema, paths);
+    return paths.isEmpty() ? SecretFields.NONE : SecretFields.of(paths.toArray(String[]::new));
+  }
+
+  private static void mark(String path, JsonNode schema, Set<String> paths) {
+    if (schema.path("writeOnly").asBoolean()) {
+      paths.add(path.isEmpty() ? "**" : path);
+      return;
+    }
+    String prefix = path.isEmpty() ? "" : path + ".";
+    schema
+        .path("properties")
+        .properties()
+        .forEach(part -> mark(prefix + part.getKey(), part.getValue(), paths));
+    for (String each : List.of("items", "additionalProperties")) {
+      if (schema.path(each).isObject()) {
+        mark(prefix + "*", schema.path(each), paths);
+      }
+    }
+    for (String several : List.of("anyOf", "oneOf", "allOf")) {
+      schema.path(several).forEach(one -> mark(path, one, paths));
+    }
+  }
+
+  // --- what is known ----------------------------------------------------------------------------
+
+  /** Notes what an event brings. */
+  public void learn(ThreadEvent event) {
+    find(event, known::add);
+  }
+
+  /** Hands over every secret value that an event brings. */
+  public void find(ThreadEvent event, Consumer<JsonNode> found) {
+    if (event instanceof ThreadEvent.CallAsked e) {
+      asked.merge(e.call(), asked(e.question()), SecretFields::and);
+    } else if (event instanceof ThreadEvent.CallAnswered e && e.answers() != null) {
+      answered(e.call()).find("", e.answers(), found);
+    } else if (event instanceof ThreadEvent.StepEnded e) {
+      calls(e.calls(), found);
+      calls(e.message().toolCalls(), found);
+    } else if (event instanceof ThreadEvent.Queued e) {
+      calls(List.of(e.call()), found);
+    } else if (event instanceof ThreadEvent.Said e) {
+      calls(e.message().toolCalls(), found);
+    }
+    if (!everywhere.isEmpty()) {
+      named(event, found);
+    }
+  }
+
+  private void calls(List<RequestedCall> calls, Consumer<JsonNode> found) {
+    for (RequestedCall call : calls) {
+      ObjectNode given = object(call.function().arguments());
+      if (given != null) {
+        ofCall(call.name()).find("", given, found);
+      }
+    }
+  }
+
+  /** What has a name that is secret everywhere. */
+  private void named(ThreadEvent event, Consumer<JsonNode> found) {
+    if (event instanceof ThreadEvent.Created e) {
+      e.env().forEach((name, value) -> everywhere.find(name, Json.tree(value), found));
+    } else if (event instanceof ThreadEvent.EnvSet e && e.value() != null) {
+      everywhere.find(e.key(), Json.tree(e.value()), found);
+    } else if (event instanceof ThreadEvent.Stored e && e.value() != null) {
+      everywhere.find(e.key(), e.value(), found);
+    } else if (event instanceof ThreadEvent.ContextSet e && e.value() != null) {
+      everywhere.find(e.key(), e.value(), found);
+    } else if (event instanceof ThreadEvent.Scheduled e) {
+      everywhere.find("", e.arguments(), found);
+    } else if (event instanceof ThreadEvent.CallReturned e) {
+      content(e.result().text(), found);
+    } else if (event instanceof ThreadEvent.CallEnded e) {
+      content(e.message(), found);
+    } else if (event instanceof ThreadEvent.Received e) {
+      content(e.message(), found);
+    } else if (event instanceof ThreadEvent.Said e) {
+      content(e.message(), found);
+    }
+  }
+
+  private void content(Message message, Consumer<JsonNode> found) {
+    content(message.content(), found);
+    JsonNode metadata = message.body().metadata();
+    if (metadata != null) {
+      everywhere.find("", metadata, found);
+    }
+  }
+
+  private void content(@Nullable String text, Consumer<JsonNode> found) {
+    ObjectNode object = text == null ? null : object(text);
+    if (object != null) {
+      everywhere.find("", object, found);
+    }
+  }
+
+  /** The secret fields of a tool's arguments. */
+  private SecretFields ofCall(String tool) {
+    return arguments.getOrDefault(tool, SecretFields.NONE).and(everywhere);
+  }
+
+  private SecretFields answered(String call) {
+    return asked.getOrDefault(call, SecretFields.NONE).and(everywhere);
+  }
+
+  /** The secret fields that a question asks for. */
+  private static SecretFields asked(JsonNode question) {
+    SecretFields fields = SecretFields.NONE;
+    if (question.path("field").isTextual()) {
+      fields = marked(question.path("field").textValue(), question.path("fieldSchema"));
+    }
+    for (JsonNode part : question) {
+      fields = part.isContainerNode() ? fields.and(asked(part)) : fields;
+    }
+    return fields;
+  }
+
+  /** A text as the object that it describes; null if it does not. */
+  private static @Nullable ObjectNode object(String text) {
+    if (!text.stripLeading().startsWith("{")) {
+      return null;
+    }
+    try {
+      return Json.MAPPER.readTree(text) instanceof ObjectNode object ? object : null;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  // --- where it is found ------------------------------------------------------------------------
+
+  /** The text with a mark in place of what must not leave the thread. */
+  public String masked(String text) {
+    return known.masked(text);
+  }
+
+  /** The arguments of a call, as a JSON text, with a mark in place of the secret ones. */
+  String masked(RequestedCall call) {
+    String given = call.function().arguments();
+    ObjectNode object = object(given);
+    SecretFields fields = ofCall(call.name());
+    if (object == null || fields.isEmpty()) {
+      return masked(given);
+    }
+    JsonNode masked = fields.masked("", object);
+    return masked(masked.equals(object) ? given : Json.text(masked));
+  }
+}

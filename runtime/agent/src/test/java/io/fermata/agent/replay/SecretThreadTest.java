@@ -1,0 +1,104 @@
+package io.fermata.agent.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Conversation;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Scripted;
+import io.fermata.agent.Tool;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Secret;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** What is said of a thread shows no secret arguments and answers unless its name says so. */
+class SecretThreadTest {
+  private static final String CARD = "4111-1111";
+
+  private record Payment(String order, @Secret String card, @Secret String cvv) {}
+
+  private static Agent desk(Scripted model, String mark) {
+    Tool pay =
+        Tool.of(
+            "pay", "Pays.", Payment.class, (flow, args) -> "Paid with " + args.card() + " " + mark);
+    Hook marks =
+        Hook.beforeCreateMessage(
+            "mark", (flow, m) -> m.content() == null ? m : m.withContent(m.content() + mark));
+    return Agent.aiHuman("desk", Prompt.of("talk", model.model()).text("Talk.").tools(pay))
+        .hooks(marks);
+  }
+
+  private static ThreadJournal recorded() {
+    Scripted model =
+        new Scripted()
+            .call("pay", Map.of("order", "B-1", "card", CARD, "cvv", "123"))
+            .say("I have paid with your " + CARD + ".");
+    Conversation talk = Conversation.with(desk(model, ""));
+    talk.say("Pay B-1 with my card " + CARD);
+    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    for (int i = 1; i <= talk.records(); i++) {
+      entries.add(new ThreadJournal.Entry(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
+    }
+    return new ThreadJournal("desk", "t1", entries);
+  }
+
+  private static List<Agent> desk() {
+    return List.of(desk(new Scripted(), ""));
+  }
+
+  @Test
+  void theTextsOfAJournalAreRedacted() {
+    ThreadJournal journal = recorded();
+
+    assertThat(journal.transcript(desk()))
+        .contains("Pay B-1 with my card [redacted]", "paid with your [redacted]")
+        .doesNotContain(CARD, "123");
+    assertThat(journal.narrative(desk()))
+        .contains("replied nothing and calls pay", "Paid with [redacted]")
+        .doesNotContain(CARD, "123");
+    assertThat(journal.toString()).contains("desk").doesNotContain(CARD);
+    assertThat(journal.entries().toString()).doesNotContain(CARD);
+    assertThat(journal.transcriptWithSecrets()).contains(CARD, "123");
+    assertThat(journal.narrativeWithSecrets()).contains(CARD, "123");
+  }
+
+  @Test
+  void aDivergenceSaysWhereWithoutTheValues() {
+    ThreadReplay replay = ThreadReplay.of(List.of(desk(new Scripted(), "!")), recorded());
+    ThreadDivergence divergence = Objects.requireNonNull(replay.divergence());
+
+    assertThat(divergence.text())
+        .contains("Pay B-1 with my card [redacted]", "my card [redacted]!")
+        .doesNotContain(CARD);
+    assertThat(divergence.textWithSecrets()).contains("my card " + CARD);
+    assertThatThrownBy(replay::requireSame).message().doesNotContain(CARD);
+    assertThat(replay.toString()).doesNotContain(CARD);
+  }
+
+  @Test
+  void anAnswerToASecretQuestionOfAFlowIsRedacted() {
+    ThreadSecrets secrets = ThreadSecrets.of(desk());
+    String question =
+        "{\"status\":\"interrupt\",\"questions\":[{\"field\":\"holder.pin\","
+            + "\"fieldSchema\":{\"type\":\"string\",\"writeOnly\":true}},{\"field\":\"name\"}]}";
+    secrets.learn(new ThreadEvent.CallAsked("c1", false, Json.parse(question), 1));
+    secrets.learn(
+        new ThreadEvent.CallAnswered(
+            "c1",
+            "a1",
+            null,
+            Json.object().put("holder.pin", "94321").put("name", "Annabel"),
+            null,
+            "ann",
+            2));
+
+    assertThat(secrets.masked("Annabel has 94321")).isEqualTo("Annabel has [redacted]");
+  }
+}
