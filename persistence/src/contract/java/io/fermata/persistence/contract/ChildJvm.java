@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** A second JVM that runs {@link JournalProcess}. */
+/** A second JVM that runs {@link JournalProcess}, or another main class that speaks as it does. */
 public final class ChildJvm implements AutoCloseable {
 
   private final Process process;
@@ -26,11 +26,15 @@ public final class ChildJvm implements AutoCloseable {
   }
 
   public static ChildJvm start(String store, int writes, String... launcher) {
+    return start(JournalProcess.class, store, writes, launcher);
+  }
+
+  public static ChildJvm start(Class<?> main, String store, int writes, String... launcher) {
     List<String> command = new ArrayList<>(List.of(launcher));
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(
         List.of("-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path")));
-    command.addAll(List.of(JournalProcess.class.getName(), store, Integer.toString(writes)));
+    command.addAll(List.of(main.getName(), store, Integer.toString(writes)));
     try {
       return new ChildJvm(
           new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start());

@@ -197,9 +197,11 @@ public abstract class JournalContract extends EssentialContract {
       assertThatThrownBy(() -> Host.await(host.store().importJournal("a", records)))
           .rootCause()
           .hasMessageContaining("already has the journal a");
-      assertThatThrownBy(
-              () -> host.store().importJournal("b", List.of(records.get(1), records.get(0))))
+      List<NewEntry> swapped = List.of(records.get(1), records.get(0));
+      assertThatThrownBy(() -> Host.await(host.store().importJournal("b", swapped)))
+          .rootCause()
           .hasMessageContaining("record 2 follows record 3");
+      assertThat(Host.await(host.store().read("b", 1, 10))).isEmpty();
     }
     try (Host host = Host.on(store)) {
       assertThat(host.open("a").write(new Line("more")).content())

@@ -13,6 +13,7 @@ import io.fermata.persistence.spi.ServerKey;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Written;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -219,14 +220,15 @@ final class MemoryJournals implements StoreJournals {
         .toList();
   }
 
-  int adopt(String persistenceId, List<NewEntry> records) {
-    List<SerializedEntry> imported = SerializedEntry.imported(persistenceId, records);
+  int adopt(String persistenceId, Iterable<NewEntry> records) {
+    List<SerializedEntry> imported = new ArrayList<>();
+    SerializedEntry.imported(persistenceId, records).forEachRemaining(imported::add);
     if (!read(Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewEntry.present(persistenceId);
     }
-    if (!records.isEmpty()) {
+    if (!imported.isEmpty()) {
       add(persistenceId, imported);
     }
-    return records.size();
+    return imported.size();
   }
 }

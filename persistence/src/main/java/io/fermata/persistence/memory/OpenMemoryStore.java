@@ -9,7 +9,6 @@ import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Slice;
-import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Written;
@@ -130,11 +129,11 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
+  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
     try {
       return CompletableFuture.completedFuture(journals.adopt(persistenceId, records));
-    } catch (StoreException present) {
-      return CompletableFuture.failedFuture(present);
+    } catch (RuntimeException refused) {
+      return CompletableFuture.failedFuture(refused);
     }
   }
 

@@ -4,6 +4,7 @@ import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -69,16 +70,30 @@ public record SerializedEntry(
   }
 
   /** The entries of a journal of another store, as the beginning of one of this store. */
-  public static List<SerializedEntry> imported(String persistenceId, List<NewEntry> added) {
-    NewEntry.requireInOrder(persistenceId, added);
-    if (added.isEmpty()) {
-      return List.of();
-    }
-    List<SerializedEntry> entries =
-        added.stream().map(each -> imported(persistenceId, each)).toList();
-    long first = entries.get(0).sequenceNr();
-    return chained(
-        entries, first == 1 ? JournalTip.NONE : new JournalTip(first - 1, 0).withoutContent());
+  public static Iterator<SerializedEntry> imported(String persistenceId, Iterable<NewEntry> added) {
+    Iterator<NewEntry> records = added.iterator();
+    return new Iterator<>() {
+      private @Nullable JournalTip last;
+
+      @Override
+      public boolean hasNext() {
+        return records.hasNext();
+      }
+
+      @Override
+      public SerializedEntry next() {
+        SerializedEntry entry = imported(persistenceId, records.next());
+        JournalTip before = last == null ? before(entry.sequenceNr) : last;
+        NewEntry.requireNext(persistenceId, before.seq(), entry.sequenceNr);
+        SerializedEntry next = entry.chained(before);
+        last = next.tip();
+        return next;
+      }
+    };
+  }
+
+  private static JournalTip before(long first) {
+    return first == 1 ? JournalTip.NONE : new JournalTip(first - 1, 0).withoutContent();
   }
 
   private static SerializedEntry imported(String persistenceId, NewEntry added) {

@@ -1,6 +1,5 @@
 package io.fermata.persistence.spi;
 
-import java.util.List;
 import java.util.Set;
 
 /**
@@ -17,21 +16,17 @@ public record NewEntry(StoredEntry entry, long at, Set<String> tags) {
     tags = Set.copyOf(tags);
   }
 
-  /** Refuses records that are not in order and without a gap. */
-  public static void requireInOrder(String persistenceId, List<NewEntry> records) {
-    for (int i = 1; i < records.size(); i++) {
-      long before = records.get(i - 1).entry().seq();
-      long seq = records.get(i).entry().seq();
-      if (seq != before + 1) {
-        throw new IllegalArgumentException(
-            "In the journal "
-                + persistenceId
-                + " record "
-                + seq
-                + " follows record "
-                + before
-                + "; pass all its records in order");
-      }
+  /** Refuses a record that does not follow the one before it. */
+  public static void requireNext(String persistenceId, long before, long seq) {
+    if (seq != before + 1) {
+      throw new IllegalArgumentException(
+          "In the journal "
+              + persistenceId
+              + " record "
+              + seq
+              + " follows record "
+              + before
+              + "; pass all its records in order");
     }
   }
 

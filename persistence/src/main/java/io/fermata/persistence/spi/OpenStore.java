@@ -196,11 +196,14 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<@Nullable Void> scrub();
 
   /**
-   * Imports a journal of another store, in one transaction.
+   * Imports a journal of another store, in one transaction: nothing is left of an import that fails
+   * or whose host is killed. A database has a part of the records in memory at a time.
    *
-   * @return the number of records; completes exceptionally if there is a journal of that name
+   * @param records are read once, during the transaction; if that fails, so does the import
+   * @return the number of records; completes exceptionally if there is a journal of that name, or
+   *     if a record does not follow the one before it
    */
-  CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records);
+  CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records);
 
   /**
    * Copies an embedded store at one moment into a new file, while it is in use. Writers are not

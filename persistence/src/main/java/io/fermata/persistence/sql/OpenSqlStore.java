@@ -245,16 +245,14 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
-    List<NewEntry> all = List.copyOf(records);
-    NewEntry.requireInOrder(persistenceId, all);
+  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
     return whileOpen(
         () ->
             backend
                 .writer()
                 .transact(
                     connection ->
-                        SqlEntries.add(connection, backend.journal(), persistenceId, all)));
+                        SqlEntries.add(connection, backend.journal(), persistenceId, records)));
   }
 
   @Override

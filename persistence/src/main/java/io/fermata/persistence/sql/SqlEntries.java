@@ -15,6 +15,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 
@@ -187,19 +188,25 @@ public final class SqlEntries {
         connection, sql, persistenceIds.stream().map(id -> List.<Object>of(id, lastSeq)).toList());
   }
 
+  /** Imports a journal, of which a part is in memory at a time. */
   static int add(
-      Connection connection, SqlJournal journal, String persistenceId, List<NewEntry> records)
+      Connection connection, SqlJournal journal, String persistenceId, Iterable<NewEntry> records)
       throws SQLException {
     if (!read(connection, Slice.from(persistenceId, 0, 1)).isEmpty()) {
       throw NewEntry.present(persistenceId);
     }
     long right = journal.shards().right(persistenceId);
-    List<SerializedEntry> entries = SerializedEntry.imported(persistenceId, records);
-    for (int from = 0; from < entries.size(); from += AT_ONCE) {
-      List<SerializedEntry> some = entries.subList(from, Math.min(from + AT_ONCE, entries.size()));
+    Iterator<SerializedEntry> entries = SerializedEntry.imported(persistenceId, records);
+    int added = 0;
+    while (entries.hasNext()) {
+      List<SerializedEntry> some = new ArrayList<>(AT_ONCE);
+      while (entries.hasNext() && some.size() < AT_ONCE) {
+        some.add(entries.next());
+      }
       journal.append(connection, List.of(new SqlWrite(right, some)));
+      added += some.size();
     }
-    return records.size();
+    return added;
   }
 
   public static void insert(Connection connection, List<SerializedEntry> records)

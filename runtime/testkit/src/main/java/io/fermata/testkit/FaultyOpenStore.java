@@ -155,7 +155,7 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
+  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
     return reach(() -> inner.importJournal(persistenceId, records));
   }
 

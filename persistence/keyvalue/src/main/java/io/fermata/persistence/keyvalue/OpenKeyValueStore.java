@@ -20,6 +20,7 @@ import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.spi.Written;
 import java.nio.file.Path;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -335,8 +336,13 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, List<NewEntry> records) {
-    List<SerializedEntry> adopted = SerializedEntry.imported(persistenceId, records);
+  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
+    List<SerializedEntry> adopted = new ArrayList<>();
+    try {
+      SerializedEntry.imported(persistenceId, records).forEachRemaining(adopted::add);
+    } catch (RuntimeException refused) {
+      return CompletableFuture.failedFuture(refused);
+    }
     return journals
         .change(
             persistenceId,
