@@ -390,7 +390,7 @@ public final class AgentProbe implements AutoCloseable {
                 stored.storage(),
                 stored.env(),
                 stored.tags(),
-                journal().transcript());
+                journal().transcriptWithSecrets());
     return end.replace(threadId(), "<thread>");
   }
 

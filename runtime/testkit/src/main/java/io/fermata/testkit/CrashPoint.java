@@ -120,7 +120,7 @@ final class CrashPoint {
     if (event instanceof ThreadEvent ofThread) {
       ThreadJournal.Entry alone =
           new ThreadJournal.Entry(entry.sequenceNr(), 0, "", null, List.of(ofThread));
-      String narrative = new ThreadJournal("", "", List.of(alone)).narrative();
+      String narrative = new ThreadJournal("", "", List.of(alone)).narrativeWithSecrets();
       return narrative.substring(narrative.indexOf('\n') + 1).strip();
     }
     return event instanceof Event ofRun ? Story.of(ofRun) : event.toString();
