@@ -2,6 +2,10 @@ package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.ThrowableProxyUtil;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.JournalContract;
 import io.fermata.persistence.contract.Note.Conclusion;
@@ -9,12 +13,19 @@ import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.contract.Notebook;
 import io.fermata.persistence.memory.DirectoryContract;
+import io.fermata.persistence.pekko.StoreJournals;
+import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.postgres.PostgresClaimTest;
+import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Written;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** What every store promises that keeps the history of its journals and can list them. */
 public abstract class HistoryContract extends JournalContract {
@@ -35,6 +46,73 @@ public abstract class HistoryContract extends JournalContract {
       assertThat(first).extracting(Written::persistenceId).containsExactly("a");
       assertThat(Host.await(host.store().written(first.get(0).number(), 10))).isEqualTo(written);
     }
+  }
+
+  @Test
+  void aJournalOfManyPagesIsRecoveredAsItWasWritten() {
+    List<String> lines = IntStream.rangeClosed(1, 2_500).mapToObj(i -> "line " + i).toList();
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      lines.stream().map(line -> desk.begin(new Line(line))).toList().forEach(Host::await);
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("a").lines()).isEqualTo(lines);
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("a").write(new Line("more")).lines()).hasSize(2_501);
+    }
+  }
+
+  @Test
+  void aJournalThatIsSweptBetweenItsPagesIsReadAgain() {
+    try (Host host = Host.on(store())) {
+      Host.Desk desk = host.open("a");
+      IntStream.rangeClosed(1, 1_500)
+          .mapToObj(i -> desk.begin(new Line("line " + i)))
+          .toList()
+          .forEach(Host::await);
+      desk.write(new Conclusion("over"));
+    }
+    Logger logger = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.addAppender(logged);
+    try (Host host = Host.over(sweepingAfterEachPage(store().open()))) {
+      PostgresClaimTest.untilWritten(host, "a");
+    } finally {
+      logger.detachAppender(logged);
+    }
+    assertThat(List.copyOf(logged.list))
+        .map(event -> ThrowableProxyUtil.asString(event.getThrowableProxy()))
+        .anyMatch(why -> why.contains("The journal a was swept while it was read; retry"))
+        .noneMatch(why -> why.contains("damaged"));
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("a").lines()).containsExactly("over", "there");
+    }
+  }
+
+  private static OpenStore sweepingAfterEachPage(OpenStore store) {
+    StoreJournals journals = ((StoreSetup) store.setup()).journals();
+    StoreJournals sweeping =
+        proxy(
+            StoreJournals.class,
+            (proxy, method, arguments) -> {
+              Object result = method.invoke(journals, arguments);
+              return method.getName().equals("read")
+                  ? ((CompletionStage<?>) result)
+                      .thenCompose(page -> store.sweep(0).thenApply(swept -> page))
+                  : result;
+            });
+    return proxy(
+        OpenStore.class,
+        (proxy, method, arguments) ->
+            method.getName().equals("setup")
+                ? new StoreSetup(sweeping)
+                : method.invoke(store, arguments));
+  }
+
+  private static <T> T proxy(Class<T> type, InvocationHandler handler) {
+    return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
   }
 
   @Test

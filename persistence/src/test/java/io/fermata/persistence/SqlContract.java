@@ -143,7 +143,8 @@ public abstract class SqlContract extends HistoryContract {
   }
 
   private boolean opens() {
-    try (OpenStore open = store().open()) {
+    try {
+      store().open().close();
       return true;
     } catch (StoreException stillInUse) {
       return false;

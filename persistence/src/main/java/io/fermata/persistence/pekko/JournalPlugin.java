@@ -37,6 +37,9 @@ final class JournalPlugin extends AsyncWriteJournal {
 
   private static final Logger LOG = LoggerFactory.getLogger(JournalPlugin.class);
 
+  /** How many entries of a journal that is replayed are in memory. */
+  private static final int PAGE = 1_000;
+
   private final StoreSetup store = StoreSetup.of(context().system());
   private final StoreJournals journals = store.journals();
   private final ChainTips tips = store.tips();
@@ -138,33 +141,85 @@ final class JournalPlugin extends AsyncWriteJournal {
     if (snapshot != null) {
       tips.recovered(persistenceId);
     }
-    boolean readsBefore = snapshot == null && from > 1;
-    long most = readsBefore && max < Long.MAX_VALUE ? max + 1 : max;
-    CompletionStage<@Nullable Void> replayed =
-        journals
-            .read(persistenceId, readsBefore ? from - 1 : from, to, most)
-            .handle(
-                (entries, failure) ->
-                    entries == null ? refused(persistenceId, snapshot, failure) : entries)
-            .thenComposeAsync(
-                entries -> {
-                  ChainCheck check = ChainCheck.after(persistenceId, snapshot);
-                  for (SerializedEntry entry : entries) {
-                    if (entry.sequenceNr() < from) {
-                      check = ChainCheck.after(persistenceId, entry.tip());
-                    } else {
-                      check.accept(entry);
-                      replay.accept(entry.read(serialization));
-                    }
-                  }
-                  JournalTip last = check.last();
-                  long reached = last == null ? from - 1 : last.seq();
-                  return entries.size() < most && reached < to
-                      ? requireDeleted(persistenceId, reached, to, snapshot)
-                      : CompletableFuture.completedFuture(null);
-                },
-                executor);
-    return FutureConverters.asScala(replayed);
+    return FutureConverters.asScala(
+        new Replayed(persistenceId, from, to, snapshot, replay)
+            .next(snapshot == null && from > 1 ? from - 1 : from, max));
+  }
+
+  /** A journal that is replayed page by page. */
+  private final class Replayed {
+    private final String persistenceId;
+    private final long from;
+    private final long to;
+    private final @Nullable JournalTip snapshot;
+    private final Consumer<PersistentRepr> replay;
+    private ChainCheck check;
+
+    Replayed(
+        String persistenceId,
+        long from,
+        long to,
+        @Nullable JournalTip snapshot,
+        Consumer<PersistentRepr> replay) {
+      this.persistenceId = persistenceId;
+      this.from = from;
+      this.to = to;
+      this.snapshot = snapshot;
+      this.replay = replay;
+      this.check = ChainCheck.after(persistenceId, snapshot);
+    }
+
+    /**
+     * Replays the rest.
+     *
+     * @param first the next entry, or the one before the first
+     * @param left how many entries may be replayed
+     */
+    CompletionStage<@Nullable Void> next(long first, long left) {
+      long most = Math.min(PAGE, first < from && left < PAGE ? left + 1 : left);
+      return journals
+          .read(persistenceId, first, to, most)
+          .handle(
+              (entries, failure) ->
+                  entries == null ? refused(persistenceId, snapshot, failure) : entries)
+          .thenComposeAsync(
+              entries -> {
+                requireUnswept(entries);
+                long replayed = entries.stream().filter(this::take).count();
+                JournalTip last = check.last();
+                long reached = last == null ? from - 1 : last.seq();
+                if (reached >= to || replayed == left) {
+                  return CompletableFuture.completedFuture(null);
+                }
+                return entries.size() < most
+                    ? requireDeleted(persistenceId, reached, to, snapshot)
+                    : next(reached + 1, left - replayed);
+              },
+              executor);
+    }
+
+    /** What a sweep leaves of a journal carries the checksum of the entry before it. */
+    private void requireUnswept(List<SerializedEntry> page) {
+      JournalTip last = check.last();
+      if (last != null && last.seq() >= from && !page.isEmpty()) {
+        SerializedEntry next = page.get(0);
+        if (next.sequenceNr() > last.seq() + 1 && next.previous() != null) {
+          throw new StoreException(
+              "The journal " + persistenceId + " was swept while it was read; retry");
+        }
+      }
+    }
+
+    /** Whether the entry was replayed, and is not the one before the first. */
+    private boolean take(SerializedEntry entry) {
+      if (entry.sequenceNr() < from) {
+        check = ChainCheck.after(persistenceId, entry.tip());
+        return false;
+      }
+      check.accept(entry);
+      replay.accept(entry.read(serialization));
+      return true;
+    }
   }
 
   /** Without its snapshot, a journal of a store that keeps no history is not complete. */

@@ -234,10 +234,7 @@ public final class SqlEntries {
     }
   }
 
-  /**
-   * Reads a journal in one statement: a sweep between two statements would leave a gap that looks
-   * like the end of the journal.
-   */
+  /** The first entries of a range of a journal, with what the store knows of them. */
   static List<SerializedEntry> replay(
       Connection connection, String persistenceId, long from, long to, long max)
       throws SQLException {
