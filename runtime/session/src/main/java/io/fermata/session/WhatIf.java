@@ -67,7 +67,8 @@ public final class WhatIf {
 
   /**
    * Looks at a store that no host has open, or that the hosts of a cluster share. It uses all
-   * processors, and the memory of a few journals.
+   * processors, and the memory of a few of the runs that are decided otherwise; those that are
+   * decided as they were may be larger than the memory.
    *
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */

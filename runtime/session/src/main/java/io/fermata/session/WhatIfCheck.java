@@ -17,6 +17,7 @@ import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.flow.replay.RunReplayer;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
@@ -56,6 +57,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class WhatIfCheck {
   private static final int AHEAD = 8;
+
+  /** How many entries of a run are kept. */
+  private static final int KEPT = 1_000;
 
   private final FlowCatalog catalog;
   private final List<Agent> agents;
@@ -224,11 +228,23 @@ final class WhatIfCheck {
     if (!catalog.has(flow)) {
       return Session.UNKNOWN;
     }
+    EntriesOfRun again =
+        (from, to) ->
+            JournalPages.fold(
+                store,
+                journal,
+                from,
+                to,
+                new ArrayList<>(),
+                (entries, stored) -> {
+                  entries.add(RunEvents.of(encryption.read(journal, stored)));
+                  return entries;
+                });
     try {
       return JournalPages.fold(
               store,
               journal,
-              new SessionRuns(flow),
+              new SessionRuns(flow, again),
               (runs, stored) -> runs.add(RunEvents.of(encryption.read(journal, stored))))
           .decided();
     } catch (NotSerializableException | EncryptionException | DamagedException unreadable) {
@@ -330,28 +346,32 @@ final class WhatIfCheck {
 
   // --- the runs of a session --------------------------------------------------------------------
 
+  /** Reads entries of a session once more. */
+  private interface EntriesOfRun {
+    List<RunJournal.Entry> read(long from, long to) throws NotSerializableException;
+  }
+
   /** Decides the runs of a session as they pass; of swept ones only the end is left. */
   private final class SessionRuns {
     private final String flow;
+    private final EntriesOfRun again;
     private final List<Decided> otherwise = new ArrayList<>();
-    private List<RunJournal.Entry> entries = new ArrayList<>();
-    private String run = "";
-    private boolean known;
+    private @Nullable PassingRun run;
     private int same;
 
-    SessionRuns(String flow) {
+    SessionRuns(String flow, EntriesOfRun again) {
       this.flow = flow;
+      this.again = again;
     }
 
-    SessionRuns add(RunJournal.Entry entry) {
+    SessionRuns add(RunJournal.Entry entry) throws NotSerializableException {
       List<Event> events = new ArrayList<>();
       for (Event event : entry.events()) {
         if (event instanceof Event.Started started) {
           keep(entry, events);
           decide();
           events = new ArrayList<>();
-          run = started.runId();
-          known = true;
+          run = new PassingRun(flow, started.runId());
         }
         events.add(event);
       }
@@ -360,26 +380,77 @@ final class WhatIfCheck {
     }
 
     private void keep(RunJournal.Entry entry, List<Event> events) {
-      if (!run.isEmpty() && !events.isEmpty()) {
-        entries.add(
+      if (run != null && !events.isEmpty()) {
+        run.add(
             new RunJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events));
       }
     }
 
-    private void decide() {
-      RunJournal journal = new RunJournal(flow, run, entries);
-      entries = new ArrayList<>();
-      Decided decided = recent(journal) ? WhatIfCheck.this.decide(journal) : null;
-      if (decided != null && decided.changes().isEmpty()) {
+    private void decide() throws NotSerializableException {
+      PassingRun passed = run;
+      if (passed == null || !passed.recent) {
+        return;
+      }
+      Decided decided = passed.same() ? null : WhatIfCheck.this.decide(passed.journal(again));
+      if (decided == null || decided.changes().isEmpty()) {
         same++;
-      } else if (decided != null) {
+      } else {
         otherwise.add(decided);
       }
     }
 
-    Session decided() {
+    Session decided() throws NotSerializableException {
       decide();
-      return new Session(known, same, otherwise);
+      return new Session(run != null, same, otherwise);
+    }
+  }
+
+  /**
+   * A run whose entries pass. Those of a long one are decided at once and not kept; if it is
+   * decided otherwise, they are read once more, as what is otherwise depends on all of them.
+   */
+  private final class PassingRun {
+    private final String flow;
+    private final String id;
+    private final List<RunJournal.Entry> entries = new ArrayList<>();
+    private @Nullable RunReplayer replayer;
+    private boolean recent;
+    private long last;
+
+    PassingRun(String flow, String id) {
+      this.flow = flow;
+      this.id = id;
+    }
+
+    void add(RunJournal.Entry entry) {
+      recent = recent || recent(entry);
+      last = entry.seq();
+      if (replayer != null) {
+        replayer.decide(entry);
+        return;
+      }
+      entries.add(entry);
+      if (entries.size() > KEPT) {
+        RunReplayer begun = new RunReplayer(catalog.newest(flow).flow());
+        entries.forEach(begun::decide);
+        entries.subList(1, entries.size()).clear();
+        replayer = begun;
+      }
+    }
+
+    /** Whether a long run is decided as it was, and could continue. */
+    boolean same() {
+      try {
+        return replayer != null && replayer.same() && stranded(flow, replayer.state()) == null;
+      } catch (RuntimeException e) {
+        return false;
+      }
+    }
+
+    RunJournal journal(EntriesOfRun again) throws NotSerializableException {
+      return replayer == null
+          ? new RunJournal(flow, id, entries)
+          : RunJournal.of(flow, id, again.read(entries.get(0).seq(), last));
     }
   }
 
@@ -401,7 +472,7 @@ final class WhatIfCheck {
   private Session exported(RunJournal journal) {
     if (!catalog.has(journal.flow())) {
       return Session.UNKNOWN;
-    } else if (!recent(journal)) {
+    } else if (journal.entries().stream().noneMatch(this::recent)) {
       return new Session(true, 0, List.of());
     }
     Decided decided = decide(journal);
@@ -412,16 +483,10 @@ final class WhatIfCheck {
 
   // --- one run ----------------------------------------------------------------------------------
 
-  /** Whether it has entries, and has changed since the time of interest. */
-  private boolean recent(RunJournal journal) {
-    for (int i = journal.entries().size() - 1; i >= 0; i--) {
-      for (Event event : journal.entries().get(i).events()) {
-        if (since == null || event.at() >= since.toEpochMilli()) {
-          return true;
-        }
-      }
-    }
-    return false;
+  /** Whether it was written since the time of interest. */
+  private boolean recent(RunJournal.Entry entry) {
+    long from = since == null ? Long.MIN_VALUE : since.toEpochMilli();
+    return entry.events().stream().anyMatch(event -> event.at() >= from);
   }
 
   private Decided decide(RunJournal journal) {

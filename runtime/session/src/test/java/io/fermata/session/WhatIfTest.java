@@ -2,6 +2,7 @@ package io.fermata.session;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
 import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -9,6 +10,7 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Change.Kind;
@@ -236,6 +238,94 @@ class WhatIfTest {
     WhatIfResult result = trying(10).over(store());
     assertThat(result.same()).isEqualTo(6 + 20);
     assertThat(result.otherwise()).isEqualTo(4);
+  }
+
+  record Talk(String word) {}
+
+  /** Of which the second version can take over runs of the first. */
+  private static Flow<Talk> talk(int version, String last) {
+    FlowBuilder<Talk> flow = Flow.of("talk", Talk.class).version(version).description("Talks.");
+    if (version == 2) {
+      flow.migrate(1, m -> {});
+    }
+    return flow.ask("hear", q -> q.question("word", "And?"))
+        .edge(START, "hear")
+        .decide("hear", d -> d.when("last", eq("word", last)).to(END).otherwise("hear"))
+        .compile();
+  }
+
+  private static ToolReply say(Fermata host, String word) {
+    ObjectNode said = Json.object().put("action", "continue");
+    said.putObject("stateUpdates").put("word", word);
+    ObjectNode meta = Json.object().put("fermata/sessionId", "a");
+    return now(host.call(new ToolCall("talk", "ann", said, meta, null), progress -> {}));
+  }
+
+  /** A run of more entries than are read at once, and of more than are kept. */
+  private static String talked(Store store, int words) {
+    try (Fermata host = Fermata.host().store(store).flow(talk(1, "bye")).start()) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to talk");
+      ObjectNode meta = Json.object().put("fermata/sessionId", "a");
+      ToolReply reply =
+          now(host.call(new ToolCall("talk", "ann", start, meta, null), progress -> {}));
+      for (int i = 0; i < words; i++) {
+        say(host, i % 2 == 0 ? "hello" : "well");
+      }
+      return reply.meta().at("/fermata~1run/runId").asText();
+    }
+  }
+
+  @Test
+  void aLongRunIsReadOnceAndAgainOnlyIfItParts() {
+    int words = 1_600;
+    Store store = Store.memory();
+    String run = talked(store, words);
+    try (OpenStore open = store.open()) {
+      List<String> read = Collections.synchronizedList(new ArrayList<>());
+      assertThat(WhatIf.of(talk(1, "bye")).over(noting(open, read)))
+          .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of()));
+      assertThat(read).hasSize(words / 500 + 1);
+
+      for (String last : List.of("hello", "well")) {
+        read.clear();
+        WhatIfResult parted = WhatIf.of(talk(1, last)).over(noting(open, read));
+
+        assertThat(read).hasSize(2 * (words / 500 + 1));
+        assertThat(parted.text()).isEqualTo(ofExport(store, run, talk(1, last)).text());
+        assertThat(parted.json()).isEqualTo(ofExport(store, run, talk(1, last)).json());
+        assertThat(parted.changes())
+            .extracting(WhatIfResult.Count::change)
+            .contains(new Change(Kind.DECISION, "hear", "to __end__ instead of to hear"));
+      }
+    }
+  }
+
+  /** What is said of the journal as a value. */
+  private static WhatIfResult ofExport(Store store, String run, Flow<?> flow) {
+    try (Fermata host = Fermata.host().store(store).flow(talk(1, "bye")).dormant().start()) {
+      RunJournal journal = now(host.journalWithSecrets("talk", run));
+      return WhatIf.of(flow)
+          .over(List.<ExportedJournal>of(new ExportedJournal.OfRun(journal)).iterator());
+    }
+  }
+
+  @Test
+  void aLongRunThatWasCarriedOverIsDecidedFromThereOnAndOneThatCannotBeIsCounted() {
+    Store store = Store.memory();
+    talked(store, 1_200);
+    assertThat(WhatIf.of(talk(3, "bye")).over(store).changes())
+        .extracting(WhatIfResult.Count::change)
+        .containsExactly(new Change(Kind.MIGRATION, "", "from version 1"));
+    try (Fermata host = Fermata.host().store(store).flow(talk(2, "well")).start()) {
+      say(host, "hello");
+      say(host, "hello");
+    }
+    try (OpenStore open = store.open()) {
+      List<String> read = Collections.synchronizedList(new ArrayList<>());
+      assertThat(WhatIf.of(talk(2, "well")).over(noting(open, read)).same()).isEqualTo(1);
+      assertThat(read).hasSize(3);
+    }
+    assertThat(WhatIf.of(talk(2, "hello")).over(store).otherwise()).isEqualTo(1);
   }
 
   @Test

@@ -28,7 +28,12 @@ public final class Redecision extends JournalCheck<RunState, Event> {
   private boolean forks;
 
   public Redecision(Flow<?> flow, Limits limits) {
-    super(RunState.NONE);
+    this(flow, limits, RunState.NONE);
+  }
+
+  /** Goes on after entries that were folded elsewhere. */
+  public Redecision(Flow<?> flow, Limits limits, RunState initial) {
+    super(initial);
     this.program = FlowProgram.of(flow, limits);
     this.graph = flow.graph();
     this.wanted = new PendingEffects(graph);

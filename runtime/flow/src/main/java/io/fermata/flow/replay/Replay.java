@@ -79,7 +79,7 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
     return migrated != null && migrated.to() != flow.version();
   }
 
-  private static Event.@Nullable Migrated migrated(RunJournal.Entry entry) {
+  static Event.@Nullable Migrated migrated(RunJournal.Entry entry) {
     Event.Migrated last = null;
     for (Event event : entry.events()) {
       last = event instanceof Event.Migrated migrated ? migrated : last;

@@ -81,13 +81,23 @@ class ReplayedTest {
             .toList());
   }
 
+  /** Decided as a whole, which is what it is when its entries pass. */
+  private static Replay replayed(Flow<?> flow, RunJournal journal) {
+    Replay replay = Replay.of(flow, journal);
+    RunReplayer passing = new RunReplayer(flow);
+    journal.entries().forEach(passing::decide);
+    assertThat(passing.same()).isEqualTo(replay.same());
+    assertThat(passing.state()).isEqualTo(journal.state());
+    return replay;
+  }
+
   private static Divergence divergence(Replay replay) {
     return Objects.requireNonNull(replay.divergence());
   }
 
   @Test
   void unchangedCodeDecidesTheSameAndPerformsNothing() {
-    Replay replay = Replay.of(order(2, 6, "#"), recorded()).requireSame();
+    Replay replay = replayed(order(2, 6, "#"), recorded()).requireSame();
 
     assertThat(replay.decided()).isEqualTo(3);
     assertThat(charged).hasSize(1);
@@ -95,7 +105,7 @@ class ReplayedTest {
 
   @Test
   void aChangedConditionIsNamedWithWhatItSawThenAndNow() {
-    Replay replay = Replay.of(order(2, 10, "#"), recorded());
+    Replay replay = replayed(order(2, 10, "#"), recorded());
 
     assertThatThrownBy(replay::requireSame)
         .isInstanceOf(AssertionError.class)
@@ -109,7 +119,7 @@ class ReplayedTest {
 
   @Test
   void aChangedValidatorIsNamed() {
-    assertThat(divergence(Replay.of(order(2, 6, "acme"), recorded())).text())
+    assertThat(divergence(replayed(order(2, 6, "acme"), recorded())).text())
         .contains(
             "entry 3", "Now:      email = \"ann@acme.com\" was refused: \"No such address.\"");
   }
@@ -124,7 +134,7 @@ class ReplayedTest {
             .edge(START, "ask_email")
             .edge("ask_email", END)
             .compile();
-    Divergence divergence = divergence(Replay.of(other, recorded()));
+    Divergence divergence = divergence(replayed(other, recorded()));
 
     assertThat(Objects.requireNonNull(divergence.refused()).code()).isEqualTo("invalid_updates");
     assertThat(divergence.text()).contains("Now:      refused, invalid_updates", "seats");
@@ -138,14 +148,14 @@ class ReplayedTest {
     newer.takeOver(older);
     newer.proceed("email", "ann@acme.com");
 
-    assertThat(Replay.of(order(2, 6, "#"), journal(newer)).requireSame().decided()).isEqualTo(2);
-    assertThat(Replay.of(order(1, 3, "#"), journal(newer)).requireSame().decided()).isEqualTo(2);
+    assertThat(replayed(order(2, 6, "#"), journal(newer)).requireSame().decided()).isEqualTo(2);
+    assertThat(replayed(order(1, 3, "#"), journal(newer)).requireSame().decided()).isEqualTo(2);
   }
 
   @Test
   void aJournalWithoutEntriesIsNoProof() {
     RunJournal empty = new RunJournal("order", "run-1", List.of());
-    assertThatThrownBy(() -> Replay.of(order(2, 6, "#"), empty).requireSame())
+    assertThatThrownBy(() -> replayed(order(2, 6, "#"), empty).requireSame())
         .hasMessageContaining("Nothing of run run-1 was decided again");
   }
 
@@ -179,9 +189,9 @@ class ReplayedTest {
 
     assertThat(first.events()).last().isInstanceOf(Event.Abandoned.class);
     assertThat(second.events()).first().isInstanceOf(Event.Started.class);
-    assertThatCode(() -> Replay.of(order(2, 6, "#"), first).requireSame())
+    assertThatCode(() -> replayed(order(2, 6, "#"), first).requireSame())
         .doesNotThrowAnyException();
-    assertThatCode(() -> Replay.of(order(2, 6, "#"), second).requireSame())
+    assertThatCode(() -> replayed(order(2, 6, "#"), second).requireSame())
         .doesNotThrowAnyException();
   }
 }

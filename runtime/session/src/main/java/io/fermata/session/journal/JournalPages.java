@@ -33,10 +33,20 @@ public final class JournalPages {
    */
   public static <T> T fold(OpenStore store, String journal, T initial, Fold<T> fold)
       throws NotSerializableException {
+    return fold(store, journal, 1, Long.MAX_VALUE, initial, fold);
+  }
+
+  /** As {@link #fold(OpenStore, String, Object, Fold)}, of the entries from one to another. */
+  public static <T> T fold(
+      OpenStore store, String journal, long from, long to, T initial, Fold<T> fold)
+      throws NotSerializableException {
     T folded = initial;
-    List<StoredEntry> page = now(store.read(journal, 1, PAGE));
+    List<StoredEntry> page = now(store.read(journal, from, PAGE));
     while (!page.isEmpty()) {
       for (StoredEntry entry : page) {
+        if (entry.seq() > to) {
+          return folded;
+        }
         folded = fold.apply(folded, entry);
       }
       long next = page.get(page.size() - 1).seq() + 1;
