@@ -505,7 +505,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Imports a journal from another store. The run or thread continues where it was, with its timers
-   * and unfinished work. Everything is validated before anything is written.
+   * and unfinished work. Everything is validated before anything is written, and waits for that in
+   * a temporary file, so a journal may be larger than the memory.
    *
    * <p>Ids do not change: runs, threads and sessions with a client's key are found as before.
    * Session handles of the other store are accepted only with {@link HostBuilder#acceptHandlesOf}.

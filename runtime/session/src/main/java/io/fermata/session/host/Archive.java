@@ -4,23 +4,16 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
-import io.fermata.agent.state.ThreadState;
-import io.fermata.flow.event.Event;
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.RunJournal;
-import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ExportSignature;
-import io.fermata.session.journal.EncryptedEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
-import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.Lossless;
-import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import java.io.BufferedReader;
@@ -31,7 +24,6 @@ import java.io.NotSerializableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,16 +31,16 @@ import org.slf4j.LoggerFactory;
 /**
  * An exported journal as readable JSON Lines: a header, one line per entry, and an end line with
  * their number and the {@link ExportChain} of all lines.
- *
- * @param records the entries, as a store imports them
  */
-public record Archive(Header header, List<NewEntry> records, ExportSignature signature) {
+public final class Archive {
   private static final String WHAT = "journal";
   private static final int FORMAT = 1;
   private static final String RUN = "run";
   private static final String THREAD = "thread";
   private static final Logger LOG = LoggerFactory.getLogger(Archive.class);
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  private Archive() {}
 
   /**
    * The header line.
@@ -91,7 +83,7 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
       return Lossless.text(line);
     }
 
-    private static Header read(JsonNode line) {
+    static Header read(JsonNode line) {
       if (!line.path("fermata").asText().equals(WHAT)) {
         throw wrong(1, "it is not the header of a Fermata journal");
       } else if (line.path("format").asInt() != FORMAT) {
@@ -134,7 +126,7 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
     /** Null if unknown, or encrypted with a missing key. */
     static @Nullable Owner of(StoredEntry first, String journal, Encryption encryption) {
       try {
-        return of(record(first, journal, encryption));
+        return of(entry(first, journal, encryption));
       } catch (EncryptionException e) {
         return null;
       }
@@ -198,15 +190,15 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
 
   /** A decrypted copy of an entry. */
   static StoredEntry decrypted(StoredEntry stored, String journal, Encryption encryption) {
-    return written(stored.seq(), record(stored, journal, encryption));
+    return written(stored.seq(), entry(stored, journal, encryption));
   }
 
-  private static StoredEntry written(long seq, Object entry) {
+  static StoredEntry written(long seq, Object entry) {
     return new StoredEntry(
         seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
   }
 
-  private static Entry<?> record(StoredEntry stored, String journal, Encryption encryption) {
+  static Entry<?> entry(StoredEntry stored, String journal, Encryption encryption) {
     try {
       return encryption.read(journal, stored);
     } catch (NotSerializableException e) {
@@ -217,68 +209,22 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
   // --- reading --------------------------------------------------------------------------------
 
   /**
-   * Reads and validates an archive. Encrypted entries are decrypted for that and encrypted again,
-   * as this host would write them.
-   *
-   * @param known whether the host has a flow
-   */
-  static Archive read(InputStream from, Predicate<String> known, Encryption encryption, long now)
-      throws IOException {
-    BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
-    ExportChain chain = new ExportChain();
-    String text = lines.readLine();
-    Header header = Header.read(parsed(text, 1));
-    if (header.isRun() && !known.test(header.name())) {
-      throw wrong(1, "the host has no flow " + header.name() + "; register it first");
-    }
-    List<NewEntry> records = new ArrayList<>();
-    List<Entry<?>> entries = new ArrayList<>();
-    EntryEncryption own = encryption.of(header.journal());
-    int number = 2;
-    chain.add(String.valueOf(text));
-    text = lines.readLine();
-    JsonNode line = parsed(text, number);
-    while (!ExportChain.ends(line)) {
-      StoredEntry stored = stored(line, number);
-      Entry<?> entry = entry(stored, header.journal(), encryption, number);
-      requireNext(records, stored, number);
-      entries.add(entry);
-      StoredEntry written =
-          own.stored(entry) instanceof EncryptedEntry encrypted
-              ? written(stored.seq(), encrypted)
-              : stored;
-      records.add(new NewEntry(written, now, entry.tags()));
-      number++;
-      chain.add(String.valueOf(text));
-      text = lines.readLine();
-      line = parsed(text, number);
-    }
-    if (lines.readLine() != null) {
-      throw wrong(number + 1, "unexpected content after the end");
-    }
-    requireConsistent(header, entries);
-    ExportSignature signature = chain.checked(line, records.size(), encryption);
-    return new Archive(header, List.copyOf(records), signature);
-  }
-
-  /**
    * The run of an export, with its secrets.
    *
    * @throws ArchiveException if the export is incomplete, altered, or that of a thread
    */
   public static RunJournal journal(InputStream from, Encryption encryption) throws IOException {
-    Archive archive = read(from, flow -> true, encryption, 0);
+    ArchiveReader archive = new ArchiveReader(from, encryption);
     Header header = archive.header();
-    if (archive.signature() == ExportSignature.NOT_VERIFIED) {
-      LOG.info("The export of {}: {}", header.title(), archive.signature().text());
-    }
     if (!header.isRun()) {
       throw new ArchiveException(
           "The export is that of a " + header.title() + ", not of a run; read it as a thread");
     }
     List<RunJournal.Entry> entries = new ArrayList<>();
-    for (NewEntry stored : archive.records()) {
-      entries.add(RunEvents.of(record(stored.entry(), header.journal(), encryption)));
+    ExportSignature signature =
+        archive.entries((stored, entry) -> entries.add(RunEvents.of(entry)));
+    if (signature == ExportSignature.NOT_VERIFIED) {
+      LOG.info("The export of {}: {}", header.title(), signature.text());
     }
     RunJournal journal = RunJournal.of(header.name(), header.id(), entries);
     if (journal.entries().isEmpty()) {
@@ -296,16 +242,14 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
    */
   public static ThreadJournal threadJournal(InputStream from, Encryption encryption)
       throws IOException {
-    Archive archive = read(from, flow -> true, encryption, 0);
+    ArchiveReader archive = new ArchiveReader(from, encryption);
     Header header = archive.header();
     if (header.isRun()) {
       throw new ArchiveException(
           "The export is that of a " + header.title() + ", not of a thread; read it as a run");
     }
     List<ThreadJournal.Entry> entries = new ArrayList<>();
-    for (NewEntry stored : archive.records()) {
-      entries.add(ThreadEvents.of(record(stored.entry(), header.journal(), encryption)));
-    }
+    archive.entries((stored, entry) -> entries.add(ThreadEvents.of(entry)));
     return new ThreadJournal(header.name(), header.id(), entries);
   }
 
@@ -315,7 +259,7 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
     return !Header.read(parsed(lines.readLine(), 1)).isRun();
   }
 
-  private static JsonNode parsed(@Nullable String line, int number) {
+  static JsonNode parsed(@Nullable String line, int number) {
     if (line == null) {
       throw wrong(number, "the line is missing; the file is truncated");
     }
@@ -326,7 +270,7 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
     }
   }
 
-  private static StoredEntry stored(JsonNode line, int number) {
+  static StoredEntry stored(JsonNode line, int number) {
     if (!line.path("seq").canConvertToLong()
         || !line.path("type").isTextual()
         || !line.path("record").isObject()) {
@@ -344,79 +288,7 @@ public record Archive(Header header, List<NewEntry> records, ExportSignature sig
     }
   }
 
-  private static Entry<?> entry(
-      StoredEntry stored, String journal, Encryption encryption, int number) {
-    try {
-      return record(stored, journal, encryption);
-    } catch (RuntimeException e) {
-      throw new ArchiveException(
-          "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);
-    }
-  }
-
-  private static void requireNext(List<NewEntry> records, StoredEntry next, int number) {
-    long last = records.isEmpty() ? next.seq() - 1 : records.get(records.size() - 1).entry().seq();
-    if (next.seq() != last + 1 || next.seq() < 1) {
-      throw wrong(number, "record " + next.seq() + " follows record " + last);
-    }
-  }
-
-  /** Checks that the entries belong to the journal of the header and can be folded. */
-  private static void requireConsistent(Header header, List<Entry<?>> entries) {
-    try {
-      if (header.isRun()) {
-        requireRun(header, entries);
-      } else {
-        requireThread(header, entries);
-      }
-    } catch (ArchiveException e) {
-      throw e;
-    } catch (RuntimeException e) {
-      throw new ArchiveException(
-          "The entries are inconsistent, nothing was imported: " + e.getMessage(), e);
-    }
-  }
-
-  private static void requireRun(Header header, List<Entry<?>> entries) {
-    SessionState<RunState> state = SessionState.of(RunState.NONE);
-    for (Entry<?> entry : entries) {
-      for (Object happened : entry.events()) {
-        if (!(happened instanceof Event)) {
-          throw new ArchiveException(
-              "The journal of a run has an event of a thread;" + " nothing was imported");
-        } else if (happened instanceof Event.Started started) {
-          requireOwn(header, SessionKey.entityOf(header.name(), started.runId()));
-        }
-      }
-      Entry.Owner owner = entry.origin().owner();
-      if (owner != null) {
-        requireOwn(
-            header, new SessionKey(owner.principal(), header.name(), owner.session()).entityId());
-      }
-      state = SessionState.replay(state, entry);
-    }
-  }
-
-  private static void requireThread(Header header, List<Entry<?>> entries) {
-    ThreadState state = ThreadState.NONE;
-    for (Entry<?> entry : entries) {
-      state = state.apply(ThreadEvents.of(entry).events(), entry.seq());
-    }
-    if (!state.exists() || !state.threadId().equals(header.id())) {
-      throw new ArchiveException(
-          "The entries do not belong to the thread " + header.id() + "; nothing was imported");
-    }
-  }
-
-  private static void requireOwn(Header header, String entityId) {
-    if (!entityId.equals(header.journal())) {
-      throw new ArchiveException(
-          "An entry belongs to another journal than %s; nothing was imported"
-              .formatted(header.journal()));
-    }
-  }
-
-  private static ArchiveException wrong(int line, String why) {
+  static ArchiveException wrong(int line, String why) {
     return new ArchiveException("Line " + line + ": " + why + "; nothing was imported");
   }
 }

@@ -6,9 +6,12 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.SessionScope;
+import io.fermata.session.journal.EncryptedEntry;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.key.RootCauses;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -111,18 +114,45 @@ public record Archives(
     }
   }
 
-  /** Reads and validates an archive, then imports it. */
+  /**
+   * Reads and validates an archive, then imports it in one transaction. Encrypted entries are
+   * decrypted for that and encrypted again, as this host would write them.
+   *
+   * @param known whether the host has a flow
+   */
   public CompletionStage<Imported> read(InputStream from, Predicate<String> known, long now) {
-    return CompletableFuture.supplyAsync(
-            () -> {
-              try {
-                return Archive.read(from, known, encryption, now);
-              } catch (IOException e) {
-                throw new UncheckedIOException(e);
-              }
-            },
-            threads)
-        .thenComposeAsync(this::adopt, threads);
+    return CompletableFuture.supplyAsync(EntrySpool::open, threads)
+        .thenCompose(
+            spool ->
+                CompletableFuture.supplyAsync(() -> checked(from, known, now, spool), threads)
+                    .thenComposeAsync(archive -> adopt(archive, spool), threads)
+                    .whenComplete((imported, thrown) -> spool.close()));
+  }
+
+  /** An archive that was read to its end. */
+  private record Checked(Archive.Header header, ExportSignature signature) {}
+
+  private Checked checked(InputStream from, Predicate<String> known, long now, EntrySpool entries) {
+    try {
+      ArchiveReader archive = new ArchiveReader(from, encryption);
+      Archive.Header header = archive.header();
+      if (header.isRun() && !known.test(header.name())) {
+        throw Archive.wrong(1, "the host has no flow " + header.name() + "; register it first");
+      }
+      EntryEncryption own = encryption.of(header.journal());
+      ExportSignature signature =
+          archive.entries(
+              (stored, entry) -> {
+                StoredEntry written =
+                    own.stored(entry) instanceof EncryptedEntry encrypted
+                        ? Archive.written(stored.seq(), encrypted)
+                        : stored;
+                entries.add(new NewEntry(written, now, entry.tags()));
+              });
+      return new Checked(header, signature);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Translates the error for users, who know runs and threads, not journals. */
@@ -136,12 +166,11 @@ public record Archives(
   }
 
   /** The session must not be awake during the import. */
-  private CompletionStage<Imported> adopt(Archive archive) {
+  private CompletionStage<Imported> adopt(Checked archive, EntrySpool entries) {
     Archive.Header header = archive.header();
-    List<NewEntry> records = archive.records();
     SessionScope scope = new SessionScope(Set.of(header.journal()), Set.of());
     return eraser
-        .alone(scope, () -> store.importJournal(header.journal(), records))
+        .alone(scope, () -> store.importJournal(header.journal(), entries))
         .exceptionallyCompose(thrown -> CompletableFuture.failedFuture(named(header, thrown)))
         .thenApplyAsync(
             written -> {

@@ -36,6 +36,8 @@ import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.Lossless;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.SequenceInputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.file.Files;
@@ -50,6 +52,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -232,6 +235,69 @@ class ArchiveTest {
 
       assertThat(now(host.erase(Erasure.run("order", run))).nothing()).isTrue();
       assertThat(imported(host, good).id()).isEqualTo(run);
+    }
+  }
+
+  /** Imports an archive in a process that ends in the middle of it, as if it were killed. */
+  static final class Killed {
+    private Killed() {}
+
+    public static void main(String[] names) throws Exception {
+      byte[] archive = Files.readAllBytes(Path.of(names[1]));
+      InputStream half =
+          new SequenceInputStream(
+              new ByteArrayInputStream(archive, 0, archive.length / 2),
+              new InputStream() {
+                @Override
+                public int read() {
+                  Runtime.getRuntime().halt(9);
+                  return -1;
+                }
+
+                @Override
+                public int read(byte[] bytes, int from, int length) {
+                  return read();
+                }
+              });
+      Store store = Store.sqlite(Path.of(names[0]));
+      try (Fermata host = Fermata.host().store(store).flow(order()).dormant().start()) {
+        now(host.importJournal(half));
+      }
+    }
+  }
+
+  @Test
+  @Tag("faults")
+  void nothingIsLeftOfAnImportWhoseHostIsKilled() throws Exception {
+    String lines;
+    String run;
+    try (Fermata host = host("old").start()) {
+      run = run(call(host, start(), "s"));
+      lines = exported(host, run);
+    }
+    Path export = Files.writeString(directory.resolve("run.jsonl"), lines);
+    Path temporary = Files.createDirectory(directory.resolve("temporary"));
+    Process killed =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Djava.io.tmpdir=" + temporary,
+                "-cp",
+                System.getProperty("java.class.path"),
+                Killed.class.getName(),
+                directory.resolve("new.db").toString(),
+                export.toString())
+            .inheritIO()
+            .start();
+    assertThat(killed.waitFor()).isEqualTo(9);
+
+    try (Stream<Path> left = Files.list(temporary)) {
+      assertThat(left).noneMatch(file -> file.getFileName().toString().contains("import"));
+    }
+    try (OpenStore open = store("new").open()) {
+      assertThat(now(open.journals("", 10))).isEmpty();
+    }
+    try (Fermata host = host("new").start()) {
+      assertThat(imported(host, lines).id()).isEqualTo(run);
     }
   }
 

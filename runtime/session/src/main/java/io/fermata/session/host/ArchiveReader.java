@@ -1,0 +1,143 @@
+package io.fermata.session.host;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.RunState;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.admin.ExportSignature;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.SessionState;
+import io.fermata.session.key.SessionKey;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Reads and validates an {@link Archive} line by line, and keeps none of them. What was taken of
+ * one that is refused at its end must not be used.
+ */
+final class ArchiveReader {
+  /** Takes an entry, and how it is stored. */
+  interface Taker {
+    void take(StoredEntry stored, Entry<?> entry) throws IOException;
+  }
+
+  private final BufferedReader lines;
+  private final Encryption encryption;
+  private final ExportChain chain = new ExportChain();
+  private final Archive.Header header;
+  private int number;
+  private int records;
+  private long last;
+  private SessionState<RunState> run = SessionState.of(RunState.NONE);
+  private ThreadState thread = ThreadState.NONE;
+
+  /** Reads the header. */
+  ArchiveReader(InputStream from, Encryption encryption) throws IOException {
+    this.lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
+    this.encryption = encryption;
+    this.header = Archive.Header.read(next());
+  }
+
+  Archive.Header header() {
+    return header;
+  }
+
+  /**
+   * Reads all entries.
+   *
+   * @throws ArchiveException at the first line that is not what was exported
+   */
+  ExportSignature entries(Taker taker) throws IOException {
+    JsonNode line = next();
+    while (!ExportChain.ends(line)) {
+      StoredEntry stored = Archive.stored(line, number);
+      Entry<?> entry = entry(stored);
+      requireNext(stored.seq());
+      requireConsistent(entry);
+      records++;
+      taker.take(stored, entry);
+      line = next();
+    }
+    number++;
+    if (lines.readLine() != null) {
+      throw Archive.wrong(number, "unexpected content after the end");
+    } else if (!header.isRun() && !(thread.exists() && thread.threadId().equals(header.id()))) {
+      throw new ArchiveException(
+          "The entries do not belong to the thread " + header.id() + "; nothing was imported");
+    }
+    return chain.checked(line, records, encryption);
+  }
+
+  private JsonNode next() throws IOException {
+    number++;
+    String text = lines.readLine();
+    JsonNode line = Archive.parsed(text, number);
+    if (!ExportChain.ends(line)) {
+      chain.add(String.valueOf(text));
+    }
+    return line;
+  }
+
+  private Entry<?> entry(StoredEntry stored) {
+    try {
+      return Archive.entry(stored, header.journal(), encryption);
+    } catch (RuntimeException e) {
+      throw new ArchiveException(
+          "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);
+    }
+  }
+
+  private void requireNext(long seq) {
+    long before = records == 0 ? seq - 1 : last;
+    if (seq != before + 1 || seq < 1) {
+      throw Archive.wrong(number, "record " + seq + " follows record " + before);
+    }
+    last = seq;
+  }
+
+  /** Checks that an entry belongs to the journal of the header and can be folded. */
+  private void requireConsistent(Entry<?> entry) {
+    try {
+      if (header.isRun()) {
+        requireOfRun(entry);
+        run = SessionState.replay(run, entry);
+      } else {
+        thread = thread.apply(ThreadEvents.of(entry).events(), entry.seq());
+      }
+    } catch (ArchiveException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new ArchiveException(
+          "The entries are inconsistent, nothing was imported: " + e.getMessage(), e);
+    }
+  }
+
+  private void requireOfRun(Entry<?> entry) {
+    for (Object happened : entry.events()) {
+      if (!(happened instanceof Event)) {
+        throw new ArchiveException(
+            "The journal of a run has an event of a thread;" + " nothing was imported");
+      } else if (happened instanceof Event.Started started) {
+        requireOwn(SessionKey.entityOf(header.name(), started.runId()));
+      }
+    }
+    Entry.Owner owner = entry.origin().owner();
+    if (owner != null) {
+      requireOwn(new SessionKey(owner.principal(), header.name(), owner.session()).entityId());
+    }
+  }
+
+  private void requireOwn(String entityId) {
+    if (!entityId.equals(header.journal())) {
+      throw new ArchiveException(
+          "An entry belongs to another journal than %s; nothing was imported"
+              .formatted(header.journal()));
+    }
+  }
+}
