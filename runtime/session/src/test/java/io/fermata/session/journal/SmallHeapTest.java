@@ -10,7 +10,13 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
 import io.fermata.flow.Flow;
+import io.fermata.flow.engine.FlowProgram;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
@@ -19,17 +25,20 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
+import io.fermata.session.WhatIf;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -37,6 +46,8 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -73,11 +84,14 @@ final class SmallHeapTest {
     return stage.toCompletableFuture().orTimeout(10, TimeUnit.MINUTES).join();
   }
 
-  /** Reads the journals in a process with a small heap; prints how many entries it saw. */
+  /**
+   * Reads the journals of a store in a process with a small heap, and imports them into another
+   * one; prints how many entries it saw.
+   */
   static final class Reader {
     private Reader() {}
 
-    public static void main(String[] names) {
+    public static void main(String[] names) throws IOException {
       AtomicLong events = new AtomicLong();
       Recorder recorder =
           new Recorder() {
@@ -86,22 +100,34 @@ final class SmallHeapTest {
               events.incrementAndGet();
             }
           };
-      try (Fermata host = host(Path.of(names[0]))) {
-        System.out.println("run " + now(host.export("chat", names[1], discarded())));
-        System.out.println("thread " + now(host.exportThread(names[2], discarded())));
+      Path run = Path.of(names[0] + ".run");
+      Path thread = Path.of(names[0] + ".thread");
+      try (Fermata host = host(Path.of(names[0]));
+          OutputStream ofRun = Files.newOutputStream(run);
+          OutputStream ofThread = Files.newOutputStream(thread)) {
+        System.out.println("run " + now(host.export("chat", names[1], ofRun)));
+        System.out.println("thread " + now(host.exportThread(names[2], ofThread)));
         now(host.replay("chat", names[1], recorder));
         System.out.println("events " + events.get());
         System.out.println("check " + now(host.check(List.of(echo()), chat())).text());
       }
-    }
-
-    private static OutputStream discarded() {
-      return OutputStream.nullOutputStream();
+      WhatIf whatIf = WhatIf.of(chat()).agents(List.of(echo()));
+      System.out.println("what if " + whatIf.over(Store.sqlite(Path.of(names[0]))).text());
+      try (Fermata host = host(Path.of(names[0] + ".copy"))) {
+        for (Path export : List.of(run, thread)) {
+          try (InputStream from = Files.newInputStream(export)) {
+            System.out.println("imported " + now(host.importJournal(from)));
+          }
+        }
+        String bye = "{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"bye\"}}";
+        System.out.println("bye " + now(host.call(call(bye), progress -> {})).structured());
+      }
     }
   }
 
   @Test
-  void exportReplayAndCheckOfJournalsLargerThanTheHeapReadThemInPages() throws Exception {
+  void journalsLargerThanTheHeapAreExportedReplayedCheckedDecidedAgainAndImportedInParts()
+      throws Exception {
     Path few = folder.resolve("few.db");
     Path many = folder.resolve("many.db");
     String runId = "";
@@ -125,15 +151,23 @@ final class SmallHeapTest {
         now(host.threads().settled("ann", threadId, Duration.ofMinutes(1)));
       }
     }
-    multiply(few, many, SessionKey.entityOf("chat", runId));
-    multiply(few, many, Objects.requireNonNull(ThreadKey.of(threadId)).entityId());
+    multiply(few, many, SessionKey.entityOf("chat", runId), answered());
+    multiply(
+        few,
+        many,
+        Objects.requireNonNull(ThreadKey.of(threadId)).entityId(),
+        UnaryOperator.identity());
     assertThat(Files.size(many)).as("bytes on disk").isGreaterThan(64L << 20);
 
     String said = readInASmallHeap(many.toString(), runId, threadId);
 
     assertThat(said)
         .contains("run " + ENTRIES, "thread " + ENTRIES, "events ", "1 run(s): 1 continue")
-        .contains("1 thread(s): 0 are held");
+        .contains("1 thread(s): 0 are held")
+        .contains("id=" + runId + ", records=" + ENTRIES)
+        .contains("id=" + threadId + ", records=" + ENTRIES)
+        .contains("bye {\"status\":\"complete\"")
+        .contains("what if 2 run(s): 1 are decided as they were, 1 otherwise");
   }
 
   private static ToolCall call(String arguments) {
@@ -145,34 +179,56 @@ final class SmallHeapTest {
         null);
   }
 
-  /** Copies a journal, and what its last turns wrote again and again, to another store. */
-  private static void multiply(Path from, Path to, String journal) {
-    List<Entry<?>> entries = new ArrayList<>();
+  /**
+   * Copies a journal, and what its last turns wrote again and again, to another store.
+   *
+   * @param next what an entry becomes
+   */
+  private static void multiply(Path from, Path to, String journal, UnaryOperator<Entry<?>> next) {
+    List<Entry<?>> entries = entries(from, journal);
     JournalSerializer serializer = new JournalSerializer();
-    try (OpenStore store = Store.sqlite(from).open()) {
-      for (StoredEntry stored : now(store.read(journal, 1, 500))) {
-        entries.add((Entry<?>) serializer.fromBinary(stored.payload(), stored.manifest()));
-      }
-    } catch (IOException unreadable) {
-      throw new UncheckedIOException(unreadable);
-    }
     int turns = entries.size() / 3;
-    List<NewEntry> all = new ArrayList<>();
-    for (int seq = 1; seq <= ENTRIES; seq++) {
-      boolean known = seq <= entries.size();
-      int again = entries.size() - turns + (seq - entries.size() - 1) % turns;
-      Entry<?> entry = numbered(seq, entries.get(known ? seq - 1 : again));
-      StoredEntry stored =
-          new StoredEntry(
-              seq, serializer.identifier(), serializer.manifest(entry), serializer.toBinary(entry));
-      all.add(new NewEntry(stored, entry.at(), Set.of()));
-    }
+    Iterator<NewEntry> all =
+        IntStream.rangeClosed(1, ENTRIES)
+            .mapToObj(
+                seq -> {
+                  int again = entries.size() - turns + (seq - entries.size() - 1) % turns;
+                  int copied = seq <= entries.size() ? seq - 1 : again;
+                  Entry<?> template = entries.get(copied);
+                  Entry<?> entry = next.apply(with(seq, template, template.events()));
+                  StoredEntry stored =
+                      new StoredEntry(
+                          seq,
+                          serializer.identifier(),
+                          serializer.manifest(entry),
+                          serializer.toBinary(entry));
+                  return new NewEntry(stored, entry.at(), Set.of());
+                })
+            .iterator();
     try (OpenStore store = Store.sqlite(to).open()) {
-      now(store.importJournal(journal, all));
+      now(store.importJournal(journal, () -> all));
     }
   }
 
-  private static <E> Entry<E> numbered(long seq, Entry<E> entry) {
+  /** Answers the question of a run again and again. */
+  @SuppressWarnings("unchecked") // the entries of a run hold its events
+  private static UnaryOperator<Entry<?>> answered() {
+    FlowProgram<?> program = FlowProgram.of(chat(), Limits.DEFAULT);
+    ObjectNode word = Json.object().put("word", "a word");
+    RunState[] run = {RunState.NONE};
+    return template -> {
+      Entry<?> next = template;
+      if (template.seq() > 1) {
+        Input input = new Input.Continue(word, template.at());
+        Program.Acceptance<Event> answered = program.accept(run[0], input);
+        next = with(template.seq(), template, ((Program.Accepted<Event>) answered).events());
+      }
+      run[0] = run[0].apply((List<Event>) next.events());
+      return next;
+    };
+  }
+
+  private static Entry<?> with(long seq, Entry<?> entry, List<?> events) {
     return new Entry<>(
         seq,
         entry.at(),
@@ -180,9 +236,22 @@ final class SmallHeapTest {
         entry.callId(),
         entry.reply(),
         entry.wake(),
-        entry.events(),
+        events,
         entry.end(),
         entry.task());
+  }
+
+  private static List<Entry<?>> entries(Path file, String journal) {
+    JournalSerializer serializer = new JournalSerializer();
+    List<Entry<?>> entries = new ArrayList<>();
+    try (OpenStore store = Store.sqlite(file).open()) {
+      for (StoredEntry stored : now(store.read(journal, 1, 500))) {
+        entries.add((Entry<?>) serializer.fromBinary(stored.payload(), stored.manifest()));
+      }
+    } catch (IOException unreadable) {
+      throw new UncheckedIOException(unreadable);
+    }
+    return entries;
   }
 
   private String readInASmallHeap(String... names) throws Exception {
