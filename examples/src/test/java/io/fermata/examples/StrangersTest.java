@@ -175,13 +175,14 @@ class StrangersTest {
   }
 
   @Test
-  void aServerMustAllowAtLeastOneUnfinishedRun() throws Exception {
-    for (String wrong : List.of("0", "-1")) {
-      Process server =
-          ServerProcess.run(directory, "serve", "--store", "memory", "--unfinished-runs", wrong);
-      assertThat(server.waitFor()).isEqualTo(2);
-      assertThat(Files.readString(directory.resolve("errors.txt")))
-          .contains("--unfinished-runs must be at least 1");
+  void aServerMustAllowAtLeastOneUnfinishedRunAndOneThread() throws Exception {
+    for (String option : List.of("--unfinished-runs", "--threads")) {
+      for (String wrong : List.of("0", "-1")) {
+        Process server = ServerProcess.run(directory, "serve", "--store", "memory", option, wrong);
+        assertThat(server.waitFor()).isEqualTo(2);
+        assertThat(Files.readString(directory.resolve("errors.txt")))
+            .contains(option + " must be at least 1");
+      }
     }
   }
 }

@@ -83,6 +83,16 @@ final class ServeCommand implements Callable<Integer> {
   int unfinishedRuns;
 
   @Option(
+      names = "--threads",
+      paramLabel = "NUMBER",
+      defaultValue = "100000",
+      description = {
+        "How many threads one principal may have; ${DEFAULT-VALUE} by default.",
+        "More are refused with too_many_threads."
+      })
+  int threads;
+
+  @Option(
       names = "--metrics",
       description = "Serves metrics at /metrics, in Prometheus' text format.")
   boolean metrics;
@@ -157,8 +167,12 @@ final class ServeCommand implements Callable<Integer> {
     if (unfinishedRuns < 1) {
       throw new ParameterException(commandLine(), "--unfinished-runs must be at least 1");
     }
+    if (threads < 1) {
+      throw new ParameterException(commandLine(), "--threads must be at least 1");
+    }
     return cluster.apply(
-        host.settings(Settings.DEFAULT.unfinishedRuns(unfinishedRuns)), commandLine());
+        host.settings(Settings.DEFAULT.unfinishedRuns(unfinishedRuns).threads(threads)),
+        commandLine());
   }
 
   private McpServer listen(Examples examples, @Nullable Prometheus prometheus) {

@@ -146,6 +146,7 @@ class TablesTest {
     Map<String, List<String>> tables = new TreeMap<>();
     tables.put("error codes", errors());
     tables.put("settings", components(Settings.class, Settings.DEFAULT));
+    tables.put("quotas", components(Settings.Quotas.class, Settings.Quotas.DEFAULT));
     tables.put("limits", components(Limits.class, Limits.DEFAULT));
     tables.put("principal limits", components(PrincipalLimits.class, PrincipalLimits.DEFAULT));
     tables.put("retention", components(Retention.class, Retention.DEFAULT));
@@ -184,7 +185,7 @@ class TablesTest {
   /** The components of a record, with their defaults and their Javadoc. */
   private List<String> components(Class<? extends Record> type, Record standard)
       throws ReflectiveOperationException {
-    String source = types.main(type.getSimpleName()).text();
+    String source = types.main(type.getNestHost().getSimpleName()).text();
     List<String> rows = new ArrayList<>();
     for (RecordComponent component : type.getRecordComponents()) {
       Object value = component.getAccessor().invoke(standard);
@@ -216,7 +217,7 @@ class TablesTest {
 
   private static String meaning(String source, String component) {
     Pattern param =
-        Pattern.compile("@param " + component + " (.*?)(?=\\n \\* @|\\n \\*/)", Pattern.DOTALL);
+        Pattern.compile("@param " + component + " (.*?)(?=\\n +\\* @|\\n +\\*/)", Pattern.DOTALL);
     Matcher found = param.matcher(source);
     assertThat(found.find()).as("Javadoc of the component " + component).isTrue();
     return plain(found.group(1));
@@ -224,7 +225,7 @@ class TablesTest {
 
   private static String plain(String javadoc) {
     return javadoc
-        .replaceAll("\\s*\\n \\* *", " ")
+        .replaceAll("\\s*\\n +\\* *", " ")
         .replaceAll("\\{@(?:code|link(?:plain)?) ([^}]*)}", "`$1`");
   }
 

@@ -55,7 +55,7 @@ import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.run.RunPort;
-import io.fermata.session.runs.RunCounts;
+import io.fermata.session.runs.PrincipalCounts;
 import io.fermata.session.runs.SessionDirectory;
 import io.fermata.session.runs.StoreRuns;
 import io.fermata.session.thread.ThreadPort;
@@ -332,7 +332,16 @@ final class HostParts {
   }
 
   private SessionHost sessions() {
-    RunCounts counts = new RunCounts(runs, directory::entered, settings.unfinishedRuns());
+    PrincipalCounts unfinished =
+        new PrincipalCounts(
+            PrincipalCounts.unfinished(runs),
+            directory::entered,
+            settings.quotas().unfinishedRuns());
+    PrincipalCounts conversations =
+        new PrincipalCounts(
+            PrincipalCounts.threads(store.directory()),
+            directory::entered,
+            settings.quotas().threads());
     return new SessionHost(
         catalog,
         new SessionHost.Threading(new ThreadProgram(agents), this::outside, this::state),
@@ -341,7 +350,7 @@ final class HostParts {
         config.clock,
         new SessionHost.Handlers(threads.handlers(), config.steps),
         new SessionHost.Observers(recorders, subscriptions, telemetry, gauges),
-        new SessionHost.Listing(directory, counts, store.directory()),
+        new SessionHost.Listing(directory, unfinished, conversations, store.directory()),
         encryption,
         new SessionHost.Continuity(lostEffects, placement()));
   }

@@ -147,6 +147,7 @@ public final class HttpError extends RuntimeException {
           "no_open_question",
           "tool_missing",
           "too_many_files",
+          "too_many_threads",
           "unknown_agent",
           "run_ended",
           "run_ending",

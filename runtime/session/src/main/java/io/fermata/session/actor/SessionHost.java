@@ -12,7 +12,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
-import io.fermata.session.runs.RunCounts;
+import io.fermata.session.runs.PrincipalCounts;
 import io.fermata.session.runs.SessionDirectory;
 import java.time.InstantSource;
 import java.util.concurrent.CompletionStage;
@@ -72,8 +72,17 @@ public record SessionHost(
       Telemetry telemetry,
       HostGauges gauges) {}
 
-  /** The lists of sessions that a host keeps. */
-  public record Listing(SessionDirectory sessions, RunCounts counts, Directory directory) {}
+  /**
+   * The lists of sessions that a host keeps.
+   *
+   * @param runs how many unfinished ones each principal has
+   * @param threads how many each principal has
+   */
+  public record Listing(
+      SessionDirectory sessions,
+      PrincipalCounts runs,
+      PrincipalCounts threads,
+      Directory directory) {}
 
   public Telemetry telemetry() {
     return observers.telemetry();

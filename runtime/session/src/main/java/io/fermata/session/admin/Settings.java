@@ -11,7 +11,7 @@ import java.util.function.Consumer;
  * @param callDeadline how long a call may take before it is replied to with {@code still_working}
  * @param waitingCalls the queue length of a session
  * @param callsInFlight the maximum number of calls in flight, of all sessions
- * @param unfinishedRuns the approximate maximum of unfinished runs per principal
+ * @param quotas what one principal may have at most
  * @param idle how long a session stays in memory after its last call
  * @param awake sessions in memory before the least used are stopped
  * @param snapshotEvery journal entries between two snapshots of a session
@@ -23,7 +23,7 @@ public record Settings(
     Duration callDeadline,
     int waitingCalls,
     int callsInFlight,
-    int unfinishedRuns,
+    Quotas quotas,
     Duration idle,
     int awake,
     int snapshotEvery,
@@ -36,12 +36,29 @@ public record Settings(
           Duration.ofSeconds(25),
           16,
           10_000,
-          10_000,
+          Quotas.DEFAULT,
           Duration.ofMinutes(2),
           20_000,
           100,
           64,
           1024);
+
+  /**
+   * What one principal may have at most, approximately.
+   *
+   * @param unfinishedRuns the maximum of unfinished runs
+   * @param threads the maximum of threads, which are kept until they are deleted; those that agents
+   *     create for themselves count, and are not refused
+   */
+  public record Quotas(int unfinishedRuns, int threads) {
+    public static final Quotas DEFAULT = new Quotas(10_000, 100_000);
+
+    public Quotas {
+      if (unfinishedRuns < 1 || threads < 1) {
+        throw new IllegalArgumentException("unfinishedRuns and threads must be at least 1");
+      }
+    }
+  }
 
   private static final Duration SHORT = Duration.ofSeconds(1);
 
@@ -49,9 +66,6 @@ public record Settings(
     if (waitingCalls < 0 || callsInFlight < 1 || awake < 1) {
       throw new IllegalArgumentException(
           "waitingCalls must be at least 0, callsInFlight and awake at least 1");
-    }
-    if (unfinishedRuns < 1) {
-      throw new IllegalArgumentException("unfinishedRuns must be at least 1");
     }
     if (snapshotEvery < 1 || handlerThreads < 1 || recorderBacklog < 1) {
       throw new IllegalArgumentException(
@@ -84,8 +98,16 @@ public record Settings(
     return with(draft -> draft.callsInFlight = value);
   }
 
+  public Settings quotas(Quotas value) {
+    return with(draft -> draft.quotas = value);
+  }
+
   public Settings unfinishedRuns(int value) {
-    return with(draft -> draft.unfinishedRuns = value);
+    return quotas(new Quotas(value, quotas.threads));
+  }
+
+  public Settings threads(int value) {
+    return quotas(new Quotas(quotas.unfinishedRuns, value));
   }
 
   public Settings idle(Duration value) {
@@ -119,7 +141,7 @@ public record Settings(
     Duration callDeadline;
     int waitingCalls;
     int callsInFlight;
-    int unfinishedRuns;
+    Quotas quotas;
     Duration idle;
     int awake;
     int snapshotEvery;
@@ -131,7 +153,7 @@ public record Settings(
       callDeadline = from.callDeadline;
       waitingCalls = from.waitingCalls;
       callsInFlight = from.callsInFlight;
-      unfinishedRuns = from.unfinishedRuns;
+      quotas = from.quotas;
       idle = from.idle;
       awake = from.awake;
       snapshotEvery = from.snapshotEvery;
@@ -145,7 +167,7 @@ public record Settings(
           callDeadline,
           waitingCalls,
           callsInFlight,
-          unfinishedRuns,
+          quotas,
           idle,
           awake,
           snapshotEvery,

@@ -53,6 +53,8 @@ public enum HostError {
       Kind.REFUSED,
       "The caller has as many unfinished runs as it may",
       "Finish or cancel one of them first"),
+  TOO_MANY_THREADS(
+      Kind.REFUSED, "The caller has as many threads as it may", "Delete one of them first"),
   STORE_UNAVAILABLE(
       Kind.TEMPORARY,
       "The session's journal could not be read or written",

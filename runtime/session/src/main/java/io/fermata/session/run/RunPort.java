@@ -261,12 +261,12 @@ public final class RunPort
         && call.origin().session() != null
         && !principal.equals(Schedule.PRINCIPAL)
         && !principal.equals(SessionKey.TOOLS)
-        && host.listing().counts().full(principal);
+        && host.listing().runs().full(principal);
   }
 
   private Outcome.Failure tooManyRuns() {
     return HostError.TOO_MANY_RUNS.failure(
-        HostError.TOO_MANY_RUNS.cause() + ": " + host.listing().counts().most());
+        HostError.TOO_MANY_RUNS.cause() + ": " + host.listing().runs().most());
   }
 
   private Input input(Request.OfRun request, long now) {
@@ -559,7 +559,7 @@ public final class RunPort
         RunRow row = new RunRow(flow, end.last(last, entry.at()), owner, entry.seq());
         listing.sessions().runEnded(row, end.keptUntil());
         if (owner != null && before.program().runId().equals(end.runId()) && !last.sandboxed()) {
-          listing.counts().ended(owner.principal());
+          listing.runs().ended(owner.principal());
         }
       }
     }
@@ -568,7 +568,7 @@ public final class RunPort
       boolean begins = !run.runId().equals(before.program().runId());
       listing.sessions().runChanged(new RunRow(flow, run, after.owner(), seq), begins);
       if (begins && after.owner() != null && !run.sandboxed()) {
-        listing.counts().began(after.owner().principal());
+        listing.runs().began(after.owner().principal());
       }
     }
   }

@@ -118,9 +118,25 @@ public final class ThreadPort
   @Override
   public Admission<ThreadInput, ThreadEvent> admit(
       Situation<ThreadState, ThreadEvent> at, Call call) {
-    return call.request() instanceof Request.OfThread request
-        ? new Accept<>(request.input())
-        : new Answer<>(reply(at.ahead(), at.seq(), false));
+    if (!(call.request() instanceof Request.OfThread request)) {
+      return new Answer<>(reply(at.ahead(), at.seq(), false));
+    }
+    return beyondQuota(at.ahead(), request.input())
+        ? new Answer<>(refused(at, tooManyThreads()))
+        : new Accept<>(request.input());
+  }
+
+  /** Whether somebody wants more threads than it may have; what its threads create has no quota. */
+  private boolean beyondQuota(ThreadState state, ThreadInput input) {
+    return input instanceof ThreadInput.Create create
+        && create.parent() == null
+        && state.created() == null
+        && host.listing().threads().full(create.principal());
+  }
+
+  private Outcome.Failure tooManyThreads() {
+    return HostError.TOO_MANY_THREADS.failure(
+        HostError.TOO_MANY_THREADS.cause() + ": " + host.listing().threads().most());
   }
 
   @Override
@@ -284,8 +300,18 @@ public final class ThreadPort
     }
     if (!entries.isEmpty() || creates) {
       list(after.program());
+      count(before.program(), after.program());
     }
     return creates && after.program().exists() ? host.listing().sessions().entered() : null;
+  }
+
+  /** After it is listed, as a count may read the list. */
+  private void count(ThreadState before, ThreadState after) {
+    if (!before.exists() && after.exists()) {
+      host.listing().threads().began(after.begun().principal());
+    } else if (before.exists() && !after.exists()) {
+      host.listing().threads().ended(before.begun().principal());
+    }
   }
 
   private void report(ThreadEvent event) {

@@ -136,9 +136,9 @@ class RunCountsTest {
   @Test
   void whatWasCountedWrongIsCountedAgain() {
     Counted list = new Counted();
-    RunCounts tally =
-        new RunCounts(
-            list,
+    PrincipalCounts tally =
+        new PrincipalCounts(
+            PrincipalCounts.unfinished(list),
             () -> CompletableFuture.completedFuture(null),
             2,
             Duration.ofNanos(1),
@@ -156,6 +156,29 @@ class RunCountsTest {
     list.there = 2;
     tally.full("ann");
     assertThat(tally.full("ann")).as("read again when the store is back").isTrue();
+  }
+
+  @Test
+  void oneLessOfTooManyIsStillTooMany() {
+    Counted list = new Counted();
+    PrincipalCounts tally =
+        new PrincipalCounts(
+            PrincipalCounts.unfinished(list),
+            () -> CompletableFuture.completedFuture(null),
+            2,
+            Duration.ofMinutes(1),
+            Duration.ofMinutes(1));
+    list.there = 5;
+    tally.full("ann");
+
+    list.there = 3;
+    tally.ended("ann");
+    tally.ended("ann");
+    assertThat(tally.full("ann")).isTrue();
+
+    list.there = 1;
+    tally.ended("ann");
+    assertThat(tally.full("ann")).as("counted again").isFalse();
   }
 
   /** A list of so many runs; of less than none where it cannot be read. */

@@ -1,5 +1,7 @@
 package io.fermata.session.runs;
 
+import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
@@ -13,20 +15,31 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The approximate number of unfinished runs per principal. It is counted in the list of runs,
- * updated by sessions, and recounted now and then, as the list lags behind and erasures and imports
- * are not reported. Until the first count, or if the store cannot list, only runs started since are
- * counted.
+ * The approximate number of what each principal has: of its unfinished runs, or its threads. It is
+ * counted in their list, updated by sessions, and recounted now and then, as the list lags behind
+ * and erasures and imports are not reported. Until the first count, or if the store cannot list,
+ * only what began since is counted.
  */
-public final class RunCounts {
+public final class PrincipalCounts {
   /** The number of cached principals; others are recounted. */
   private static final int MOST_PRINCIPALS = 10_000;
+
+  /** The kind of threads in the directory. */
+  public static final String THREADS = "thread";
 
   private static final Set<RunInfo.Status> LIVE =
       Set.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
 
+  /** Counts what a principal has in the list, up to a number. */
+  public interface Listed {
+    CompletionStage<Integer> count(String principal, int most);
+  }
+
   private static final class Count {
-    int runs;
+    int number;
+
+    /** Whether there are more than were counted, so that one less may still be too many. */
+    boolean more;
 
     /** The change since the list is being read. */
     int meanwhile;
@@ -36,7 +49,7 @@ public final class RunCounts {
     long listedAt;
   }
 
-  private final Runs runs;
+  private final Listed list;
   private final Supplier<CompletionStage<Void>> entered;
   private final int most;
   private final Duration good;
@@ -55,21 +68,32 @@ public final class RunCounts {
    * @param entered brings the list up to date
    * @param most the quota of a principal
    */
-  public RunCounts(Runs runs, Supplier<CompletionStage<Void>> entered, int most) {
-    this(runs, entered, most, Duration.ofMinutes(1), Duration.ofSeconds(2));
+  public PrincipalCounts(Listed list, Supplier<CompletionStage<Void>> entered, int most) {
+    this(list, entered, most, Duration.ofMinutes(1), Duration.ofSeconds(2));
+  }
+
+  /** Of the runs that have not ended. */
+  public static Listed unfinished(Runs runs) {
+    return (principal, most) -> runs.count(RunQuery.ALL.principal(principal).statuses(LIVE), most);
+  }
+
+  /** Of the threads in a directory. */
+  public static Listed threads(Directory directory) {
+    return (principal, most) ->
+        directory.count(DirectoryQuery.of(THREADS).belongingTo(principal), most);
   }
 
   /**
    * @param good how long a count is valid
    * @param refusing how long a count is valid while it exceeds the quota
    */
-  RunCounts(
-      Runs runs,
+  PrincipalCounts(
+      Listed list,
       Supplier<CompletionStage<Void>> entered,
       int most,
       Duration good,
       Duration refusing) {
-    this.runs = runs;
+    this.list = list;
     this.entered = entered;
     this.most = most;
     this.good = good;
@@ -98,9 +122,13 @@ public final class RunCounts {
     int now;
     synchronized (this) {
       count = counts.computeIfAbsent(principal, first -> new Count());
-      count.runs += change;
+      if (count.more && change < 0) {
+        count.listed = false;
+      } else {
+        count.number += change;
+      }
       count.meanwhile += change;
-      now = count.runs;
+      now = count.number;
       if (count.reading || isGood(count)) {
         return now;
       }
@@ -121,20 +149,21 @@ public final class RunCounts {
               synchronized (this) {
                 count.meanwhile = 0;
               }
-              return runs.count(RunQuery.ALL.principal(principal).statuses(LIVE), most);
+              return list.count(principal, most == Integer.MAX_VALUE ? most : most + 1);
             })
         .whenComplete((listed, failure) -> counted(count, listed));
   }
 
   private boolean isGood(Count count) {
-    Duration limit = count.runs >= most ? refusing : good;
+    Duration limit = count.number >= most ? refusing : good;
     return count.listed && System.nanoTime() - count.listedAt < limit.toNanos();
   }
 
   /** If the list could not be read, the next request reads it again. */
   private synchronized void counted(Count count, @Nullable Integer listed) {
     if (listed != null) {
-      count.runs = listed + count.meanwhile;
+      count.number = listed + count.meanwhile;
+      count.more = listed > most;
       count.listedAt = System.nanoTime();
     }
     count.listed = listed != null;
