@@ -178,8 +178,9 @@ class ForkResultsTest {
             .act(
                 "price",
                 run -> {
-                  done.add("price of " + run.get("item", String.class));
-                  run.set("number", run.get("item", String.class).length());
+                  String item = Objects.requireNonNull(run.get("item", String.class));
+                  done.add("price of " + item);
+                  run.set("number", item.length());
                 })
             .ask("ask_more", q -> q.question("more", "How many more?"))
             .edge(START, "ask_item")
