@@ -13,6 +13,7 @@ import io.fermata.session.key.HostError;
 import io.fermata.testkit.Orders.Order;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
@@ -148,6 +149,34 @@ class SessionProbeTest {
                             state    {"dish":"soup"}
                           """)
                       .contains("« {\"status\":\"interrupt\",\"question\":\"For how many?\""));
+    }
+  }
+
+  record Trip(String city, List<String> travellers, String day) {}
+
+  /** A hash set would be in another order than the answers. */
+  @Test
+  void aStateInWhichSeveralAnswersStandIsReadAsItIsWritten() {
+    Flow<Trip> trip =
+        Flow.of("trip", Trip.class)
+            .description("Plans a trip.")
+            .ask(
+                "ask",
+                q ->
+                    q.question("city", "Where to?")
+                        .question("travellers", "Who?")
+                        .question("day", "When?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .result(t -> t.day())
+            .compile();
+    try (SessionProbe probe = SessionProbe.of(trip)) {
+      probe
+          .start("travels", "city", "Ulm", "travellers", List.of("Ann"))
+          .asks("day")
+          .crash()
+          .answer("day", "tomorrow")
+          .completes();
     }
   }
 }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.type.TypeFactory;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
 import io.fermata.agent.state.ThreadEvent;
@@ -14,6 +15,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import java.io.IOException;
 import java.io.NotSerializableException;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
@@ -38,6 +40,8 @@ public final class JournalSerializer extends SerializerWithStringManifest {
           .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          // A set is read in the order in which it was written, so that it is written so again.
+          .addModule(new SimpleModule().addAbstractTypeMapping(Set.class, LinkedHashSet.class))
           .defaultPropertyInclusion(
               JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS))
           .build();
