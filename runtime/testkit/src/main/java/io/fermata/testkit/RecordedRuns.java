@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -46,7 +47,8 @@ public final class RecordedRuns {
   /**
    * A test for each export of a run in a folder, named like its file.
    *
-   * @param flows the present code, a flow for each id
+   * @param flows the present code; of several versions of a flow, a run is decided by the one that
+   *     it is on, else by the newest
    * @throws AssertionError if there is no export in the folder
    */
   public static Stream<DynamicTest> in(Path folder, Flow<?>... flows) {
@@ -57,7 +59,8 @@ public final class RecordedRuns {
    * A test for each export in a folder, of a run or of a thread, named like its file.
    *
    * @param agents the present code, with the agents that these refer to
-   * @param flows the present code, a flow for each id
+   * @param flows the present code; of several versions of a flow, a run is decided by the one that
+   *     it is on, else by the newest
    * @throws AssertionError if there is no export in the folder
    */
   public static Stream<DynamicTest> in(Path folder, Collection<Agent> agents, Flow<?>... flows) {
@@ -114,18 +117,24 @@ public final class RecordedRuns {
   }
 
   private static void requireSame(Path export, RunJournal journal, Flow<?>... flows) {
-    for (Flow<?> flow : flows) {
-      if (flow.id().equals(journal.flow())) {
-        Replay replay = Replay.of(flow, journal);
-        Divergence divergence = replay.divergence();
-        if (divergence != null) {
-          throw otherwise(export, divergence.text());
-        }
-        replay.requireSame();
-        return;
-      }
+    Flow<?> flow =
+        Stream.of(flows)
+            .filter(each -> each.id().equals(journal.flow()))
+            .max(fitting(journal.state().version()))
+            .orElseThrow(
+                () -> unknown(export, "run", journal.flow(), Arrays.stream(flows).map(Flow::id)));
+    Replay replay = Replay.of(flow, journal);
+    Divergence divergence = replay.divergence();
+    if (divergence != null) {
+      throw otherwise(export, divergence.text());
     }
-    throw unknown(export, "run", journal.flow(), Arrays.stream(flows).map(Flow::id));
+    replay.requireSame();
+  }
+
+  /** As a host chooses: the version that a run is on, else the newest. */
+  private static Comparator<Flow<?>> fitting(int version) {
+    return Comparator.<Flow<?>, Boolean>comparing(flow -> flow.version() == version)
+        .thenComparing(Flow::version);
   }
 
   private static ExportedJournal journal(Path export) throws IOException {
