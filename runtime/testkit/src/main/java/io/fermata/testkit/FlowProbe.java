@@ -52,17 +52,26 @@ import org.jspecify.annotations.Nullable;
 public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
 
+  /** What causes an entry, in the words of a journal. */
+  private static final String BY_CALLER = "caller";
+
+  private static final String BY_SIGNAL = "signal";
+  private static final String BY_EFFECT = "effect";
+  private static final String BY_TIMER = "timer";
+  private static final String BY_HOST = "host";
+
   private final Flow<S> flow;
   private final Limits limits;
   private final FlowProgram<S> program;
   private final FlowVersions versions;
   private final Performer performer = new Performer(steps);
-  private final List<Event> journal = new ArrayList<>();
+  private final List<RunJournal.Entry> entries = new ArrayList<>();
   private final List<Event> unjournaled = new ArrayList<>();
   private final List<String> history = new ArrayList<>();
   private final List<String> visits = new ArrayList<>();
   private final List<Duration> waits = new ArrayList<>();
   private RunState state = RunState.NONE;
+  private String by = BY_HOST;
   private Instant now = BEGINNING;
   private boolean manualTime;
 
@@ -96,7 +105,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     FlowProbe<S> probe = of(flow);
     probe.hides(flow, recorded);
     for (RunJournal.Entry entry : recorded.entries()) {
-      probe.journal.addAll(entry.events());
+      probe.entries.add(entry);
       Instant written = Instant.ofEpochMilli(entry.at());
       probe.now = written.isAfter(probe.now) ? written : probe.now;
     }
@@ -173,6 +182,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     visits.clear();
     waits.clear();
     thrown = null;
+    by = input instanceof Input.Signal ? BY_SIGNAL : BY_CALLER;
     Outcome.Failure stranded = takenOver(input);
     if (stranded != null) {
       return called(what, stranded);
@@ -189,6 +199,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (!(input instanceof Input.Signal || settled instanceof Outcome.Failure)
         && program.unseen(state)) {
       // After a crash the call is sent again, and joins the work.
+      by = BY_CALLER;
       feed(new Input.Continue(Trees.of(), now.toEpochMilli()));
       settled = settle();
     }
@@ -201,6 +212,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   /** Lets time pass: waits end, hanging attempts time out, idle runs expire. */
   public FlowProbe<S> passTime(Duration time) {
     history.add("» " + time + " pass");
+    by = BY_TIMER;
     Instant end = now.plus(time);
     for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
       elapse();
@@ -220,6 +232,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     history.add("✗ the host is killed and starts again");
     unjournaled.clear();
     hanging = null;
+    by = BY_HOST;
     state = fold();
     if (state.running()) {
       feed(new Input.Recovered(now.toEpochMilli()));
@@ -235,7 +248,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     FlowProbe<T> upgraded = new FlowProbe<>(next, limits);
     upgraded.history.addAll(history);
     upgraded.history.add("✗ the host stops and starts again with " + next);
-    upgraded.journal.addAll(journal);
+    upgraded.entries.addAll(entries);
     upgraded.state = fold();
     upgraded.now = now;
     upgraded.manualTime = manualTime;
@@ -257,6 +270,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       Program.Acceptance<Event> taken = threw(program.migrate(state, now.toEpochMilli()));
       if (taken instanceof Program.Accepted<Event> accepted) {
         happen(accepted.events());
+        write();
         return null;
       }
       stranded = ((Program.Refused<Event>) taken).failure();
@@ -276,9 +290,12 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return check(divergence == null, "the journal to be decided again as it was. " + divergence);
   }
 
-  /** The run as a journal that can be kept, looked at and decided again. */
+  /**
+   * The run as a journal that can be kept, looked at and decided again: an entry for each time that
+   * a host would write, with its virtual time and what caused it.
+   */
   public RunJournal recorded() {
-    return RunJournal.of(flow.id(), journal);
+    return RunJournal.of(flow.id(), state.runId(), entries);
   }
 
   // --- more expectations ----------------------------------------------------------------------
@@ -317,7 +334,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** The events that are journaled. */
   public List<Event> journal() {
-    return List.copyOf(journal);
+    return entries.stream().flatMap(entry -> entry.events().stream()).toList();
   }
 
   /** The engine's state of the run. */
@@ -426,6 +443,13 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
+  /** As on a host, what a call waits for has that as its cause, and an entry its first one. */
+  private void ifNoCall(String cause) {
+    if (unjournaled.isEmpty() && !by.equals(BY_CALLER) && !by.equals(BY_SIGNAL)) {
+      by = cause;
+    }
+  }
+
   private static List<StepEffect> wanted(Program.Next<StepEffect> next) {
     if (next instanceof Program.Perform<StepEffect> perform) {
       return perform.effects();
@@ -445,6 +469,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       if (ended.result() instanceof Input.Failed failed) {
         thrown = failed.thrown();
       }
+      ifNoCall(BY_EFFECT);
       feed(new Input.EffectEnded(effect, ended.result(), now.toEpochMilli()));
       if (!effect.policy().idempotent() && working()) {
         write();
@@ -466,8 +491,10 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (ending != null && !ending.until().isAfter(now)) {
       hanging = null;
       Input.Failed timedOut = program.timedOut(ending.effect());
+      ifNoCall(BY_EFFECT);
       feed(new Input.EffectEnded(ending.effect(), timedOut, now.toEpochMilli()));
     } else {
+      ifNoCall(BY_TIMER);
       timer().ifPresent(effect -> feed(new Input.EffectDue(effect, now.toEpochMilli())));
     }
   }
@@ -507,19 +534,24 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
         waits.add(Duration.ofMillis(failed.retryAt() - now.toEpochMilli()));
       }
     }
-    journal.addAll(StoredEvents.roundTrip(unjournaled));
-    unjournaled.clear();
+    if (!unjournaled.isEmpty()) {
+      long seq = entries.isEmpty() ? 1 : entries.get(entries.size() - 1).seq() + 1;
+      String caller = by.equals(BY_CALLER) ? "tester" : null;
+      List<Event> events = StoredEvents.roundTrip(unjournaled);
+      entries.add(new RunJournal.Entry(seq, now.toEpochMilli(), by, caller, events));
+      unjournaled.clear();
+    }
   }
 
   private List<Event> all() {
-    List<Event> all = new ArrayList<>(journal);
+    List<Event> all = new ArrayList<>(journal());
     all.addAll(unjournaled);
     return all;
   }
 
   private RunState fold() {
     RunState folded = RunState.NONE;
-    for (Event event : journal) {
+    for (Event event : journal()) {
       folded = folded.apply(event);
     }
     return folded;

@@ -9,7 +9,12 @@ import io.fermata.flow.action.Action;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.Replay;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.flow.schema.Computed;
 import io.fermata.testkit.Orders.Order;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -366,5 +371,108 @@ class FlowProbeTest {
         .hasMessage("Give values in pairs of a field and its value; there are 1 items");
     assertThatThrownBy(() -> FlowProbe.of(order).completes())
         .hasMessageContaining("but nothing was called yet");
+  }
+
+  record Parcel(String address, @Computed String label) {}
+
+  private static Flow<Parcel> parcel(String question) {
+    return Flow.of("parcel", Parcel.class)
+        .description("Sends a parcel.")
+        .ask("ask_address", q -> q.question("address", question))
+        .act(
+            "print",
+            run -> run.set("label", "for " + run.state().address()),
+            o -> o.retry(3, Duration.ofSeconds(1)))
+        .sleep("transport", Duration.ofDays(2))
+        .edge(Flow.START, "ask_address")
+        .edge("ask_address", "print")
+        .edge("print", "transport")
+        .edge("transport", Flow.END)
+        .result(Parcel::label)
+        .compile();
+  }
+
+  private static RunJournal sent() {
+    return FlowProbe.of(parcel("Where to?"))
+        .manualTime()
+        .failAt("print", 1)
+        .start("sends a book")
+        .answer("address", "Lisbon")
+        .passTime(Duration.ofSeconds(1))
+        .crash()
+        .passTime(Duration.ofDays(3))
+        .completes()
+        .replayed()
+        .recorded();
+  }
+
+  private static RunJournal.Entry entryWith(RunJournal journal, Class<? extends Event> what) {
+    return journal.entries().stream()
+        .filter(entry -> entry.events().stream().anyMatch(what::isInstance))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Test
+  void recordsAnEntryForEachStepWithItsTimeAndWhatCausedIt() {
+    RunJournal journal = sent();
+
+    assertThat(journal.entries())
+        .extracting(entry -> entry.seq() + " " + entry.by())
+        .containsExactly(
+            "1 caller", "2 caller", "3 caller", "4 caller", "5 timer", "6 effect", "7 timer");
+    assertThat(journal.entries()).extracting(RunJournal.Entry::at).isSorted();
+    RunJournal.Entry failed = entryWith(journal, Event.AttemptFailed.class);
+    RunJournal.Entry committed = entryWith(journal, Event.Committed.class);
+    RunJournal.Entry woken = entryWith(journal, Event.Woken.class);
+    assertThat(committed.at() - failed.at()).isEqualTo(Duration.ofSeconds(1).toMillis());
+    assertThat(woken.at() - committed.at()).isEqualTo(Duration.ofDays(2).toMillis());
+    assertThat(failed.principal()).isEqualTo("tester");
+    assertThat(woken.principal()).isNull();
+  }
+
+  @Test
+  void aRecordedRunIsCutAndForkedAtAnyEntryAndSaysWhichOneDiverges() {
+    RunJournal journal = sent();
+
+    assertThat(journal.upTo(1).state().data()).isEmpty();
+    assertThat(journal.upTo(2).state().data().path("address").asText()).isEqualTo("Lisbon");
+    assertThat(journal.fork(6, "fork", ForkOptions.live(), 0))
+        .anyMatch(Event.Committed.class::isInstance)
+        .noneMatch(Event.Woken.class::isInstance);
+    RunJournal shorter =
+        FlowProbe.of(parcel("Where to?"))
+            .start("sends a book")
+            .answer("address", "Rome")
+            .recorded();
+    assertThat(Replay.of(parcel("And where to?"), shorter).divergence())
+        .satisfies(divergence -> assertThat(divergence.entry().seq()).isEqualTo(1));
+  }
+
+  @Test
+  void continuesARecordedRunFromAnyEntryAsAHostThatReadsIt() {
+    RunJournal journal = sent();
+
+    FlowProbe<Parcel> asked = FlowProbe.from(parcel("Where to?"), journal.upTo(1));
+    asked.again().asks("address").answer("address", "Rome").waitsFor("time");
+    asked
+        .passTime(Duration.ofDays(2))
+        .completes(label -> assertThat(label.asText()).isEqualTo("for Rome"));
+    assertThat(asked.effects()).hasSize(1);
+    assertThat(asked.recorded().entries()).startsWith(journal.entries().get(0));
+    assertThat(asked.recorded().entries())
+        .extracting(RunJournal.Entry::seq)
+        .isSorted()
+        .doesNotHaveDuplicates();
+
+    FlowProbe<Parcel> working = FlowProbe.from(parcel("Where to?"), journal.upTo(2));
+    assertThat(working.state().label()).isEqualTo("for Lisbon");
+    working.attempts("print", 2);
+
+    FlowProbe<Parcel> ended = FlowProbe.from(parcel("Where to?"), journal);
+    assertThat(ended.runState()).isEqualTo(journal.state());
+    assertThat(ended.now().toEpochMilli()).isEqualTo(journal.entries().get(6).at());
+    assertThat(ended.effects()).isEmpty();
+    ended.answer("address", "Rome").fails(ErrorCode.RUN_COMPLETED);
   }
 }
