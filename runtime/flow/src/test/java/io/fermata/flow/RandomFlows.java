@@ -82,6 +82,9 @@ public final class RandomFlows {
   private int nodes;
   private int pieces;
   private int mutated = -1;
+  private int version = 1;
+  private boolean renaming;
+  private final Set<String> paths = new LinkedHashSet<>();
 
   public RandomFlows(Random random, Taste taste) {
     this.random = random;
@@ -114,6 +117,48 @@ public final class RandomFlows {
     return this;
   }
 
+  /**
+   * Makes the flows that follow a version of what they would be, with a migration from each earlier
+   * one.
+   *
+   * @param renames whether some nodes have another name in each version
+   */
+  public RandomFlows version(int number, boolean renames) {
+    version = number;
+    renaming = renames;
+    return this;
+  }
+
+  /**
+   * What a version calls a node, or a sub-flow; in the items of a list everything keeps its name.
+   */
+  private String named(String node, int by) {
+    if (!renaming || by == 1) {
+      return node;
+    }
+    List<String> names = new ArrayList<>();
+    for (String name : node.split("/", -1)) {
+      boolean renamed =
+          name.startsWith("n")
+              && !names.contains("0")
+              && Integer.parseInt(name.substring(1)) % 5 == 0;
+      names.add(renamed ? name + "v" + by : name);
+    }
+    return String.join("/", names);
+  }
+
+  private void migrate(FlowBuilder<Data> flow) {
+    for (int from = 1; from < version; from++) {
+      int earlier = from;
+      flow.migrate(
+          from,
+          m ->
+              paths.stream()
+                  .filter(path -> !named(path, earlier).equals(named(path, earlier + 1)))
+                  .forEach(path -> m.node(named(path, earlier), named(path, earlier + 1))));
+    }
+  }
+
   /** How many pieces of code the flows so far could have mutated. */
   public int pieces() {
     return pieces;
@@ -140,6 +185,7 @@ public final class RandomFlows {
   private FlowBuilder<Data> begun() {
     nodes = 0;
     fields.clear();
+    paths.clear();
     endsOnFailure = random.nextInt(6) == 0;
     return flow(1, "", false);
   }
@@ -157,7 +203,12 @@ public final class RandomFlows {
     }
     Made made = new Made(flow, depth, prefix);
     Know know = new Know(QUESTIONS, OWN, new LinkedHashSet<>(), false, collected, 4 - depth);
-    return flow.edge(START, made.sequence(know, END));
+    flow.edge(START, made.n(made.sequence(know, END)));
+    if (depth == 1) {
+      flow.version(version);
+      migrate(flow);
+    }
+    return flow;
   }
 
   /**
@@ -200,7 +251,20 @@ public final class RandomFlows {
     }
 
     private String id(String kind) {
-      return kind + nodes++;
+      String node = kind + nodes++;
+      if (!inList()) {
+        paths.add(prefix.replace('.', '/') + node);
+      }
+      return node;
+    }
+
+    /** What this version calls a node. */
+    private String n(String node) {
+      return inList() ? node : named(node, version);
+    }
+
+    private boolean inList() {
+      return prefix.contains(".0.");
     }
 
     /** Makes steps that lead to a node, and tells the first of them. */
@@ -223,7 +287,7 @@ public final class RandomFlows {
         case 0, 1, 2 -> step(node, onward, () -> ask(know, node, onward));
         case 3 -> step(node, onward, () -> widget(know, node, onward));
         case 4, 5, 6, 7 -> step(node, onward, () -> act(know, node));
-        case 8 -> step(node, onward, () -> flow.sleep(node, Duration.ofMinutes(5)));
+        case 8 -> step(node, onward, () -> flow.sleep(n(node), Duration.ofMinutes(5)));
         case 9 -> step(node, onward, () -> signal(know, node, onward));
         case 10 -> step(node, onward, () -> end(know, node));
         case 11, 12 -> choice(know, node, onward);
@@ -237,7 +301,7 @@ public final class RandomFlows {
 
     private void step(String node, String onward, Runnable declared) {
       declared.run();
-      flow.edge(node, onward);
+      flow.edge(n(node), n(onward));
     }
 
     // --- asking -------------------------------------------------------------------------------
@@ -249,7 +313,7 @@ public final class RandomFlows {
         return;
       }
       flow.ask(
-          node,
+          n(node),
           q -> {
             for (String field : asked) {
               int check = random.nextInt(3);
@@ -269,7 +333,13 @@ public final class RandomFlows {
 
     private void learns(Know know, List<String> asked) {
       know.known().addAll(asked);
-      asked.forEach(field -> fields.add(prefix + field));
+      asked.forEach(field -> fields.add(path(field)));
+    }
+
+    /** The path of a field in the run. */
+    private String path(String field) {
+      String mount = prefix.replace(".", "/").replaceAll("/$", "");
+      return prefix.isEmpty() ? field : named(mount, version).replace('/', '.') + "." + field;
     }
 
     private void check(QuestionOptions<Data> options, int kind) {
@@ -300,8 +370,9 @@ public final class RandomFlows {
         return;
       }
       flow.widget(
-          node,
+          n(node),
           w -> {
+            w.tool(node);
             w.data(data -> own(Map.of("x", String.valueOf(data.x()))));
             asked.forEach(w::field);
           });
@@ -313,19 +384,19 @@ public final class RandomFlows {
 
     private void waits(String node, String onward) {
       if (random.nextInt(5) == 0) {
-        flow.deadline(node, Duration.ofHours(1), onward);
+        flow.deadline(n(node), Duration.ofHours(1), n(onward));
       }
       if (random.nextInt(5) == 0) {
-        flow.remind(node, Duration.ofMinutes(20), 2, run -> failSometimes(run, false));
+        flow.remind(n(node), Duration.ofMinutes(20), 2, run -> failSometimes(run, false));
       }
     }
 
     private void signal(Know know, String node, String onward) {
       String field = oneOf(know, "x", "y");
       if (field == null) {
-        flow.waitFor(node, "signal " + node);
+        flow.waitFor(n(node), "signal " + node);
       } else {
-        flow.waitFor(node, "signal " + node, field);
+        flow.waitFor(n(node), "signal " + node, field);
       }
       waits(node, onward);
     }
@@ -340,7 +411,7 @@ public final class RandomFlows {
           random.nextInt(3) > 0 || know.writes().isEmpty() ? null : oneOf(know, "x", "y");
       int policy = random.nextInt(5);
       flow.act(
-          node,
+          n(node),
           run -> {
             failSometimes(run, forGood);
             StringBuilder seen = new StringBuilder(node + "#" + run.visit());
@@ -368,7 +439,7 @@ public final class RandomFlows {
             }
           });
       if (random.nextInt(3) == 0) {
-        flow.compensate(node, run -> failSometimes(run, false));
+        flow.compensate(n(node), run -> failSometimes(run, false));
       }
     }
 
@@ -384,7 +455,7 @@ public final class RandomFlows {
       }
       int modulo = 2 + random.nextInt(3);
       flow.act(
-          node,
+          n(node),
           run -> {
             if (Math.floorMod(run.idempotencyKey().hashCode(), modulo) == 0) {
               run.end(own("Enough after " + node + "."));
@@ -405,11 +476,11 @@ public final class RandomFlows {
       String right = random.nextBoolean() ? onward : sequence(know.copy(), onward);
       boolean byFunction = random.nextBoolean();
       flow.decide(
-          node,
+          n(node),
           d ->
               (byFunction ? d.when("left", function) : d.when(condition))
-                  .to(left)
-                  .otherwise(right));
+                  .to(n(left))
+                  .otherwise(n(right)));
     }
 
     private int hash(boolean byAnswer, StateReads data) {
@@ -443,10 +514,10 @@ public final class RandomFlows {
               know.collected(),
               know.size() - 1);
       act(know, node);
-      flow.edge(node, sequence(body, tail));
+      flow.edge(n(node), n(sequence(body, tail)));
       boolean byVisits = !taste.races() && random.nextBoolean();
       flow.act(
-          tail,
+          n(tail),
           run -> {
             Integer count = run.get("counts." + tail, Integer.class);
             run.set("counts." + tail, own(count == null ? 1 : count + 1));
@@ -454,28 +525,29 @@ public final class RandomFlows {
       Predicate<StateReads> again =
           data -> own(Objects.requireNonNull(data.integer("counts." + tail))) % passes != 0;
       flow.decide(
-          tail,
+          n(tail),
           d ->
-              (byVisits ? d.when(Condition.visits(tail).lt(passes)) : d.when("again", again))
-                  .to(node)
-                  .otherwise(onward));
+              (byVisits ? d.when(Condition.visits(n(tail)).lt(passes)) : d.when("again", again))
+                  .to(n(node))
+                  .otherwise(n(onward)));
     }
 
     private void fork(Know know, String node, String onward, boolean select) {
       act(know, node);
       int branches = 2 + random.nextInt(2);
-      boolean collects = random.nextInt(4) == 0;
+      // what is collected has the names of branches in it
+      boolean collects = random.nextInt(4) == 0 && !renaming;
       boolean races = taste.races() && random.nextInt(2) == 0;
       List<Know> knows = split(know, branches, collects);
       List<String> heads = knows.stream().map(k -> sequence(k, onward)).toList();
       flow.fork(
-          node,
+          n(node),
           f -> {
             for (int i = 0; i < heads.size(); i++) {
               if (select && i > 0) {
-                f.when("rule " + i, condition(know)).to(heads.get(i));
+                f.when("rule " + i, condition(know)).to(n(heads.get(i)));
               } else {
-                f.branch(heads.get(i));
+                f.branch(n(heads.get(i)));
               }
             }
             joins(f, races ? random.nextInt(2) : -1, collects, onward);
@@ -486,7 +558,7 @@ public final class RandomFlows {
     }
 
     private void joins(Branches fork, int racing, boolean collects, String onward) {
-      fork.join(onward);
+      fork.join(n(onward));
       if (racing == 0) {
         fork.first();
       } else if (racing == 1) {
@@ -533,7 +605,7 @@ public final class RandomFlows {
       }
       String given = know.known().contains("a") ? "a" : "x";
       flow.subflow(
-          node,
+          n(node),
           inner(know.collected(), node + "."),
           m ->
               m.input(
@@ -565,10 +637,10 @@ public final class RandomFlows {
       boolean collects = random.nextInt(3) == 0;
       int racing = taste.races() && random.nextInt(3) == 0 ? random.nextInt(2) : -1;
       List<Integer> items = Collections.nCopies(size, depth);
-      step(node, list, () -> flow.act(node, run -> run.set("items", own(items))));
+      step(node, list, () -> flow.act(n(node), run -> run.set("items", own(items))));
       Flow<Data> inner = inner(know.collected() || collects, list + ".0.");
       flow.<Data, Integer>forEach(
-          list,
+          n(list),
           inner,
           e -> {
             e.items(data -> own(Objects.requireNonNull(data.items())))
@@ -582,7 +654,7 @@ public final class RandomFlows {
               e.collect("failures");
             }
           });
-      flow.edge(list, onward);
+      flow.edge(n(list), n(onward));
     }
   }
 

@@ -13,7 +13,6 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
-import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import java.time.Duration;
@@ -286,8 +285,12 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
    */
   public FlowProbe<S> replayed() {
     check(fold().equals(state), "the journal to replay to the state of the run");
-    Divergence divergence = Replay.of(flow, limits, recorded()).divergence();
-    return check(divergence == null, "the journal to be decided again as it was. " + divergence);
+    Replay again = Replay.of(flow, limits, recorded());
+    Replay.Uncompared rest = again.uncompared();
+    return check(
+        again.same(),
+        "the journal to be decided again as it was. "
+            + (rest == null ? again.divergence() : rest.text()));
   }
 
   /**

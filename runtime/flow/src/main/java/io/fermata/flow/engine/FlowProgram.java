@@ -14,6 +14,7 @@ import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.EventNames;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Place;
@@ -138,6 +139,34 @@ public final class FlowProgram<S extends Record>
           Outcome.Failure.of(ErrorCode.MIGRATION_FAILED, unfit(state, e)).open(open(state)),
           cause == null ? List.of() : List.of(cause));
     }
+  }
+
+  /** What the nodes and fields of a version are called in this one. */
+  EventNames names(int version) {
+    return migrations.names(version);
+  }
+
+  /**
+   * What happens to a run before this version can continue it that other code has brought to where
+   * it is: it is carried over, or nothing if there is no migration and it fits as it is.
+   *
+   * @throws Migrations.Unfit if it cannot continue it
+   */
+  List<Event> carried(RunState state, long at) {
+    if (migratesFrom(state.version())) {
+      return migrations.carry(state, limits, at);
+    }
+    requireFits(state);
+    return List.of();
+  }
+
+  /**
+   * Checks that this version can continue a run as if it had brought it to where it is.
+   *
+   * @throws Migrations.Unfit if it cannot
+   */
+  void requireFits(RunState state) {
+    migrations.requireFits(state, limits);
   }
 
   /**

@@ -11,6 +11,7 @@ import io.fermata.flow.Node;
 import io.fermata.flow.Step;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.EventNames;
 import io.fermata.flow.event.MigrationFold;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
@@ -79,6 +80,28 @@ final class Migrations {
     }
     requireFits(run, state, limits);
     return events;
+  }
+
+  /** What the nodes and fields of an earlier version are called in the flow. */
+  EventNames names(int version) {
+    EventNames names = EventNames.SAME;
+    if (from(version)) {
+      for (Map.Entry<Integer, Migration> each : path.from().tailMap(version).entrySet()) {
+        Migration migration = each.getValue();
+        Integer next = path.from().higherKey(each.getKey());
+        names = names.then(migration.nodes(), path.fields(migration, next));
+      }
+    }
+    return names;
+  }
+
+  /**
+   * Checks that the flow can continue a run as if it had brought it to where it is.
+   *
+   * @throws Unfit if it cannot
+   */
+  void requireFits(RunState run, Limits limits) {
+    requireFits(run, run, limits);
   }
 
   /** What is running is finished by the version that began it. */

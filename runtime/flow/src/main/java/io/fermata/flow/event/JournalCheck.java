@@ -57,6 +57,11 @@ public abstract class JournalCheck<S, E> {
     return state;
   }
 
+  /** Goes on with another state. */
+  protected void continueWith(S other) {
+    state = other;
+  }
+
   /** Takes an entry as it is. */
   public void take(long seq, List<E> events) {
     state = apply(state, events, seq, 0);

@@ -73,12 +73,16 @@ public final class MigrationFold {
     }
   }
 
-  /** The name of a checkpoint: that of a node, or of the moment before it forked. */
   private String checkpoint(String name) {
+    return checkpoint(name, event.nodes());
+  }
+
+  /** The name of a checkpoint: that of a node, or of the moment before it forked. */
+  static String checkpoint(String name, Map<String, String> nodes) {
     String fork = Fold.forkPoint("");
     return name.endsWith(fork)
-        ? Fold.forkPoint(node(name.substring(0, name.length() - fork.length())))
-        : node(name);
+        ? Fold.forkPoint(renamed(name.substring(0, name.length() - fork.length()), nodes, '/'))
+        : renamed(name, nodes, '/');
   }
 
   /** The new name of a place. */
@@ -96,13 +100,13 @@ public final class MigrationFold {
   }
 
   /** A branch is named after the place that forked and the node that it begins with. */
-  private static String branch(String name, Map<String, String> nodes) {
+  static String branch(String name, Map<String, String> nodes) {
     Place fork = Place.forkOf(name);
     return fork == null ? name : place(fork, nodes).branch(label(fork, Place.labelOf(name), nodes));
   }
 
   /** The item of a list is a number, which no node of the same flow is taken for. */
-  private static String label(Place fork, String label, Map<String, String> nodes) {
+  static String label(Place fork, String label, Map<String, String> nodes) {
     String node = fork.node();
     String head = node.substring(0, node.lastIndexOf('/') + 1) + label;
     String now = nodes.getOrDefault(head, label);

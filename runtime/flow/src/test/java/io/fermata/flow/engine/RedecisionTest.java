@@ -7,10 +7,13 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.RandomFlows;
 import io.fermata.flow.engine.PropertyTest.Walk;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.seeds.Seeds;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -22,12 +25,16 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The present code decides a journal again: the same code the same, other code otherwise. */
 @Tag("slow")
 class RedecisionTest {
   private static final int SEEDS = Seeds.of(300);
   private static final int NONE = -1;
+
+  private static final int VERSIONS = 3;
 
   private static RandomFlows flows(Random random, int mutated) {
     return new RandomFlows(
@@ -117,6 +124,112 @@ class RedecisionTest {
     assertThat(diverged.get()).as("mutations that made a difference").isGreaterThan(SEEDS / 6);
   }
 
+  // --- migrations -------------------------------------------------------------------------------
+
+  private static Flow<?> version(long seed, int version, boolean renames, int mutated) {
+    return flows(new Random(seed), mutated).version(version, renames).nextThatMayExpire();
+  }
+
+  /** A walk that goes on in later versions of its flow, wherever the run can be carried over. */
+  private static Driver carriedOver(long seed, boolean renames) {
+    Random random = new Random(seed);
+    RandomFlows flows = flows(random, NONE).version(1, renames);
+    Driver run = new Driver(flows.nextThatMayExpire(), PropertyTest.LIMITS);
+    for (int i = 0; i < 8; i++) {
+      new Walk(random, flows, run, true).take(4);
+      int version = run.program.flow().version() + 1;
+      RandomFlows later = flows(new Random(seed), NONE).version(version, renames);
+      Driver next = new Driver(later.nextThatMayExpire(), PropertyTest.LIMITS);
+      if (run.state.running() && version <= VERSIONS) {
+        next.takeOver(run);
+        boolean taken = next.journal.size() > run.journal.size();
+        flows = taken ? later : flows;
+        run = taken ? next : run;
+      }
+    }
+    new Walk(random, flows, run, true).end();
+    return run;
+  }
+
+  private static List<RunJournal> runs(Driver driver) {
+    List<RunJournal.Entry> entries = new ArrayList<>();
+    for (Driver.Entry entry : driver.entries) {
+      entries.add(new RunJournal.Entry(entry.seq(), entry.at(), "caller", "ann", entry.events()));
+    }
+    return driver.events(Event.Started.class).stream()
+        .map(started -> RunJournal.of("random", started.runId(), entries))
+        .toList();
+  }
+
+  private static boolean migrated(RunJournal run) {
+    return run.events().stream().anyMatch(Event.Migrated.class::isInstance);
+  }
+
+  /** The last version that a run was on. */
+  private static int last(RunJournal run) {
+    int version = 0;
+    for (Event event : run.events()) {
+      version = event instanceof Event.Started started ? started.version() : version;
+      version = event instanceof Event.Migrated migrated ? migrated.to() : version;
+    }
+    return version;
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aRunThatWasCarriedOverIsDecidedAgainAsItWasByEveryLaterVersion(boolean renames) {
+    AtomicInteger beyond = new AtomicInteger();
+    PropertyTest.forEverySeed(
+        SEEDS / 2,
+        seed -> {
+          List<RunJournal> runs = runs(carriedOver(seed, renames));
+          for (int version = 1; version <= VERSIONS + 1; version++) {
+            Flow<?> flow = version(seed, version, renames, NONE);
+            for (RunJournal run : runs) {
+              if (!renames || version >= last(run)) {
+                Replay replay = Replay.of(flow, PropertyTest.LIMITS, run);
+                assertThat(replay.divergence()).as("version %s", version).isNull();
+                assertThat(replay.uncompared()).as("version %s", version).isNull();
+                if (version > last(run)) {
+                  assertThat(replay.decided()).isEqualTo(run.entries().size());
+                }
+                beyond.addAndGet(version != last(run) && migrated(run) ? 1 : 0);
+              }
+            }
+          }
+        });
+    assertThat(beyond.get()).as("compared beyond a migration").isGreaterThan(SEEDS / 4);
+  }
+
+  @Test
+  void codeThatChangedDivergesBehindAMigrationWhereItsOutcomeFirstDiffers() {
+    AtomicInteger diverged = new AtomicInteger();
+    PropertyTest.forEverySeed(
+        SEEDS,
+        seed -> {
+          RandomFlows same = flows(new Random(seed), NONE);
+          same.nextThatMayExpire();
+          Driver run = carriedOver(seed, false);
+          int migrated = firstMigration(run.entries);
+          for (int piece = 0; piece < Math.min(same.pieces(), 5); piece++) {
+            Flow<?> changed = version(seed, VERSIONS + 1, false, piece);
+            int expected = firstDifference(changed, run.entries);
+
+            assertThat(divergence(changed, run.entries)).as("diverges in").isEqualTo(expected);
+            diverged.addAndGet(migrated <= expected && expected < run.entries.size() ? 1 : 0);
+          }
+        });
+    assertThat(diverged.get()).as("mutations that made a difference").isGreaterThan(SEEDS / 50);
+  }
+
+  private static int firstMigration(List<Driver.Entry> entries) {
+    int i = 0;
+    while (i < entries.size() && !(entries.get(i).events().get(0) instanceof Event.Migrated)) {
+      i++;
+    }
+    return i;
+  }
+
   private static int divergence(Flow<?> flow, List<Driver.Entry> entries) {
     Redecision again = new Redecision(flow, PropertyTest.LIMITS);
     int i = 0;
@@ -133,7 +246,9 @@ class RedecisionTest {
     RunState state = RunState.NONE;
     for (int i = 0; i < entries.size(); i++) {
       Driver.Entry entry = entries.get(i);
-      Program.Acceptance<Event> now = program.accept(state, Objects.requireNonNull(entry.input()));
+      Input input = entry.input();
+      Program.Acceptance<Event> now =
+          input == null ? program.migrate(state, at(entry)) : program.accept(state, input);
       List<Event> events =
           now instanceof Program.Accepted<Event> accepted ? accepted.events() : List.of();
       if (!same(events, entry.events())) {
@@ -144,12 +259,21 @@ class RedecisionTest {
     return entries.size();
   }
 
-  /** The same but for the fingerprint of the code and the rules that were tried. */
+  /** When a run was carried over. */
+  private static long at(Driver.Entry entry) {
+    return entry.events().get(0).at();
+  }
+
+  /** The same but for the versions, the fingerprint of the code and the rules that were tried. */
   private static boolean same(List<Event> now, List<Event> recorded) {
-    return now.stream()
+    return outcomes(now).equals(outcomes(recorded));
+  }
+
+  private static List<Object> outcomes(List<Event> events) {
+    return events.stream()
+        .filter(event -> !(event instanceof Event.Migrated))
         .map(RedecisionTest::outcome)
-        .toList()
-        .equals(recorded.stream().map(RedecisionTest::outcome).toList());
+        .toList();
   }
 
   private static Object outcome(Event event) {

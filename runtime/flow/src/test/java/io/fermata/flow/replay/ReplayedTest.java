@@ -11,7 +11,10 @@ import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Describe;
 import java.util.ArrayList;
@@ -74,8 +77,8 @@ class ReplayedTest {
 
   private static RunJournal journal(Driver run) {
     return RunJournal.of(
-        "order",
-        "run-1",
+        run.program.flow().id(),
+        run.state.runId(),
         run.entries.stream()
             .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
             .toList());
@@ -142,14 +145,171 @@ class ReplayedTest {
 
   @Test
   void aRunThatWasCarriedOverIsComparedFromItsMigrationOn() {
+    RunJournal journal = carriedOver();
+
+    assertThat(Replay.of(order(2, 6, "#"), journal).requireSame().decided()).isEqualTo(2);
+    assertThat(Replay.of(order(2, 6, "acme"), journal).same()).isFalse();
+  }
+
+  /** On version 1 five seats were many, on version 2 they are few. */
+  private RunJournal carriedOver() {
     Driver older = new Driver(order(1, 3, "#"));
     older.start("seats", 5);
     Driver newer = new Driver(order(2, 6, "#"));
     newer.takeOver(older);
     newer.proceed("email", "ann@acme.com");
+    return journal(newer);
+  }
 
-    assertThat(replayed(order(2, 6, "#"), journal(newer)).requireSame().decided()).isEqualTo(2);
-    assertThat(replayed(order(1, 3, "#"), journal(newer)).requireSame().decided()).isEqualTo(2);
+  // --- migrations to other versions -------------------------------------------------------------
+
+  @Test
+  void whatAnOlderVersionCanContinueIsComparedBeyondAMigrationToANewerOne() {
+    RunJournal journal = carriedOver();
+
+    assertThat(Replay.of(order(1, 3, "#"), journal).requireSame().decided()).isEqualTo(4);
+    assertThat(divergence(Replay.of(order(1, 3, "acme"), journal)).text())
+        .contains("entry 4", "was refused");
+  }
+
+  record Stay(Integer nights, String guest, String sure, @Computed Integer price) {}
+
+  /** What version 1 calls confirm, version 2 calls confirm2, and so on. */
+  private static Flow<Stay> stay(int version, int many) {
+    FlowBuilder<Stay> flow =
+        Flow.of("stay", Stay.class).version(version).description("Books a stay.");
+    for (int from = 1; from < version; from++) {
+      String was = confirm(from);
+      String is = confirm(from + 1);
+      flow.migrate(from, m -> m.node(was, is));
+    }
+    String confirm = confirm(version);
+    return flow.ask("ask_nights", q -> q.question("nights", "How many nights?"))
+        .ask("ask_guest", q -> q.question("guest", "Who?"))
+        .act("group", run -> run.set("price", 80))
+        .act("single", run -> run.set("price", 100))
+        .ask(confirm, q -> q.question("sure", "Really?"))
+        .edge(START, "ask_nights")
+        .edge("ask_nights", "ask_guest")
+        .decide(
+            "ask_guest", d -> d.when("many", gt("nights", many)).to("group").otherwise("single"))
+        .edge("group", confirm)
+        .edge("single", confirm)
+        .edge(confirm, END)
+        .compile();
+  }
+
+  private static String confirm(int version) {
+    return version == 1 ? "confirm" : "confirm" + version;
+  }
+
+  private static Driver takenOver(Driver before, Flow<?> by) {
+    Driver after = new Driver(by);
+    after.takeOver(before);
+    return after;
+  }
+
+  private static RunJournal stayed() {
+    Driver first = new Driver(stay(1, 6));
+    first.start("nights", 8);
+    Driver second = takenOver(first, stay(2, 6));
+    second.proceed("guest", "Ann");
+    second.proceed("sure", "yes");
+    assertThat(second.state.running()).isFalse();
+    return journal(second);
+  }
+
+  @Test
+  void aMigrationToAnEarlierVersionIsFollowedByTheMigrationsFromThere() {
+    RunJournal journal = stayed();
+
+    Replay same = Replay.of(stay(3, 6), journal).requireSame();
+    assertThat(same.decided()).isEqualTo(journal.entries().size());
+    Replay other = Replay.of(stay(3, 10), journal);
+    assertThat(divergence(other).text())
+        .contains("Recorded: After ask_guest the run went to group")
+        .contains("Now:      After ask_guest the run went to single");
+    assertThat(other.changes())
+        .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"))
+        .noneMatch(change -> change.node().startsWith("confirm"));
+    assertThat(divergence(other).picture().svg()).contains("confirm3");
+    assertThat(divergence(other).pictureNow().svg()).contains("confirm3");
+  }
+
+  @Test
+  void aRunOnAnEarlierVersionIsComparedUnderTheNamesOfThePresentOne() {
+    Driver run = new Driver(stay(1, 6));
+    run.start("nights", 8);
+    run.proceed("guest", "Ann");
+    run.proceed("sure", "yes");
+
+    assertThat(Replay.of(stay(3, 6), journal(run)).requireSame().decided()).isEqualTo(4);
+    assertThat(Replay.of(stay(3, 10), journal(run)).changes())
+        .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"))
+        .noneMatch(change -> change.node().startsWith("confirm"));
+  }
+
+  @Test
+  void whatFollowsAMigrationThatThePresentCodeCannotContinueIsSaidToBeUncompared() {
+    Driver first = new Driver(stay(1, 6));
+    first.start("nights", 8, "guest", "Ann");
+    RunJournal journal = journal(takenOver(first, stay(2, 6)));
+    Flow<Stay> other =
+        Flow.of("stay", Stay.class)
+            .version(3)
+            .description("Books a stay.")
+            .ask("ask_nights", q -> q.question("nights", "How many nights?"))
+            .ask("ask_guest", q -> q.question("guest", "Who?"))
+            .act("group", run -> {})
+            .ask("confirm", q -> q.question("sure", "Really?"))
+            .edge(START, "ask_nights")
+            .edge("ask_nights", "ask_guest")
+            .decide("ask_guest", d -> d.when("many", gt("nights", 6)).to("group").otherwise(END))
+            .edge("group", "confirm")
+            .edge("confirm", END)
+            .compile();
+
+    Replay replay = Replay.of(other, journal);
+
+    assertThat(replay.divergence()).isNull();
+    assertThat(replay.same()).isFalse();
+    assertThat(replay.decided()).isEqualTo(2);
+    assertThat(Objects.requireNonNull(replay.uncompared()).entry()).isEqualTo(3);
+    assertThatThrownBy(replay::requireSame)
+        .hasMessageContaining("not compared from entry 3 on, because it is at confirm2");
+  }
+
+  // --- forks ------------------------------------------------------------------------------------
+
+  private static RunJournal forked(RunJournal journal, long entry, Flow<?> by) {
+    List<Event> events = new ArrayList<>(journal.fork(entry, "fork", ForkOptions.live(), 9_000));
+    Driver run = new Driver(by);
+    run.now = 9_001;
+    run.state = RunState.NONE.apply(events);
+    Program.Acceptance<Event> onward = run.program.fork(run.state, Json.object(), 9_000);
+    events.addAll(((Program.Accepted<Event>) onward).events());
+    run.state = RunState.NONE.apply(events);
+    run.entries.add(new Driver.Entry(1, 9_000, events, null));
+    run.proceed("guest", "Ann");
+    run.proceed("sure", "yes");
+    assertThat(run.state.running()).isFalse();
+    return RunJournal.of("stay", "fork", journal(run).entries());
+  }
+
+  @Test
+  void aForkOfARunThatWasCarriedOverIsComparedByEachVersionThatCanContinueIt() {
+    Driver first = new Driver(stay(1, 6));
+    first.start("nights", 8);
+    RunJournal source = journal(takenOver(first, stay(2, 6)));
+    RunJournal fork = forked(source, 2, stay(2, 6));
+    int all = fork.entries().size();
+
+    assertThat(Replay.of(stay(2, 6), fork).requireSame().decided()).isEqualTo(all);
+    assertThat(Replay.of(stay(3, 6), fork).requireSame().decided()).isEqualTo(all);
+    assertThat(Replay.of(stay(2, 10), fork).same()).isFalse();
+    assertThat(Replay.of(stay(3, 10), fork).divergence()).isNotNull();
+    assertThat(Replay.of(stay(3, 10), fork).changes())
+        .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"));
   }
 
   @Test
