@@ -44,6 +44,13 @@ public final class Redecision extends JournalCheck<RunState, Event> {
   private boolean restarted;
   private @Nullable String unfit;
 
+  /**
+   * What would follow a difference.
+   *
+   * @param endless whether the run sleeps on and on, and was not followed to its end
+   */
+  public record Onward(List<Event> events, boolean endless) {}
+
   public Redecision(Flow<?> flow, Limits limits) {
     this(flow, limits, RunState.NONE);
   }
@@ -268,15 +275,16 @@ public final class Redecision extends JournalCheck<RunState, Event> {
    *
    * @param at when the entry of the difference was written
    * @param later the events of the entries after it
-   * @return the events from the difference on
+   * @return what happens from the difference on
    */
-  public List<Event> sequel(Difference<RunState, Event> difference, long at, List<Event> later) {
+  public Onward sequel(Difference<RunState, Event> difference, long at, List<Event> later) {
     List<Event> journal = new ArrayList<>(difference.recorded());
     journal.addAll(later);
     List<Event> events = new ArrayList<>(difference.now());
     RunState begin = difference.before().apply(difference.now());
-    events.addAll(new Sequel(program, wanted, begin, at).of(journal));
-    return events;
+    Sequel sequel = new Sequel(program, wanted, begin, at);
+    events.addAll(sequel.of(journal));
+    return new Onward(events, sequel.endless());
   }
 
   @Override

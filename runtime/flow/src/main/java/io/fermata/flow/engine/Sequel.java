@@ -32,8 +32,11 @@ import org.jspecify.annotations.Nullable;
  * the end of the run, or where the journal has nothing for it.
  */
 final class Sequel {
-  /** As each input consumes a part of the journal or a sleep, only a loop of sleeps comes here. */
-  private static final int MOST = 1_000;
+  /**
+   * How often a run may sleep beyond what its journal has. Any other input uses up a part of the
+   * journal, so that only a loop of sleeps might have no end.
+   */
+  private static final int MORE_SLEEPS = 1_000;
 
   private final FlowProgram<?> program;
   private final Graph graph;
@@ -51,6 +54,8 @@ final class Sequel {
   private final List<Event> verdicts = new ArrayList<>();
   private final Set<String> missed = new HashSet<>();
   private int passes;
+  private int sleeps = MORE_SLEEPS;
+  private boolean endless;
 
   Sequel(FlowProgram<?> program, PendingEffects wanted, RunState state, long at) {
     this.program = program;
@@ -70,11 +75,16 @@ final class Sequel {
               ? new Tagging(tagged.added(), tagged.removed())
               : Tagging.NONE;
     }
-    int inputs = 0;
-    while (state.running() && inputs < MOST && advance()) {
-      inputs++;
+    boolean advances = true;
+    while (advances) {
+      advances = state.running() && advance();
     }
     return List.copyOf(events);
+  }
+
+  /** Whether the run was not followed any further although the journal has more for it. */
+  boolean endless() {
+    return endless;
   }
 
   private void keep(Event event, Tagging tagging) {
@@ -91,7 +101,10 @@ final class Sequel {
       undone.add(u.place());
     } else if (event instanceof Event.Accepted || event instanceof Event.Rejected) {
       verdicts.add(event);
+    } else if (event instanceof Event.Woken) {
+      sleeps++;
     } else if (event instanceof Event.DeadlinePassed passed) {
+      sleeps++;
       missed.add(passed.place().node());
     }
   }
@@ -208,7 +221,10 @@ final class Sequel {
               || (effect.kind() == StepEffect.Kind.DEADLINE
                   && missed.contains(effect.place().node()));
       Long due = effect.due();
-      if (ends && due != null) {
+      if (ends && due != null && sleeps-- == 0) {
+        endless = true;
+        return false;
+      } else if (ends && due != null) {
         at = Math.max(at, due);
         return happen(new Input.EffectDue(effect, at));
       }

@@ -1,6 +1,7 @@
 package io.fermata.flow.replay;
 
 import io.fermata.flow.Graph;
+import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Place;
@@ -22,6 +23,7 @@ final class Changes {
   private final Graph graph;
   private final Way recorded;
   private final Way now;
+  private final boolean endless;
   private final Set<Change> changes = new LinkedHashSet<>();
 
   /** What happens on one of the two ways. */
@@ -90,10 +92,11 @@ final class Changes {
   /** A question or a widget of a node. */
   private record Put(String node, String what) {}
 
-  private Changes(Graph graph, Way recorded, Way now) {
+  private Changes(Graph graph, Way recorded, Way now, boolean endless) {
     this.graph = graph;
     this.recorded = recorded;
     this.now = now;
+    this.endless = endless;
   }
 
   /**
@@ -109,10 +112,11 @@ final class Changes {
       Graph graph,
       RunState before,
       List<Event> recorded,
-      List<Event> now,
+      Redecision.Onward now,
       Outcome.@Nullable Failure refused,
       String node) {
-    Changes all = new Changes(graph, new Way(before, recorded), new Way(before, now));
+    Changes all =
+        new Changes(graph, new Way(before, recorded), new Way(before, now.events()), now.endless());
     if (refused != null) {
       boolean migrates = !recorded.isEmpty() && recorded.get(0) instanceof Event.Migrated;
       all.add(migrates ? Change.Kind.MIGRATION : Change.Kind.CALL, node, refused.code());
@@ -200,6 +204,10 @@ final class Changes {
   private void outcome() {
     RunState was = recorded.end;
     RunState is = now.end;
+    if (endless) {
+      add(Change.Kind.OTHER, "", "it sleeps much more often, and was not followed to its end");
+      return;
+    }
     boolean ended =
         was.status() == RunState.Status.COMPLETED || was.status() == RunState.Status.FAILED;
     if (!ended && (is.running() || !was.running())) {

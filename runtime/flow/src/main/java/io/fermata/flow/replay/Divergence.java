@@ -32,7 +32,7 @@ public final class Divergence {
   private final RunJournal.Entry entry;
   private final Redecision again;
   private final JournalCheck.Difference<RunState, Event> difference;
-  private @Nullable List<Event> sequel;
+  private Redecision.@Nullable Onward sequel;
 
   Divergence(
       Flow<?> flow,
@@ -106,7 +106,7 @@ public final class Divergence {
   /** The way that the run would have taken, as far as its journal has answers for it. */
   public Picture pictureNow() {
     List<Event> events = earlier();
-    events.addAll(sequel());
+    events.addAll(sequel().events());
     return drawn(events);
   }
 
@@ -141,13 +141,13 @@ public final class Divergence {
     return events;
   }
 
-  private List<Event> sequel() {
-    List<Event> events = sequel;
-    if (events == null) {
-      events = again.sequel(difference, entry.at(), later());
-      sequel = events;
+  private Redecision.Onward sequel() {
+    Redecision.Onward onward = sequel;
+    if (onward == null) {
+      onward = again.sequel(difference, entry.at(), later());
+      sequel = onward;
     }
-    return events;
+    return onward;
   }
 
   /** What was recorded and what comes now, without the values of secret fields. */

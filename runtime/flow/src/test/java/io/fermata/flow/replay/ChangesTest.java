@@ -3,6 +3,7 @@ package io.fermata.flow.replay;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.gt;
+import static io.fermata.flow.route.Condition.gte;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Driver;
@@ -10,6 +11,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.replay.Change.Kind;
+import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
@@ -75,7 +77,7 @@ class ChangesTest {
 
   private static RunJournal journal(Driver run) {
     return RunJournal.of(
-        "order",
+        run.program.flow().id(),
         "run-1",
         run.entries.stream()
             .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
@@ -119,6 +121,64 @@ class ChangesTest {
     assertThat(Replay.of(order(6, "#", 2), small()).changes())
         .containsExactly(new Change(Kind.OUTCOME, "", "another result"));
     assertThat(Replay.of(order(6, "#", 1), small()).changes()).isEmpty();
+  }
+
+  record Counted(Integer item, @Computed Integer count) {}
+
+  /** Asks for an item, counts it, and does so again. */
+  private static Flow<Counted> counting(String question, int items) {
+    return Flow.of("count", Counted.class)
+        .description("Counts items.")
+        .ask("ask", q -> q.question("item", question))
+        .act("count", run -> run.set("count", count(run.state()) + 1))
+        .edge(START, "ask")
+        .edge("ask", "count")
+        .decide("count", d -> d.when("enough", gte("count", items)).to(END).otherwise("ask"))
+        .compile();
+  }
+
+  private static int count(Counted state) {
+    return state.count() == null ? 0 : state.count();
+  }
+
+  @Test
+  void aRunIsFollowedToItsEndHoweverLongItIs() {
+    Driver run = new Driver(counting("Which?", 600));
+    run.start();
+    for (int item = 0; item < 600; item++) {
+      run.proceed("item", item);
+    }
+    assertThat(run.state.running()).isFalse();
+
+    assertThat(Replay.of(counting("Which one?", 600), journal(run)).changes())
+        .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask", "item"));
+  }
+
+  @Test
+  void ofARunThatSleepsOnAndOnNoEndIsSaid() {
+    Driver run = new Driver(sleeping(2));
+    run.start();
+    run.pass();
+    run.pass();
+    assertThat(run.state.running()).isFalse();
+
+    assertThat(Replay.of(sleeping(1_000_000), journal(run)).changes())
+        .contains(
+            new Change(
+                Kind.OTHER, "", "it sleeps much more often, and was not followed to its end"))
+        .noneMatch(change -> change.kind() == Kind.OUTCOME);
+    assertThat(Replay.of(sleeping(900), journal(run)).changes())
+        .noneMatch(change -> change.kind() == Kind.OTHER);
+  }
+
+  private static Flow<Counted> sleeping(int nights) {
+    return Flow.of("sleep", Counted.class)
+        .description("Sleeps.")
+        .sleep("sleep", Duration.ofDays(1))
+        .edge(START, "sleep")
+        .decide(
+            "sleep", d -> d.when(Condition.visits("sleep").lt(nights)).to("sleep").otherwise(END))
+        .compile();
   }
 
   @Test
