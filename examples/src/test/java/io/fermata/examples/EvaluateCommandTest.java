@@ -41,7 +41,7 @@ class EvaluateCommandTest {
               "0.9",
               "--json");
 
-      assertThat(code).as(err.toString()).isEqualTo(9);
+      assertThat(code).as(err.toString()).isEqualTo(10);
       JsonNode report = Json.parse(out.toString());
       assertThat(report.at("/variants/0/variant").asText()).isEqualTo("gpt");
       assertThat(report.at("/variants/0/passRate").asDouble()).isZero();

@@ -306,6 +306,20 @@ class StoreCommandsTest {
         .contains("<svg");
     assertThat(ended(Commands.UNUSABLE, "replay", "missing.jsonl"))
         .contains("write one with export");
+
+    try (Connection file = DriverManager.getConnection("jdbc:" + store);
+        Statement statement = file.createStatement()) {
+      statement.executeUpdate(
+          """
+          update event_journal set event_payload = zeroblob(9)
+          where sequence_number = 1 and persistence_id = (
+            select min(persistence_id) from event_journal where persistence_id like 'quote|%')
+          """);
+    }
+    assertThat(ended(Commands.NOT_ALL_DECIDED, "replay", "--store", store))
+        .contains("5 run(s): 5 are decided as they were, 0 otherwise")
+        .contains(
+            "1 session(s) could not be read, so nothing is known of them, for example quote|");
   }
 
   @Test

@@ -49,7 +49,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "7:the store was lost for good: its file was deleted or replaced, another host took it over,"
           + " or the other hosts removed this one from their cluster",
       "8:a replay decided some run otherwise",
-      "9:an evaluation passed less often than required"
+      "9:a replay decided none otherwise, but could not read some, or not compare them to their end",
+      "10:an evaluation passed less often than required"
     })
 public final class Commands {
   public static final int UNUSABLE = 3;
@@ -58,7 +59,8 @@ public final class Commands {
   public static final int DAMAGED = 6;
   public static final int LOST = 7;
   public static final int DECIDED_OTHERWISE = 8;
-  static final int PASSED_TOO_SELDOM = 9;
+  public static final int NOT_ALL_DECIDED = 9;
+  static final int PASSED_TOO_SELDOM = 10;
 
   private Commands() {}
 

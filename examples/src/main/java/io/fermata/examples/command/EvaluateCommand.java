@@ -41,7 +41,7 @@ final class EvaluateCommand implements Callable<Integer> {
   @Option(
       names = "--require",
       paramLabel = "SHARE",
-      description = "Exits with 9 if a smaller share of the conversations passes, such as 0.9.")
+      description = "Exits with 10 if a smaller share of the conversations passes, such as 0.9.")
   @Nullable Double required;
 
   @Option(names = "--json", description = "Prints one JSON object instead of a table.")

@@ -48,7 +48,11 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
-    exitCodeList = {"0:every run is decided as it was", "8:some run is decided otherwise"})
+    exitCodeList = {
+      "0:every run is decided as it was",
+      "8:some run is decided otherwise",
+      "9:none is, but some could not be read or not be compared to their end"
+    })
 final class ReplayCommand implements Callable<Integer>, WhileServed {
   @Spec @Nullable CommandSpec command;
 
@@ -97,7 +101,10 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
               ? whatIf.over(store.present())
               : whatIf.over(exports(flows, desk.agents()).iterator());
       report(result);
-      return result.otherwise() == 0 ? 0 : Commands.DECIDED_OTHERWISE;
+      if (result.otherwise() > 0) {
+        return Commands.DECIDED_OTHERWISE;
+      }
+      return result.complete() ? 0 : Commands.NOT_ALL_DECIDED;
     }
   }
 

@@ -44,6 +44,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
@@ -69,6 +70,8 @@ final class WhatIfCheck {
 
   private final Map<List<Object>, WhatIfResult.Count> changes = new LinkedHashMap<>();
   private final Map<List<String>, WhatIfResult.Example> examples = new LinkedHashMap<>();
+  private final Map<List<String>, WhatIfResult.Uncompared> uncompared = new LinkedHashMap<>();
+  private final Map<Class<?>, WhatIfResult.Unread> unread = new LinkedHashMap<>();
   private int same;
   private int skipped;
 
@@ -80,6 +83,16 @@ final class WhatIfCheck {
     String id();
 
     List<Change> changes();
+
+    /** From where on it was not compared; null if that is nowhere. */
+    default Replay.@Nullable Uncompared uncompared() {
+      return null;
+    }
+
+    /** Whether it is decided as it was. */
+    default boolean same() {
+      return changes().isEmpty() && uncompared() == null;
+    }
 
     /** Whether it parts from its journal. */
     boolean parts();
@@ -118,6 +131,7 @@ final class WhatIfCheck {
       Flow<?> flow,
       RunJournal journal,
       @Nullable Divergence divergence,
+      Replay.@Nullable Uncompared uncompared,
       List<Change> changes,
       @Nullable String unfit)
       implements Decided {
@@ -151,6 +165,9 @@ final class WhatIfCheck {
       if (unfit != null) {
         parts.add(unfit);
       }
+      if (uncompared != null) {
+        parts.add(uncompared.text());
+      }
       Secrets secrets = new Secrets();
       journal.events().forEach(event -> secrets.learn(flow.secretFields(), event));
       return secrets.masked(String.join("\n", parts));
@@ -171,10 +188,23 @@ final class WhatIfCheck {
    * The runs of a session.
    *
    * @param known whether there is a run to decide, or was one before the time of interest
+   * @param otherwise the runs that are not decided as they were, or not compared as a whole
    */
-  private record Session(boolean known, int same, List<Decided> otherwise) {
+  private record Session(
+      boolean known, int same, List<Decided> otherwise, @Nullable Unreadable unreadable) {
     static final Session UNKNOWN = new Session(false, 0, List.of());
+
+    Session(boolean known, int same, List<Decided> otherwise) {
+      this(known, same, otherwise, null);
+    }
+
+    static Session unread(String journal, Exception why) {
+      return new Session(true, 0, List.of(), new Unreadable(journal, why));
+    }
   }
+
+  /** Why a session could not be read. */
+  private record Unreadable(String journal, Exception why) {}
 
   WhatIfCheck(FlowCatalog catalog, List<Agent> agents, @Nullable Instant since) {
     this.catalog = catalog;
@@ -248,7 +278,7 @@ final class WhatIfCheck {
               (runs, stored) -> runs.add(RunEvents.of(encryption.read(journal, stored))))
           .decided();
     } catch (NotSerializableException | EncryptionException | DamagedException unreadable) {
-      return Session.UNKNOWN;
+      return Session.unread(journal, unreadable);
     }
   }
 
@@ -271,7 +301,7 @@ final class WhatIfCheck {
         | EncryptionException
         | ArchiveException
         | DamagedException unreadable) {
-      return Session.UNKNOWN;
+      return Session.unread(journal, unreadable);
     }
   }
 
@@ -392,7 +422,7 @@ final class WhatIfCheck {
         return;
       }
       Decided decided = passed.same() ? null : WhatIfCheck.this.decide(passed.journal(again));
-      if (decided == null || decided.changes().isEmpty()) {
+      if (decided == null || decided.same()) {
         same++;
       } else {
         otherwise.add(decided);
@@ -476,7 +506,7 @@ final class WhatIfCheck {
       return new Session(true, 0, List.of());
     }
     Decided decided = decide(journal);
-    return decided.changes().isEmpty()
+    return decided.same()
         ? new Session(true, 1, List.of())
         : new Session(true, 0, List.of(decided));
   }
@@ -499,12 +529,12 @@ final class WhatIfCheck {
         String from = "from version " + journal.state().version();
         all.add(new Change(Change.Kind.MIGRATION, "", from));
       }
-      return new DecidedRun(flow, journal, replay.divergence(), all, stranded);
+      return new DecidedRun(flow, journal, replay.divergence(), replay.uncompared(), all, stranded);
     } catch (RuntimeException e) {
       // A journal of other code may hold what this code cannot even fold.
       Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
       return new DecidedRun(
-          flow, journal, null, List.of(change), "It cannot be decided again: " + e);
+          flow, journal, null, null, List.of(change), "It cannot be decided again: " + e);
     }
   }
 
@@ -529,11 +559,28 @@ final class WhatIfCheck {
     same += session.same();
     skipped += session.known() ? 0 : 1;
     session.otherwise().forEach(this::count);
+    Unreadable unreadable = session.unreadable();
+    if (unreadable != null) {
+      Exception why = unreadable.why();
+      String reason = Objects.requireNonNullElse(why.getMessage(), why.toString());
+      unread.merge(
+          why.getClass(),
+          new WhatIfResult.Unread(reason, 1, unreadable.journal()),
+          (first, one) -> first.oneMore());
+    }
   }
 
   private void count(Decided decided) {
     String flow = decided.name();
     String run = decided.id();
+    Replay.Uncompared rest = decided.uncompared();
+    if (decided.changes().isEmpty() && rest != null) {
+      uncompared.merge(
+          List.of(flow, rest.reason()),
+          new WhatIfResult.Uncompared(flow, rest.reason(), 1, run, rest.entry()),
+          (first, one) -> first.oneMore());
+      return;
+    }
     for (Change change : decided.changes()) {
       changes.merge(
           List.of(flow, change),
@@ -565,6 +612,12 @@ final class WhatIfCheck {
             .thenComparing(count -> count.change().kind()));
     List<WhatIfResult.Example> shown = new ArrayList<>(examples.values());
     shown.sort(Comparator.comparing(WhatIfResult.Example::runs).reversed());
-    return new WhatIfResult(same, skipped, counts, shown);
+    return new WhatIfResult(
+        same,
+        skipped,
+        List.copyOf(unread.values()),
+        List.copyOf(uncompared.values()),
+        counts,
+        shown);
   }
 }

@@ -7,7 +7,6 @@ import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.Change;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,11 +14,44 @@ import org.jspecify.annotations.Nullable;
  *
  * @param same how many runs would have been decided as they were, and can continue
  * @param skipped how many sessions have only runs of flows, or a thread of an agent, that were not
- *     given, that are swept, or that cannot be read
+ *     given or that are swept
+ * @param unread the sessions that could not be read, of which nothing is known
+ * @param uncompared the runs that were compared only up to some entry, and were the same up to it
  * @param changes what would have been otherwise, and in how many runs, the most frequent first
  * @param examples a run for each place where runs part from their journals, the most frequent first
  */
-public record WhatIfResult(int same, int skipped, List<Count> changes, List<Example> examples) {
+public record WhatIfResult(
+    int same,
+    int skipped,
+    List<Unread> unread,
+    List<Uncompared> uncompared,
+    List<Count> changes,
+    List<Example> examples) {
+
+  /**
+   * Sessions that could not be read for a like reason.
+   *
+   * @param reason why the first of them could not be
+   * @param example the journal of that one
+   */
+  public record Unread(String reason, int sessions, String example) {
+    Unread oneMore() {
+      return new Unread(reason, sessions + 1, example);
+    }
+  }
+
+  /**
+   * Runs whose rest was not compared.
+   *
+   * @param reason why the code that was tried cannot continue them
+   * @param example the first of them
+   * @param entry the entry from which on that one was not compared
+   */
+  public record Uncompared(String flow, String reason, int runs, String example, long entry) {
+    Uncompared oneMore() {
+      return new Uncompared(flow, reason, runs + 1, example, entry);
+    }
+  }
 
   /**
    * In how many runs the same is otherwise.
@@ -52,6 +84,8 @@ public record WhatIfResult(int same, int skipped, List<Count> changes, List<Exam
   }
 
   public WhatIfResult {
+    unread = List.copyOf(unread);
+    uncompared = List.copyOf(uncompared);
     changes = List.copyOf(changes);
     examples = List.copyOf(examples);
   }
@@ -61,19 +95,51 @@ public record WhatIfResult(int same, int skipped, List<Count> changes, List<Exam
     return examples.stream().mapToInt(Example::runs).sum();
   }
 
+  /** Whether all sessions of what was tried were read, and all their runs compared as a whole. */
+  public boolean complete() {
+    return unread.isEmpty() && uncompared.isEmpty();
+  }
+
+  private int inPart() {
+    return uncompared.stream().mapToInt(Uncompared::runs).sum();
+  }
+
+  private int unreadSessions() {
+    return unread.stream().mapToInt(Unread::sessions).sum();
+  }
+
+  private int runs() {
+    return same + otherwise() + inPart();
+  }
+
   /** The counts, and the examples. */
   public String text() {
-    String counts =
-        "%d run(s): %d are decided as they were, %d otherwise%n"
-            .formatted(same + otherwise(), same, otherwise());
-    return counts
-        + (skipped == 0
-            ? ""
-            : "%d session(s) were skipped: their flow or agent was not given, or their runs are swept or unreadable%n"
-                .formatted(skipped))
-        + (changes.isEmpty() ? "" : "%n  runs  what would be otherwise%n".formatted())
-        + changes.stream().map(WhatIfResult::line).collect(Collectors.joining())
-        + examples.stream().map(WhatIfResult::described).collect(Collectors.joining());
+    StringBuilder text = new StringBuilder();
+    text.append("%d run(s): %d are decided as they were".formatted(runs(), same));
+    text.append(", %d otherwise".formatted(otherwise()));
+    text.append(inPart() == 0 ? "" : ", %d are not compared to their end".formatted(inPart()));
+    text.append("%n".formatted());
+    for (Unread each : unread) {
+      text.append(
+          "%d session(s) could not be read, so nothing is known of them, for example %s: %s%n"
+              .formatted(each.sessions(), each.example(), each.reason()));
+    }
+    if (skipped > 0) {
+      text.append(
+          "%d session(s) were skipped: their flow or agent was not given, or their runs are swept%n"
+              .formatted(skipped));
+    }
+    text.append(uncompared.isEmpty() ? "" : "%n  runs  what is not compared%n".formatted());
+    uncompared.forEach(each -> text.append(line(each)));
+    text.append(changes.isEmpty() ? "" : "%n  runs  what would be otherwise%n".formatted());
+    changes.forEach(each -> text.append(line(each)));
+    examples.forEach(each -> text.append(described(each)));
+    return text.toString();
+  }
+
+  private static String line(Uncompared rest) {
+    return "%6d  %s: the rest of a run, because %s; for example of %s from entry %d on%n"
+        .formatted(rest.runs(), rest.flow(), rest.reason(), rest.example(), rest.entry());
   }
 
   private static String line(Count count) {
@@ -90,8 +156,27 @@ public record WhatIfResult(int same, int skipped, List<Count> changes, List<Exam
 
   /** The same as JSON, for tools. */
   public ObjectNode json() {
-    ObjectNode json = Json.object().put("runs", same + otherwise()).put("same", same);
-    json.put("otherwise", otherwise()).put("skipped", skipped);
+    ObjectNode json = Json.object().put("runs", runs()).put("same", same);
+    json.put("otherwise", otherwise()).put("inPart", inPart());
+    json.put("skipped", skipped).put("unread", unreadSessions());
+    ArrayNode unreadable = json.putArray("unreadable");
+    for (Unread each : unread) {
+      unreadable
+          .addObject()
+          .put("reason", each.reason())
+          .put("sessions", each.sessions())
+          .put("example", each.example());
+    }
+    ArrayNode rests = json.putArray("uncompared");
+    for (Uncompared rest : uncompared) {
+      rests
+          .addObject()
+          .put("flow", rest.flow())
+          .put("reason", rest.reason())
+          .put("runs", rest.runs())
+          .put("example", rest.example())
+          .put("entry", rest.entry());
+    }
     ArrayNode counts = json.putArray("changes");
     for (Count count : changes) {
       String kind = count.change().kind().name().toLowerCase(Locale.ROOT);

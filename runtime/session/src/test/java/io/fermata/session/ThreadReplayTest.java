@@ -157,7 +157,7 @@ class ThreadReplayTest {
     WhatIf whatIf = WhatIf.of().keys(KEYS);
 
     assertThat(whatIf.agents(List.of(desk("****"))).over(store))
-        .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of()));
+        .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of(), List.of(), List.of()));
     assertThat(whatIf.over(store).skipped()).isEqualTo(1);
     WhatIf hasty = whatIf.agents(List.of(desk("****").maxSteps(1)));
     assertThat(hasty.since(Instant.now().plusSeconds(60)).over(store).otherwise()).isZero();

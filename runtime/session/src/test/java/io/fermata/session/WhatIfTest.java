@@ -118,7 +118,7 @@ class WhatIfTest {
     WhatIfResult same = trying(6).over(store());
     WhatIfResult other = trying(10).over(store());
 
-    assertThat(same).isEqualTo(new WhatIfResult(3, 0, List.of(), List.of()));
+    assertThat(same).isEqualTo(new WhatIfResult(3, 0, List.of(), List.of(), List.of(), List.of()));
     assertThat(other.same()).isEqualTo(1);
     assertThat(other.otherwise()).isEqualTo(2);
     assertThat(other.changes())
@@ -147,13 +147,98 @@ class WhatIfTest {
   }
 
   @Test
-  void runsThatCannotBeReadOrWhoseFlowIsNotGivenAreSkippedAndCounted() {
+  void runsWhoseFlowIsNotGivenAreSkippedAndCounted() {
     recorded();
 
-    assertThat(WhatIf.of().keys(KEYS).over(store()))
-        .isEqualTo(new WhatIfResult(0, 3, List.of(), List.of()));
+    WhatIfResult result = WhatIf.of().keys(KEYS).over(store());
+
+    assertThat(result)
+        .isEqualTo(new WhatIfResult(0, 3, List.of(), List.of(), List.of(), List.of()));
+    assertThat(result.complete()).isTrue();
+  }
+
+  @Test
+  void sessionsThatCannotBeReadAreCountedApartWithTheReason() {
+    recorded();
     KeyProvider others = DataKeys.parse(DataKeys.generate("k2"));
-    assertThat(WhatIf.of(order(6)).keys(others).over(store()).skipped()).isEqualTo(3);
+
+    WhatIfResult result = WhatIf.of(order(6)).keys(others).over(store());
+
+    assertThat(result.complete()).isFalse();
+    assertThat(result.skipped()).isZero();
+    assertThat(result.unread()).hasSize(1);
+    assertThat(result.unread().get(0).sessions()).isEqualTo(3);
+    assertThat(result.unread().get(0).reason()).contains("k1");
+    assertThat(result.text())
+        .contains("3 session(s) could not be read, so nothing is known of them, for example order|")
+        .doesNotContain("skipped");
+    assertThat(result.json().path("unread").asInt()).isEqualTo(3);
+    assertThat(result.json().at("/unreadable/0/sessions").asInt()).isEqualTo(3);
+  }
+
+  record Stay(Integer nights, String guest) {}
+
+  private static Flow<Stay> stay(int version, int many, String last) {
+    FlowBuilder<Stay> flow = Flow.of("stay", Stay.class).version(version).description("Stays.");
+    if (version == 2) {
+      flow.migrate(1, m -> m.node("ask_guest", last));
+    }
+    return flow.ask("ask_nights", q -> q.question("nights", "How many nights?"))
+        .ask(last, q -> q.question("guest", "Who?"))
+        .act("group", run -> {})
+        .edge(START, "ask_nights")
+        .edge("ask_nights", last)
+        .decide(last, d -> d.when("many", gt("nights", many)).to("group").otherwise(END))
+        .edge("group", END)
+        .compile();
+  }
+
+  private void stayed(Flow<Stay> first, Flow<Stay> second) {
+    ObjectNode meta = Json.object().put("fermata/sessionId", "a");
+    ObjectNode start = Json.object().put("action", "start").put("intent", "to stay");
+    start.putObject("stateUpdates").put("nights", 8);
+    ObjectNode answer = Json.object().put("action", "continue");
+    answer.putObject("stateUpdates").put("guest", "Ann");
+    for (Flow<Stay> flow : List.of(first, second)) {
+      ObjectNode call = flow == first ? start : answer;
+      try (Fermata host =
+          Fermata.host()
+              .store(store())
+              .keys(KEYS)
+              .retention(Retention.ofJournals(Duration.ofDays(1)))
+              .flow(flow)
+              .start()) {
+        now(host.call(new ToolCall("stay", "ann", call, meta, null), progress -> {}));
+      }
+    }
+  }
+
+  @Test
+  void aRunThatWasCarriedOverIsComparedBeyondThatByAFurtherVersion() {
+    stayed(stay(1, 6, "ask_guest"), stay(2, 6, "ask_guest"));
+
+    assertThat(WhatIf.of(stay(3, 6, "ask_guest")).keys(KEYS).over(store()).same()).isEqualTo(1);
+    assertThat(WhatIf.of(stay(3, 10, "ask_guest")).keys(KEYS).over(store()).changes())
+        .extracting(WhatIfResult.Count::change)
+        .contains(new Change(Kind.EFFECT_DROPPED, "group", "once"));
+  }
+
+  @Test
+  void aRunWhoseRestCannotBeComparedCountsNeitherAsTheSameNorAsOtherwise() {
+    stayed(stay(1, 6, "ask_guest"), stay(2, 6, "ask_name"));
+
+    WhatIfResult result = WhatIf.of(stay(3, 10, "ask_guest")).keys(KEYS).over(store());
+
+    assertThat(result.same() + result.otherwise()).isZero();
+    assertThat(result.complete()).isFalse();
+    assertThat(result.uncompared()).hasSize(1);
+    assertThat(result.uncompared().get(0).runs()).isEqualTo(1);
+    assertThat(result.text())
+        .contains("1 run(s): 0 are decided as they were, 0 otherwise, 1 are not compared to their")
+        .contains("     1  stay: the rest of a run, because it is at ask_name", "from entry 2 on");
+    assertThat(result.json().path("runs").asInt()).isEqualTo(1);
+    assertThat(result.json().path("inPart").asInt()).isEqualTo(1);
+    assertThat(result.json().at("/uncompared/0/entry").asInt()).isEqualTo(2);
   }
 
   @Test
