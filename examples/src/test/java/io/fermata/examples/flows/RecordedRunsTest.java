@@ -7,6 +7,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.flow.json.Limits;
 import io.fermata.session.Fermata;
 import io.fermata.testkit.RecordedRuns;
 import io.fermata.testkit.ScriptedModel;
@@ -137,6 +138,23 @@ class RecordedRunsTest {
     } catch (Throwable e) {
       throw new AssertionError(e);
     }
+  }
+
+  @Test
+  void theLimitsOfAnotherHostAreGiven() {
+    Limits narrow = new Limits(Limits.DEFAULT.stateBytes(), 1, 1, Limits.DEFAULT.depth());
+
+    assertThatThrownBy(
+            () -> {
+              for (DynamicTest each :
+                  RecordedRuns.in(RUNS, narrow, List.of(), QuoteFlow.create()).toList()) {
+                if (each.getDisplayName().startsWith("quote")) {
+                  each.getExecutable().execute();
+                }
+              }
+            })
+        .isInstanceOf(AssertionError.class)
+        .hasMessageContaining("Now:");
   }
 
   @Test

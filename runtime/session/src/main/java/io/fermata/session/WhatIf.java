@@ -27,16 +27,19 @@ import org.jspecify.annotations.Nullable;
 public final class WhatIf {
   private final List<Flow<?>> flows;
   private final List<Agent> agents;
+  private final Limits limits;
   private final @Nullable Instant since;
   private final @Nullable KeyProvider keys;
 
   private WhatIf(
       List<Flow<?>> flows,
       List<Agent> agents,
+      Limits limits,
       @Nullable Instant since,
       @Nullable KeyProvider keys) {
     this.flows = flows;
     this.agents = agents;
+    this.limits = limits;
     this.since = since;
     this.keys = keys;
   }
@@ -47,22 +50,29 @@ public final class WhatIf {
    * @param flows the release to try; of several versions of a flow the newest decides
    */
   public static WhatIf of(Flow<?>... flows) {
-    return new WhatIf(Arrays.asList(flows), List.of(), null, null);
+    return new WhatIf(Arrays.asList(flows), List.of(), Limits.DEFAULT, null, null);
   }
 
   /** Tries these agents on their threads, too. A thread counts as a run of its agent. */
   public WhatIf agents(List<Agent> all) {
-    return new WhatIf(flows, List.copyOf(all), since, keys);
+    return new WhatIf(flows, List.copyOf(all), limits, since, keys);
   }
 
   /** Looks only at runs that have changed since then. */
   public WhatIf since(@Nullable Instant moment) {
-    return new WhatIf(flows, agents, moment, keys);
+    return new WhatIf(flows, agents, limits, moment, keys);
+  }
+
+  /**
+   * Decides within these limits, those of the host that ran the runs; by default the usual ones.
+   */
+  public WhatIf limits(Limits ofHost) {
+    return new WhatIf(flows, agents, ofHost, since, keys);
   }
 
   /** Decrypts with these keys; by default with those from the environment. */
   public WhatIf keys(KeyProvider provider) {
-    return new WhatIf(flows, agents, since, provider);
+    return new WhatIf(flows, agents, limits, since, provider);
   }
 
   /**
@@ -90,6 +100,6 @@ public final class WhatIf {
 
   private WhatIfCheck check() {
     return new WhatIfCheck(
-        new FlowCatalog(flows, List.of(), List.of(), Limits.DEFAULT), agents, since);
+        new FlowCatalog(flows, List.of(), List.of(), limits), agents, limits, since);
   }
 }

@@ -12,6 +12,7 @@ import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Divergence;
@@ -64,6 +65,7 @@ final class WhatIfCheck {
 
   private final FlowCatalog catalog;
   private final List<Agent> agents;
+  private final Limits limits;
   private final @Nullable Instant since;
 
   // --- used by the calling thread only
@@ -206,9 +208,10 @@ final class WhatIfCheck {
   /** Why a session could not be read. */
   private record Unreadable(String journal, Exception why) {}
 
-  WhatIfCheck(FlowCatalog catalog, List<Agent> agents, @Nullable Instant since) {
+  WhatIfCheck(FlowCatalog catalog, List<Agent> agents, Limits limits, @Nullable Instant since) {
     this.catalog = catalog;
     this.agents = agents;
+    this.limits = limits;
     this.since = since;
   }
 
@@ -461,7 +464,7 @@ final class WhatIfCheck {
       }
       entries.add(entry);
       if (entries.size() > KEPT) {
-        RunReplayer begun = new RunReplayer(catalog.newest(flow).flow());
+        RunReplayer begun = new RunReplayer(catalog.newest(flow).flow(), limits);
         entries.forEach(begun::decide);
         entries.subList(1, entries.size()).clear();
         replayer = begun;
@@ -522,7 +525,7 @@ final class WhatIfCheck {
   private Decided decide(RunJournal journal) {
     Flow<?> flow = catalog.newest(journal.flow()).flow();
     try {
-      Replay replay = Replay.of(flow, journal);
+      Replay replay = Replay.of(flow, limits, journal);
       List<Change> all = new ArrayList<>(replay.changes());
       String stranded = stranded(journal.flow(), journal.state());
       if (stranded != null) {

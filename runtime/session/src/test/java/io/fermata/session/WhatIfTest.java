@@ -4,6 +4,7 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.eq;
 import static io.fermata.flow.route.Condition.gt;
+import static io.fermata.flow.route.Condition.lt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
@@ -12,10 +13,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Change.Kind;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
@@ -23,6 +27,7 @@ import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.SessionKey;
@@ -239,6 +244,45 @@ class WhatIfTest {
     assertThat(result.json().path("runs").asInt()).isEqualTo(1);
     assertThat(result.json().path("inPart").asInt()).isEqualTo(1);
     assertThat(result.json().at("/uncompared/0/entry").asInt()).isEqualTo(2);
+  }
+
+  record Pass(Integer rounds, @Computed Integer round) {}
+
+  /** Passes a node once per round, within one call. */
+  private static Flow<Pass> passing(String question) {
+    return Flow.of("pass", Pass.class)
+        .description("Passes.")
+        .ask("ask", q -> q.question("rounds", question))
+        .computes("round", "round", pass -> pass.round() == null ? 1 : pass.round() + 1)
+        .edge(START, "ask")
+        .edge("ask", "round")
+        .decide(
+            "round",
+            d -> d.when("again", lt("round", Condition.field("rounds"))).to("round").otherwise(END))
+        .compile();
+  }
+
+  @Test
+  void runsAreDecidedWithinTheLimitsOfTheHostThatRanThem() {
+    Limits limits = new Limits(100_000, 2_000, 1_000, 10);
+    ObjectNode start = Json.object().put("action", "start").put("intent", "to pass");
+    start.putObject("stateUpdates").put("rounds", 500);
+    ObjectNode meta = Json.object().put("fermata/sessionId", "a");
+    try (Fermata host =
+        Fermata.host()
+            .store(store())
+            .retention(Retention.ofJournals(Duration.ofDays(1)))
+            .settings(Settings.DEFAULT.limits(limits))
+            .flow(passing("How many?"))
+            .start()) {
+      ToolReply reply =
+          now(host.call(new ToolCall("pass", "ann", start, meta, null), progress -> {}));
+      assertThat(TestHost.status(reply)).isEqualTo("complete");
+    }
+    WhatIf whatIf = WhatIf.of(passing("How many?"));
+
+    assertThat(whatIf.over(store()).otherwise()).isEqualTo(1);
+    assertThat(whatIf.limits(limits).over(store()).same()).isEqualTo(1);
   }
 
   @Test

@@ -5,6 +5,7 @@ import io.fermata.agent.replay.ThreadDivergence;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
@@ -64,6 +65,19 @@ public final class RecordedRuns {
    * @throws AssertionError if there is no export in the folder
    */
   public static Stream<DynamicTest> in(Path folder, Collection<Agent> agents, Flow<?>... flows) {
+    return in(folder, Limits.DEFAULT, agents, flows);
+  }
+
+  /**
+   * A test for each export in a folder, of a run or of a thread, named like its file.
+   *
+   * @param limits those of the host that ran the runs, if it has others than the usual ones
+   * @param agents the present code, with the agents that these refer to
+   * @param flows the present code, a flow for each id
+   * @throws AssertionError if there is no export in the folder
+   */
+  public static Stream<DynamicTest> in(
+      Path folder, Limits limits, Collection<Agent> agents, Flow<?>... flows) {
     List<Path> exports = exports(folder);
     if (exports.isEmpty()) {
       throw new AssertionError(
@@ -74,7 +88,8 @@ public final class RecordedRuns {
         .map(
             export ->
                 DynamicTest.dynamicTest(
-                    export.getFileName().toString(), () -> requireSame(export, agents, flows)));
+                    export.getFileName().toString(),
+                    () -> requireSame(export, limits, agents, flows)));
   }
 
   private static List<Path> exports(Path folder) {
@@ -85,12 +100,13 @@ public final class RecordedRuns {
     }
   }
 
-  private static void requireSame(Path export, Collection<Agent> agents, Flow<?>... flows)
-      throws IOException {
-    requireSame(export, "write".equals(System.getProperty("golden")), agents, flows);
+  private static void requireSame(
+      Path export, Limits limits, Collection<Agent> agents, Flow<?>... flows) throws IOException {
+    requireSame(export, "write".equals(System.getProperty("golden")), limits, agents, flows);
   }
 
-  static void requireSame(Path export, boolean accept, Collection<Agent> agents, Flow<?>... flows)
+  static void requireSame(
+      Path export, boolean accept, Limits limits, Collection<Agent> agents, Flow<?>... flows)
       throws IOException {
     if (accept) {
       Fermata.acceptEdits(export);
@@ -99,7 +115,7 @@ public final class RecordedRuns {
     if (exported instanceof ExportedJournal.OfThread thread) {
       requireSame(export, thread.journal(), agents, flows);
     } else if (exported instanceof ExportedJournal.OfRun run) {
-      requireSame(export, run.journal(), flows);
+      requireSame(export, run.journal(), limits, flows);
     }
   }
 
@@ -116,14 +132,15 @@ public final class RecordedRuns {
     replay.requireSame();
   }
 
-  private static void requireSame(Path export, RunJournal journal, Flow<?>... flows) {
+  private static void requireSame(
+      Path export, RunJournal journal, Limits limits, Flow<?>... flows) {
     Flow<?> flow =
         Stream.of(flows)
             .filter(each -> each.id().equals(journal.flow()))
             .max(fitting(journal.state().version()))
             .orElseThrow(
                 () -> unknown(export, "run", journal.flow(), Arrays.stream(flows).map(Flow::id)));
-    Replay replay = Replay.of(flow, journal);
+    Replay replay = Replay.of(flow, limits, journal);
     Divergence divergence = replay.divergence();
     if (divergence != null) {
       throw otherwise(export, divergence.text());

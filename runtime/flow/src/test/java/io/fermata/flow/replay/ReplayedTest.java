@@ -87,7 +87,7 @@ class ReplayedTest {
   /** Decided as a whole, which is what it is when its entries pass. */
   private static Replay replayed(Flow<?> flow, RunJournal journal) {
     Replay replay = Replay.of(flow, journal);
-    RunReplayer passing = new RunReplayer(flow);
+    RunReplayer passing = new RunReplayer(flow, Limits.DEFAULT);
     journal.entries().forEach(passing::decide);
     assertThat(passing.same()).isEqualTo(replay.same());
     assertThat(passing.state()).isEqualTo(journal.state());
@@ -147,8 +147,8 @@ class ReplayedTest {
   void aRunThatWasCarriedOverIsComparedFromItsMigrationOn() {
     RunJournal journal = carriedOver();
 
-    assertThat(Replay.of(order(2, 6, "#"), journal).requireSame().decided()).isEqualTo(2);
-    assertThat(Replay.of(order(2, 6, "acme"), journal).same()).isFalse();
+    assertThat(replayed(order(2, 6, "#"), journal).requireSame().decided()).isEqualTo(2);
+    assertThat(replayed(order(2, 6, "acme"), journal).same()).isFalse();
   }
 
   /** On version 1 five seats were many, on version 2 they are few. */
@@ -167,8 +167,8 @@ class ReplayedTest {
   void whatAnOlderVersionCanContinueIsComparedBeyondAMigrationToANewerOne() {
     RunJournal journal = carriedOver();
 
-    assertThat(Replay.of(order(1, 3, "#"), journal).requireSame().decided()).isEqualTo(4);
-    assertThat(divergence(Replay.of(order(1, 3, "acme"), journal)).text())
+    assertThat(replayed(order(1, 3, "#"), journal).requireSame().decided()).isEqualTo(4);
+    assertThat(divergence(replayed(order(1, 3, "acme"), journal)).text())
         .contains("entry 4", "was refused");
   }
 
@@ -223,9 +223,9 @@ class ReplayedTest {
   void aMigrationToAnEarlierVersionIsFollowedByTheMigrationsFromThere() {
     RunJournal journal = stayed();
 
-    Replay same = Replay.of(stay(3, 6), journal).requireSame();
+    Replay same = replayed(stay(3, 6), journal).requireSame();
     assertThat(same.decided()).isEqualTo(journal.entries().size());
-    Replay other = Replay.of(stay(3, 10), journal);
+    Replay other = replayed(stay(3, 10), journal);
     assertThat(divergence(other).text())
         .contains("Recorded: After ask_guest the run went to group")
         .contains("Now:      After ask_guest the run went to single");
@@ -243,8 +243,8 @@ class ReplayedTest {
     run.proceed("guest", "Ann");
     run.proceed("sure", "yes");
 
-    assertThat(Replay.of(stay(3, 6), journal(run)).requireSame().decided()).isEqualTo(4);
-    assertThat(Replay.of(stay(3, 10), journal(run)).changes())
+    assertThat(replayed(stay(3, 6), journal(run)).requireSame().decided()).isEqualTo(4);
+    assertThat(replayed(stay(3, 10), journal(run)).changes())
         .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"))
         .noneMatch(change -> change.node().startsWith("confirm"));
   }
@@ -269,7 +269,7 @@ class ReplayedTest {
             .edge("confirm", END)
             .compile();
 
-    Replay replay = Replay.of(other, journal);
+    Replay replay = replayed(other, journal);
 
     assertThat(replay.divergence()).isNull();
     assertThat(replay.same()).isFalse();
@@ -304,11 +304,11 @@ class ReplayedTest {
     RunJournal fork = forked(source, 2, stay(2, 6));
     int all = fork.entries().size();
 
-    assertThat(Replay.of(stay(2, 6), fork).requireSame().decided()).isEqualTo(all);
-    assertThat(Replay.of(stay(3, 6), fork).requireSame().decided()).isEqualTo(all);
-    assertThat(Replay.of(stay(2, 10), fork).same()).isFalse();
-    assertThat(Replay.of(stay(3, 10), fork).divergence()).isNotNull();
-    assertThat(Replay.of(stay(3, 10), fork).changes())
+    assertThat(replayed(stay(2, 6), fork).requireSame().decided()).isEqualTo(all);
+    assertThat(replayed(stay(3, 6), fork).requireSame().decided()).isEqualTo(all);
+    assertThat(replayed(stay(2, 10), fork).same()).isFalse();
+    assertThat(replayed(stay(3, 10), fork).divergence()).isNotNull();
+    assertThat(replayed(stay(3, 10), fork).changes())
         .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"));
   }
 
