@@ -13,6 +13,7 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
