@@ -152,7 +152,11 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
 
   private static ExportedJournal read(Path file) {
     try {
-      return ExportedJournal.read(file);
+      ExportedJournal exported = ExportedJournal.read(file);
+      exported.requireWhole();
+      return exported;
+    } catch (IllegalStateException e) {
+      throw new UsageException(file + ": " + e.getMessage(), e);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -15,7 +15,21 @@ public sealed interface ExportedJournal {
   record OfThread(ThreadJournal journal) implements ExportedJournal {}
 
   /**
-   * Reads an export. Encrypted data is read with the keys from the environment.
+   * Checks that it can be decided again.
+   *
+   * @throws IllegalStateException if parts of it are redacted, as their key was missing
+   */
+  default void requireWhole() {
+    if (this instanceof OfRun run) {
+      run.journal().whole();
+    } else if (this instanceof OfThread thread) {
+      thread.journal().whole();
+    }
+  }
+
+  /**
+   * Reads an export. Encrypted data is read with the keys from the environment; what is encrypted
+   * with another key is redacted.
    *
    * @throws io.fermata.session.admin.ArchiveException if it is incomplete or inconsistent
    */

@@ -493,10 +493,10 @@ final class WhatIfCheck {
     while (exports.hasNext()) {
       ExportedJournal exported = exports.next();
       if (exported instanceof ExportedJournal.OfThread thread) {
-        ThreadJournal journal = thread.journal();
+        ThreadJournal journal = thread.journal().whole();
         count(known(journal.agent()) ? decided(journal) : Session.UNKNOWN);
       } else if (exported instanceof ExportedJournal.OfRun run) {
-        count(exported(run.journal()));
+        count(exported(run.journal().whole()));
       }
     }
     return result();

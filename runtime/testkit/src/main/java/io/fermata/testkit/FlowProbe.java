@@ -103,7 +103,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   public static <S extends Record> FlowProbe<S> from(Flow<S> flow, RunJournal recorded) {
     FlowProbe<S> probe = of(flow);
     probe.hides(flow, recorded);
-    for (RunJournal.Entry entry : recorded.entries()) {
+    for (RunJournal.Entry entry : recorded.whole().entries()) {
       probe.entries.add(entry);
       Instant written = Instant.ofEpochMilli(entry.at());
       probe.now = written.isAfter(probe.now) ? written : probe.now;

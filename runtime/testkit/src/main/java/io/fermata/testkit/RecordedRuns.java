@@ -81,7 +81,7 @@ public final class RecordedRuns {
     List<Path> exports = exports(folder);
     if (exports.isEmpty()) {
       throw new AssertionError(
-          "There is no run in %s; write one with: export %s"
+          "There is no run in %s; write one with: record %s"
               .formatted(folder, folder.resolve("name" + EXTENSION)));
     }
     return exports.stream()
@@ -156,7 +156,11 @@ public final class RecordedRuns {
 
   private static ExportedJournal journal(Path export) throws IOException {
     try {
-      return ExportedJournal.read(export);
+      ExportedJournal exported = ExportedJournal.read(export);
+      exported.requireWhole();
+      return exported;
+    } catch (IllegalStateException e) {
+      throw new AssertionError(export + ": " + e.getMessage(), e);
     } catch (ArchiveException e) {
       throw new AssertionError(
           export

@@ -29,7 +29,7 @@ final class RecordedSession {
   }
 
   static RecordedSession of(RunJournal recorded) {
-    if (!recorded.state().running()) {
+    if (!recorded.whole().state().running()) {
       throw new IllegalArgumentException(
           "The recorded run "
               + recorded.runId()

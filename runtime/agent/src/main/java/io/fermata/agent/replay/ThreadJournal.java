@@ -30,10 +30,16 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * @param agent the agent that the thread began with
+ * @param redacted whether entries are encrypted with a key that was not there when it was read;
+ *     such a journal can be looked at, but not decided again
  */
-public record ThreadJournal(String agent, String threadId, List<Entry> entries) {
+public record ThreadJournal(String agent, String threadId, List<Entry> entries, boolean redacted) {
   public ThreadJournal {
     entries = List.copyOf(entries);
+  }
+
+  public ThreadJournal(String agent, String threadId, List<Entry> entries) {
+    this(agent, threadId, entries, false);
   }
 
   /**
@@ -41,13 +47,22 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries) 
    *
    * @param seq its number in the journal
    * @param at when it was written, in milliseconds of the epoch
-   * @param by what caused it: {@code caller}, {@code effect}, {@code timer} or {@code host}
+   * @param by what caused it: {@code caller}, {@code effect}, {@code timer} or {@code host}; {@link
+   *     #ENCRYPTED} if nothing of it could be read
    * @param principal the caller; null for other causes
    */
   public record Entry(
       long seq, long at, String by, @Nullable String principal, List<ThreadEvent> events) {
+    /** What caused an entry of which nothing can be read for lack of its key. */
+    public static final String ENCRYPTED = "encrypted";
+
     public Entry {
       events = List.copyOf(events);
+    }
+
+    /** An entry of which nothing but its number can be read for lack of its key. */
+    public static Entry encrypted(long seq) {
+      return new Entry(seq, 0, ENCRYPTED, null, List.of());
     }
 
     /** For logs, without what was said. */
@@ -59,6 +74,9 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries) 
 
     /** Which entry it is, in words. */
     String title() {
+      if (by.equals(ENCRYPTED)) {
+        return "entry %d is encrypted with a key that is not there".formatted(seq);
+      }
       String cause = principal == null ? by : by + " " + principal;
       return "entry %d (%s, %s)".formatted(seq, cause, Instant.ofEpochMilli(at));
     }
@@ -67,7 +85,21 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries) 
   /** The journal as it was when an entry had been written. */
   public ThreadJournal upTo(long seq) {
     return new ThreadJournal(
-        agent, threadId, entries.stream().filter(entry -> entry.seq() <= seq).toList());
+        agent, threadId, entries.stream().filter(entry -> entry.seq() <= seq).toList(), redacted);
+  }
+
+  /**
+   * This journal, if nothing of it is redacted.
+   *
+   * @throws IllegalStateException if something is
+   */
+  public ThreadJournal whole() {
+    if (redacted) {
+      throw new IllegalStateException(
+          "The journal of thread %s was read without the key that encrypts it: it cannot be decided again. Configure that key, or record the thread where the key is"
+              .formatted(threadId));
+    }
+    return this;
   }
 
   /** The entries as {@link ThreadReplayer} reads them. */

@@ -45,9 +45,11 @@ public record ThreadReplay(
    * As {@link #of(Collection, ThreadJournal)}.
    *
    * @param flows flows that the agents may call; values of their secret fields are in no text
+   * @throws IllegalStateException if the journal is {@linkplain ThreadJournal#redacted redacted}
    */
   public static ThreadReplay of(
       Collection<Agent> agents, Collection<Flow<?>> flows, ThreadJournal journal) {
+    journal.whole();
     ThreadReplayer replayer = new ThreadReplayer(agents, flows, journal.earlier());
     for (ThreadJournal.Entry entry : journal.entries()) {
       replayer.decide(entry);

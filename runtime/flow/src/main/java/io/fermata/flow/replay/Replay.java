@@ -60,8 +60,10 @@ public record Replay(
    * Decides a journal again.
    *
    * @param limits those of the host that wrote it
+   * @throws IllegalStateException if the journal is {@linkplain RunJournal#redacted redacted}
    */
   public static Replay of(Flow<?> flow, Limits limits, RunJournal journal) {
+    journal.whole();
     Redecision again = new Redecision(flow, limits);
     List<RunJournal.Entry> entries = journal.entries();
     List<RunJournal.Entry> named = new ArrayList<>(entries);

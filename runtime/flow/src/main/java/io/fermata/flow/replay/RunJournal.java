@@ -36,10 +36,17 @@ import org.jspecify.annotations.Nullable;
  * journal.why(quote, "price");                   // why the price is what it is
  * Replay.of(quote, journal).requireSame();       // today's code decides the same
  * }</pre>
+ *
+ * @param redacted whether {@code [redacted]} stands for what is encrypted with a key that was not
+ *     there when it was read; such a journal can be looked at, but not decided again
  */
-public record RunJournal(String flow, String runId, List<Entry> entries) {
+public record RunJournal(String flow, String runId, List<Entry> entries, boolean redacted) {
   public RunJournal {
     entries = List.copyOf(entries);
+  }
+
+  public RunJournal(String flow, String runId, List<Entry> entries) {
+    this(flow, runId, entries, false);
   }
 
   /**
@@ -48,13 +55,21 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
    * @param seq its number in the journal of the session
    * @param at when it was written, in milliseconds of the epoch
    * @param by what caused it: {@code caller}, {@code signal}, {@code effect}, {@code timer} or
-   *     {@code host}
+   *     {@code host}; {@link #ENCRYPTED} if nothing of it could be read
    * @param principal the caller; null for other causes
    */
   public record Entry(
       long seq, long at, String by, @Nullable String principal, List<Event> events) {
+    /** What caused an entry of which nothing can be read for lack of its key. */
+    public static final String ENCRYPTED = "encrypted";
+
     public Entry {
       events = List.copyOf(events);
+    }
+
+    /** An entry of which nothing but its number can be read for lack of its key. */
+    public static Entry encrypted(long seq) {
+      return new Entry(seq, 0, ENCRYPTED, null, List.of());
     }
 
     Entry of(List<Event> some) {
@@ -112,11 +127,25 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
   /** The journal as it was when an entry had been written. */
   public RunJournal upTo(long seq) {
     return new RunJournal(
-        flow, runId, entries.stream().filter(entry -> entry.seq() <= seq).toList());
+        flow, runId, entries.stream().filter(entry -> entry.seq() <= seq).toList(), redacted);
   }
 
   public List<Event> events() {
     return entries.stream().flatMap(entry -> entry.events().stream()).toList();
+  }
+
+  /**
+   * This journal, if nothing of it is redacted.
+   *
+   * @throws IllegalStateException if something is
+   */
+  public RunJournal whole() {
+    if (redacted) {
+      throw new IllegalStateException(
+          "The journal of run %s of %s was read without the key that encrypts parts of it: it can be looked at, but neither decided again nor continued. Configure that key, or record the run where the key is"
+              .formatted(runId, flow));
+    }
+    return this;
   }
 
   /** The state of the run at its end. */
@@ -133,6 +162,7 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
    * @throws ForkException if there is no such entry, or the run had ended or was being undone then
    */
   public List<Event> fork(long entry, String runId, ForkOptions options, long now) {
+    whole();
     Entry last = null;
     Long possible = null;
     RunState state = RunState.NONE;
@@ -207,14 +237,26 @@ public record RunJournal(String flow, String runId, List<Entry> entries) {
   public String narrative(Flow<?> by) {
     Narrative narrative = new Narrative();
     publish(by, narrative);
-    return secrets(by).masked(narrative.text());
+    return secrets(by).masked(narrative.text()) + encrypted();
   }
 
   /** As {@link #narrative}, with the values of secret fields. */
   public String narrativeWithSecrets(Flow<?> by) {
     Narrative narrative = new Narrative();
     publishWithSecrets(by, narrative);
-    return narrative.text();
+    return narrative.text() + encrypted();
+  }
+
+  private String encrypted() {
+    List<String> numbers =
+        entries.stream()
+            .filter(entry -> entry.by().equals(Entry.ENCRYPTED))
+            .map(entry -> String.valueOf(entry.seq()))
+            .toList();
+    return numbers.isEmpty()
+        ? ""
+        : "Entry %s: encrypted with a key that is not there.%n"
+            .formatted(String.join(", ", numbers));
   }
 
   /** The way that the run took, on the picture of its flow. */

@@ -37,6 +37,11 @@ public final class EncryptionException extends RuntimeException {
         HostError.DECRYPTION_FAILED, "The stored data is encrypted in an unknown format");
   }
 
+  /** Whether it could be read, had the host its key. */
+  public boolean keyMissing() {
+    return error == HostError.KEY_MISSING;
+  }
+
   /** The stable error code. */
   public String code() {
     return error.wireName();

@@ -17,13 +17,18 @@ import io.fermata.session.journal.Lossless;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.NotSerializableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -209,11 +214,68 @@ public final class Archive {
   // --- reading --------------------------------------------------------------------------------
 
   /**
-   * The run of an export, with its secrets.
+   * The run of an export, with its secrets; redacted if their key is missing.
    *
    * @throws ArchiveException if the export is incomplete, altered, or that of a thread
    */
   public static RunJournal journal(InputStream from, Encryption encryption) throws IOException {
+    byte[] export = from.readAllBytes();
+    try {
+      return whole(new ByteArrayInputStream(export), encryption);
+    } catch (ArchiveException e) {
+      if (keyMissing(e)) {
+        return redacted(export, encryption);
+      }
+      throw e;
+    }
+  }
+
+  private static boolean keyMissing(ArchiveException e) {
+    return e.getCause() instanceof EncryptionException unread && unread.keyMissing();
+  }
+
+  /** The entries of an export, as far as they can be read without their keys; null for the rest. */
+  private static Map<Long, Optional<Entry<?>>> readable(byte[] export, Encryption encryption)
+      throws IOException {
+    List<String> lines = export(export);
+    Header header = Header.read(parsed(lines.get(0), 1));
+    Map<Long, Optional<Entry<?>>> entries = new LinkedHashMap<>();
+    ExportChain chain = new ExportChain();
+    chain.add(lines.get(0));
+    for (int i = 1; i < lines.size(); i++) {
+      JsonNode line = parsed(lines.get(i), i + 1);
+      if (ExportChain.ends(line)) {
+        chain.checked(line, entries.size(), encryption);
+        return entries;
+      }
+      chain.add(lines.get(i));
+      StoredEntry stored = stored(line, i + 1);
+      entries.put(stored.seq(), encryption.readRedacted(header.journal(), stored));
+    }
+    throw wrong(lines.size() + 1, "the line is missing; the file is truncated");
+  }
+
+  private static List<String> export(byte[] export) {
+    return new String(export, StandardCharsets.UTF_8).lines().toList();
+  }
+
+  /** The run of an export without its secrets, as their key is missing. */
+  private static RunJournal redacted(byte[] export, Encryption encryption) throws IOException {
+    Header header = Header.read(parsed(export(export).get(0), 1));
+    List<RunJournal.Entry> readable = new ArrayList<>();
+    List<RunJournal.Entry> entries = new ArrayList<>();
+    readable(export, encryption)
+        .forEach(
+            (seq, entry) ->
+                entry.ifPresentOrElse(
+                    one -> readable.add(RunEvents.of(one)),
+                    () -> entries.add(RunJournal.Entry.encrypted(seq))));
+    entries.addAll(RunJournal.of(header.name(), header.id(), readable).entries());
+    entries.sort(Comparator.comparing(RunJournal.Entry::seq));
+    return new RunJournal(header.name(), header.id(), entries, true);
+  }
+
+  private static RunJournal whole(InputStream from, Encryption encryption) throws IOException {
     ArchiveReader archive = new ArchiveReader(from, encryption);
     Header header = archive.header();
     if (!header.isRun()) {
@@ -236,18 +298,45 @@ public final class Archive {
   }
 
   /**
-   * The thread of an export, with its secrets.
+   * The thread of an export, with its secrets; redacted if their key is missing.
    *
    * @throws ArchiveException if the export is incomplete, altered, or that of a run
    */
   public static ThreadJournal threadJournal(InputStream from, Encryption encryption)
       throws IOException {
-    ArchiveReader archive = new ArchiveReader(from, encryption);
-    Header header = archive.header();
+    byte[] export = from.readAllBytes();
+    try {
+      return wholeThread(new ByteArrayInputStream(export), encryption);
+    } catch (ArchiveException e) {
+      if (!keyMissing(e)) {
+        throw e;
+      }
+    }
+    Header header = Header.read(parsed(export(export).get(0), 1));
+    requireThread(header);
+    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    readable(export, encryption)
+        .forEach(
+            (seq, entry) ->
+                entries.add(
+                    entry
+                        .map(ThreadEvents::of)
+                        .orElseGet(() -> ThreadJournal.Entry.encrypted(seq))));
+    return new ThreadJournal(header.name(), header.id(), entries, true);
+  }
+
+  private static void requireThread(Header header) {
     if (header.isRun()) {
       throw new ArchiveException(
           "The export is that of a " + header.title() + ", not of a thread; read it as a run");
     }
+  }
+
+  private static ThreadJournal wholeThread(InputStream from, Encryption encryption)
+      throws IOException {
+    ArchiveReader archive = new ArchiveReader(from, encryption);
+    Header header = archive.header();
+    requireThread(header);
     List<ThreadJournal.Entry> entries = new ArrayList<>();
     archive.entries((stored, entry) -> entries.add(ThreadEvents.of(entry)));
     return new ThreadJournal(header.name(), header.id(), entries);

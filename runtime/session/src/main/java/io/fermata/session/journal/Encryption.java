@@ -2,7 +2,9 @@ package io.fermata.session.journal;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.BinaryNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
@@ -13,6 +15,7 @@ import java.io.IOException;
 import java.io.NotSerializableException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -85,6 +88,48 @@ public record Encryption(
         ", which is no entry of a run or a thread",
         "restore the journal from a backup, or erase the session",
         null);
+  }
+
+  /**
+   * An entry of a session's journal with a mark in place of what is encrypted with a missing key;
+   * empty if nothing of it can be read.
+   *
+   * @throws EncryptionException if it cannot be decrypted for another reason
+   */
+  public Optional<Entry<?>> readRedacted(String entityId, StoredEntry stored) {
+    try {
+      Object read = SERIALIZER.fromBinary(stored.payload(), stored.manifest());
+      if (!(read instanceof EncryptedEntry encrypted) || encrypted.tree().isBinary()) {
+        return decrypted(entityId, read) instanceof Entry<?> entry
+            ? Optional.of(entry)
+            : Optional.empty();
+      }
+      JsonNode tree =
+          EncryptedTrees.decrypted(encrypted.tree(), part -> readablePart(entityId, part));
+      return SERIALIZER.fromBinary(JournalSerializer.cbor(tree), encrypted.manifest())
+              instanceof Entry<?> entry
+          ? Optional.of(entry)
+          : Optional.empty();
+    } catch (NotSerializableException e) {
+      // A mark stands where something else than a text must be.
+      return Optional.empty();
+    } catch (EncryptionException e) {
+      if (e.keyMissing()) {
+        return Optional.empty();
+      }
+      throw e;
+    }
+  }
+
+  private JsonNode readablePart(String entityId, JsonNode part) {
+    try {
+      return decryptedPart(entityId, part);
+    } catch (EncryptionException e) {
+      if (e.keyMissing()) {
+        return TextNode.valueOf(Secrets.MARK);
+      }
+      throw e;
+    }
   }
 
   /**

@@ -36,7 +36,7 @@ final class RecordedThread {
   }
 
   static RecordedThread read(Path export) throws IOException {
-    return new RecordedThread(JournaledEvents.of(Fermata.readThreadJournal(export)));
+    return new RecordedThread(JournaledEvents.of(Fermata.readThreadJournal(export).whole()));
   }
 
   /** How many messages users said. */
