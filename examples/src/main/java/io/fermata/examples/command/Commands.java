@@ -33,6 +33,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       ForkCommand.class,
       VerifyCommand.class,
       ExportCommand.class,
+      RecordCommand.class,
       ImportCommand.class,
       BackupCommand.class,
       EraseCommand.class
@@ -48,7 +49,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "6:a verification found damage",
       "7:the store was lost for good: its file was deleted or replaced, another host took it over,"
           + " or the other hosts removed this one from their cluster",
-      "8:a replay decided some run otherwise",
+      "8:a replay decided some run, or what was to be recorded, otherwise",
       "9:a replay decided none otherwise, but could not read some, or not compare them to their end",
       "10:an evaluation passed less often than required"
     })

@@ -24,6 +24,7 @@ import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.Scrubbing;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
@@ -40,6 +41,7 @@ import io.fermata.session.call.ToolUse;
 import io.fermata.session.cluster.HostCluster;
 import io.fermata.session.host.Archive;
 import io.fermata.session.host.HostTasks;
+import io.fermata.session.host.Recordings;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalReplay;
@@ -414,7 +416,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Reads the journal of a run that was exported. Encrypted data is read with the keys from the
-   * environment.
+   * environment; what is encrypted with another key is {@linkplain RunJournal#redacted redacted}.
    *
    * @throws ArchiveException if the export is incomplete, altered, inconsistent, or that of a
    *     thread
@@ -446,6 +448,46 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public static void acceptEdits(Path export) throws IOException {
     Files.write(export, Archive.accepted(Files.readAllLines(export)));
+  }
+
+  /**
+   * Records a run as a test, to be kept with the code: an export in clear of this run alone, with
+   * invented values in place of those of secret fields, and without its callers and its session.
+   * The run is not affected.
+   *
+   * <p>The recording is decided again before it is written. Where a condition, a validator, a text
+   * or a computed value depends on what an invented value has not, other values are invented; if
+   * that does not help, the recording is refused.
+   *
+   * @param scrubbing which further fields are invented, by their paths, and whether a recording
+   *     that is decided otherwise is written all the same
+   * @param to flushed, not closed; nothing is written to it if the recording is refused
+   * @return the number of entries; fails with a {@link io.fermata.session.admin.RecordingException}
+   *     that says where the recording would be decided otherwise; with an {@link
+   *     IllegalArgumentException} if the run has no journal
+   */
+  public CompletionStage<Long> record(
+      String flow, String runId, Scrubbing scrubbing, OutputStream to) {
+    host.router.requireFlow(flow);
+    return journalWithSecrets(flow, runId)
+        .thenApplyAsync(
+            journal ->
+                Recordings.write(
+                    Recordings.ofRun(host.catalog, host.settings.limits(), scrubbing, journal), to),
+            host.threads.handlers());
+  }
+
+  /**
+   * As {@link #record}, for a thread. Secret are the arguments that its tools mark, and what secret
+   * fields of flows are called; further ones are named wherever something has that name.
+   */
+  public CompletionStage<Long> recordThread(String threadId, Scrubbing scrubbing, OutputStream to) {
+    return threadJournalWithSecrets(threadId)
+        .thenApplyAsync(
+            journal ->
+                Recordings.write(
+                    Recordings.ofThread(host.catalog, host.agents.all(), scrubbing, journal), to),
+            host.threads.handlers());
   }
 
   /** As {@link #export}, for a thread, without the runs and threads that it started. */
@@ -481,7 +523,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Reads the journal of a thread that was exported. Encrypted data is read with the keys from the
-   * environment.
+   * environment; what is encrypted with another key is {@linkplain ThreadJournal#redacted
+   * redacted}.
    *
    * @throws ArchiveException if the export is incomplete, inconsistent, or that of a run
    * @see ExportedJournal

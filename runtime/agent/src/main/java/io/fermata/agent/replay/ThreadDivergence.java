@@ -33,6 +33,11 @@ public final class ThreadDivergence {
     return entry;
   }
 
+  /** Which event of the entry it is; their number if the entry has too few. */
+  public int index() {
+    return entry.events().size() - difference.recorded().size();
+  }
+
   /** The state of the thread just before. */
   public ThreadState before() {
     return difference.before();

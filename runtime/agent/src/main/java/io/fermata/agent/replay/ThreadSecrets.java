@@ -1,7 +1,9 @@
 package io.fermata.agent.replay;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.BinaryNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Offered;
 import io.fermata.agent.message.Message;
@@ -11,7 +13,11 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.Inventions;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -197,6 +203,75 @@ public final class ThreadSecrets {
       return Json.MAPPER.readTree(text) instanceof ObjectNode object ? object : null;
     } catch (IOException e) {
       return null;
+    }
+  }
+
+  // --- what is invented instead -----------------------------------------------------------------
+
+  /** What holds names and ids, or words of the journal. */
+  private static final Set<String> NAMES =
+      Set.of(
+          ("e threadId agent principal relation call frame side prompt messageId id parentId logId"
+                  + " toolCallId role status type name code flow flowId child unborn answerId by"
+                  + " mimeType effect hook point before model finish key")
+              .split(" "));
+
+  /** What holds trees of authors, callers and tools. */
+  private static final Set<String> TREES = Set.of("metadata", "data", "question", "arguments");
+
+  /** An event with invented values in place of the secret ones, all of which must be known. */
+  public ThreadEvent replaced(ThreadEvent event, Inventions inventions) {
+    JsonNode tree = Json.MAPPER.valueToTree(event);
+    JsonNode replaced = replaced(tree, inventions);
+    return replaced.equals(tree) ? event : Json.value(replaced, event.getClass());
+  }
+
+  private JsonNode replaced(JsonNode tree, Inventions inventions) {
+    if (tree.isTextual()) {
+      return TextNode.valueOf(text(everywhere, tree.textValue(), inventions));
+    } else if (tree.isBinary()) {
+      return BinaryNode.valueOf(file(((BinaryNode) tree).binaryValue(), inventions));
+    }
+    return SecretFields.mapped(
+        tree,
+        (name, part) ->
+            tree.isArray() ? replaced(part, inventions) : replaced(tree, name, part, inventions));
+  }
+
+  private JsonNode replaced(JsonNode whole, String name, JsonNode part, Inventions inventions) {
+    if (NAMES.contains(name)) {
+      return part;
+    } else if (name.equals("arguments") && part.isTextual()) {
+      SecretFields fields = ofCall(whole.path("name").asText());
+      return TextNode.valueOf(text(fields, part.textValue(), inventions));
+    } else if (name.equals("answers")) {
+      return inventions.tree(answered(whole.path("call").asText()), "", part);
+    } else if (name.equals("value") && whole.has("key")) {
+      return inventions.tree(everywhere, whole.path("key").asText(), part);
+    } else if (name.equals("env") || (TREES.contains(name) && !part.isBinary())) {
+      return inventions.tree(everywhere, "", part);
+    }
+    return replaced(part, inventions);
+  }
+
+  /** A text; one that describes an object keeps its form unless a short value in it is secret. */
+  private static String text(SecretFields fields, String text, Inventions inventions) {
+    String replaced = inventions.text(text);
+    ObjectNode object = fields.isEmpty() ? null : object(text);
+    if (object == null) {
+      return replaced;
+    }
+    JsonNode other = inventions.tree(fields, "", object);
+    return other.equals(object(replaced)) ? replaced : Json.text(other);
+  }
+
+  /** A file, if it is a text. */
+  private static byte[] file(byte[] data, Inventions inventions) {
+    try {
+      String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(data)).toString();
+      return inventions.text(text).getBytes(StandardCharsets.UTF_8);
+    } catch (CharacterCodingException e) {
+      return data;
     }
   }
 

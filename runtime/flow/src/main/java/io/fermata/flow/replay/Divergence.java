@@ -52,6 +52,11 @@ public final class Divergence {
     return entry;
   }
 
+  /** Which event of the entry it is; their number if the entry has too few. */
+  public int index() {
+    return entry.events().size() - difference.recorded().size();
+  }
+
   /** The state of the run just before. */
   public RunState before() {
     return difference.before();
@@ -126,8 +131,7 @@ public final class Divergence {
         events.addAll(each.events());
       }
     }
-    int same = entry.events().size() - difference.recorded().size();
-    events.addAll(entry.events().subList(0, same));
+    events.addAll(entry.events().subList(0, index()));
     return events;
   }
 

@@ -168,6 +168,22 @@ public final class Archive {
     return Lossless.text(line);
   }
 
+  /** The lines of an unsigned export of entries that are in no store. */
+  static List<String> lines(Header header, List<? extends Entry<?>> entries) {
+    ExportChain chain = new ExportChain();
+    List<String> lines = new ArrayList<>();
+    for (Entry<?> entry : entries) {
+      StoredEntry stored = written(entry.seq(), entry);
+      if (lines.isEmpty()) {
+        lines.add(header.line(stored, Encryption.NONE));
+      }
+      lines.add(line(stored));
+    }
+    lines.forEach(chain::add);
+    lines.add(chain.end(entries.size(), Encryption.NONE));
+    return lines;
+  }
+
   /**
    * Writes an export that a person has edited with the checksum of what it is now. A signature is
    * dropped: nobody signs what was not exported.

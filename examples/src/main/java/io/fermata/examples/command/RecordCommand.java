@@ -1,0 +1,109 @@
+package io.fermata.examples.command;
+
+import io.fermata.examples.flows.Examples;
+import io.fermata.session.admin.RecordingException;
+import io.fermata.session.admin.Scrubbing;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Makes a test of a run or of a thread. */
+@Command(
+    name = "record",
+    description = {
+      "Makes a test of a run or a thread: writes its journal as JSON Lines, in clear, with invented",
+      "values in place of secret ones, and decides it again to see that the test will pass. No",
+      "server may have the store open."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false,
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {"0:it is recorded", "8:it would be decided otherwise, and was not recorded"})
+final class RecordCommand implements Callable<Integer>, WhileServed {
+  @Spec @Nullable CommandSpec command;
+
+  @Parameters(paramLabel = "FILE", description = "The file to write; it must not exist yet.")
+  Path file = Path.of("");
+
+  @ArgGroup(multiplicity = "1")
+  ExportCommand.What what = new ExportCommand.What();
+
+  @Option(
+      names = "--scrub",
+      paramLabel = "FIELD",
+      description = {
+        "A further field with invented values: of a run its path, such as customer.email or",
+        "**.email, of a thread its name. May be repeated."
+      })
+  List<String> fields = new ArrayList<>();
+
+  @Option(
+      names = "--anyway",
+      description = "Writes it even if it would be decided otherwise, to edit it by hand.")
+  boolean anyway;
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() throws IOException {
+    Scrubbing scrubbing = Scrubbing.SECRETS.and(fields.toArray(String[]::new));
+    scrubbing = anyway ? scrubbing.writtenAnyway() : scrubbing;
+    ByteArrayOutputStream recording = new ByteArrayOutputStream();
+    try (Examples examples = Examples.dormant(store.present())) {
+      RunName run = what.run;
+      long records =
+          ChatCommand.now(
+              run == null
+                  ? examples.host().recordThread(String.valueOf(what.thread), scrubbing, recording)
+                  : examples.host().record(run.flow(), run.runId(), scrubbing, recording));
+      Files.write(file, recording.toByteArray(), StandardOpenOption.CREATE_NEW);
+      commandLine()
+          .getOut()
+          .println(Commands.counted(records, "record", "records") + " in " + file);
+      commandLine().getOut().flush();
+      return 0;
+    } catch (FileAlreadyExistsException e) {
+      throw new UsageException(file + " exists already; choose another file", e);
+    } catch (FileSystemException e) {
+      throw new UsageException(
+          file + " cannot be written: " + e.getMessage() + "; choose another file", e);
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof RecordingException refused) {
+        commandLine().getErr().println(refused.getMessage());
+        return Commands.DECIDED_OTHERWISE;
+      } else if (e.getCause() instanceof IllegalArgumentException unknown) {
+        throw new UsageException(unknown.getMessage(), unknown);
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public String whileServed() {
+    return WhileServed.copied("record");
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+}
