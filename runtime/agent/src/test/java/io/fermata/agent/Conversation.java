@@ -21,8 +21,10 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
 import java.time.Duration;
@@ -85,6 +87,15 @@ public final class Conversation {
   private Conversation(List<Agent> agents) {
     program = new ThreadProgram(new Agents(agents));
     first = agents.get(0);
+  }
+
+  private Conversation(Conversation source, int records) {
+    program = source.program;
+    first = source.first;
+    journal.addAll(source.journal.subList(0, records));
+    causes.addAll(source.causes.subList(0, records));
+    state = folded(records);
+    now = source.now + 1_000_000;
   }
 
   /** A thread of the first agent, which is yet to be created. */
@@ -188,6 +199,23 @@ public final class Conversation {
     ThreadState live = state.apply(events, journal.size());
     state = state.apply(record(journal.size()), journal.size());
     assertThat(state).as("what was read back").isEqualTo(live);
+  }
+
+  /** A fork behind a record, on a host of its own; null leaves the agent or posts no message. */
+  public Conversation fork(
+      int record, ForkOrigin.Mode mode, @Nullable String agent, @Nullable Message message) {
+    Conversation fork = new Conversation(this, record);
+    ThreadFork origin = new ThreadFork("t0", record, cause(record).at(), mode, "ops");
+    return fork.accept(
+        new ThreadInput.Fork(origin, agent, Map.of("lang", "fr"), message, fork.now));
+  }
+
+  public Conversation live(int record) {
+    return fork(record, ForkOrigin.Mode.LIVE, null, null);
+  }
+
+  public Conversation sandbox(int record) {
+    return fork(record, ForkOrigin.Mode.SANDBOX, null, null);
   }
 
   // --- what is done ----------------------------------------------------------------------------

@@ -224,6 +224,10 @@ final class RecordingFlowState implements FlowState {
     if (!(offered instanceof Tool java)) {
       throw new IllegalArgumentException("The tool " + tool + " may have to wait; use queueTool");
     }
+    if (recorder.state().sandboxed()) {
+      throw new IllegalStateException(
+          "The tool " + tool + " is not called, as the thread is in a sandbox");
+    }
     ObjectNode given = arguments(arguments);
     if (java.approval() != null && java.approval().apply(given) != null) {
       throw new IllegalArgumentException(

@@ -91,6 +91,8 @@ public final class ThreadProgram
   public Acceptance<ThreadEvent> accept(ThreadState state, ThreadInput input) {
     if (input instanceof ThreadInput.Create create) {
       return create(state, create);
+    } else if (input instanceof ThreadInput.Fork fork) {
+      return fork(state, fork);
     }
     if (!state.exists()) {
       return absent(state, input);
@@ -202,6 +204,13 @@ public final class ThreadProgram
     return null;
   }
 
+  private Acceptance<ThreadEvent> unknownAgent(String name) {
+    return refused(
+        "unknown_agent",
+        "There is no agent %s; there are %s"
+            .formatted(name, agents.all().stream().map(Agent::name).toList()));
+  }
+
   private Acceptance<ThreadEvent> create(ThreadState state, ThreadInput.Create create) {
     if (state.created() != null) {
       return state.deleted()
@@ -210,10 +219,7 @@ public final class ThreadProgram
     }
     Agent agent = agents.find(create.agent());
     if (agent == null) {
-      return refused(
-          "unknown_agent",
-          "There is no agent %s; there are %s"
-              .formatted(create.agent(), agents.all().stream().map(Agent::name).toList()));
+      return unknownAgent(create.agent());
     }
     Outcome.Failure unfit = unfit(create.tags(), create.env());
     if (unfit != null) {
@@ -239,6 +245,40 @@ public final class ThreadProgram
       loop.emit(new ThreadEvent.Greeted());
     }
     return new Accepted<>(loop.events());
+  }
+
+  /** A fork continues where its source was, as a thread of its own. */
+  private Acceptance<ThreadEvent> fork(ThreadState source, ThreadInput.Fork fork) {
+    if (!source.exists()) {
+      return absent(source, fork);
+    }
+    String name = fork.agent() == null ? source.agent() : fork.agent();
+    Agent agent = agents.find(name);
+    if (agent == null) {
+      return unknownAgent(name);
+    }
+    for (StepFrame frame : source.frames().values()) {
+      if (!frame.detached() && frame.prompt() != null && agent.prompt(frame.prompt()) == null) {
+        return refused(
+            "unknown_prompt",
+            "A step of the prompt %s was in progress at entry %d, and the agent %s has no such prompt; fork at an entry where the thread rests"
+                .formatted(frame.prompt(), fork.fork().entry(), name));
+      }
+    }
+    TurnLoop loop = new TurnLoop(agents, source, fork.at());
+    loop.emit(
+        new ThreadEvent.ForkedFrom(fork.fork(), fork.agent(), agents.window(agent), fork.at()));
+    Message message = fork.message();
+    Outcome.Failure refusal = change(loop, new ThreadInput.Change(null, fork.env(), fork.at()));
+    loop.stopCodeInSandbox();
+    if (refusal == null && message != null) {
+      refusal = post(loop, loop.state(), new ThreadInput.Post(null, message, List.of(), fork.at()));
+    }
+    if (refusal != null) {
+      return new Refused<>(refusal);
+    }
+    loop.advance();
+    return new Accepted<>(loop.events(), loop.thrown());
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
@@ -335,7 +375,7 @@ public final class ThreadProgram
     loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
   }
 
-  private static void endCalls(TurnLoop loop, ThreadState state, ToolResult result, long at) {
+  static void endCalls(TurnLoop loop, ThreadState state, ToolResult result, long at) {
     List<StepFrame> deepestFirst = new ArrayList<>(state.frames().values());
     deepestFirst.sort((a, b) -> b.depth() - a.depth());
     for (StepFrame frame : deepestFirst) {
@@ -750,8 +790,8 @@ public final class ThreadProgram
     for (StepFrame frame : state.frames().values()) {
       of(state, frame, wanted);
     }
-    for (ScheduledEffect effect : state.effects().values()) {
-      of(effect, wanted);
+    if (!state.sandboxed()) {
+      state.effects().values().forEach(effect -> of(effect, wanted));
     }
     if (!state.reports().isEmpty()) {
       wanted.add(delivery(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
@@ -773,6 +813,10 @@ public final class ThreadProgram
 
   /** Also of those without a handler, so that a host which has it wakes the thread. */
   private static @Nullable Long scheduled(ThreadState state) {
+    return state.sandboxed() ? null : due(state);
+  }
+
+  private static @Nullable Long due(ThreadState state) {
     return state.effects().values().stream()
         .filter(effect -> !effect.over())
         .map(ScheduledEffect::due)

@@ -69,6 +69,12 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
   public @Nullable Difference<ThreadState, ThreadEvent> decide(
       long seq, long at, List<ThreadEvent> events) {
     next = seq;
+    if (events.stream().anyMatch(ThreadEvent.ForkedFrom.class::isInstance)) {
+      // What was under way began again.
+      seen.clear();
+      take(seq, events);
+      return null;
+    }
     Difference<ThreadState, ThreadEvent> difference = super.decide(seq, at, events);
     if (difference == null) {
       journaled(seq);

@@ -37,6 +37,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -371,12 +372,26 @@ final class TurnLoop {
     if (participant instanceof Participant.Person) {
       stop(
           null, forced == null ? StopCode.AWAITING_HUMAN : StopCode.FORCED_HUMAN_TURN, null, false);
+    } else if (participant instanceof Participant.Code && state.sandboxed()) {
+      stop(side, StopCode.SANDBOXED, code(side), false);
     } else if (participant instanceof Participant.Code) {
       emit(new ThreadEvent.TurnBegan(side, answered(side), state.steps().count() + 1, 1, now));
     } else {
       step(side, (Participant.Speaker) participant);
     }
     return true;
+  }
+
+  private static String code(Side side) {
+    return "the code of side " + side;
+  }
+
+  /** In a sandbox no code takes a turn, nor one that it had begun before. */
+  void stopCodeInSandbox() {
+    StepFrame top = state.top();
+    if (state.sandboxed() && top != null && top.stage() == StepFrame.Stage.HANDLING) {
+      stop(top.side(), StopCode.SANDBOXED, code(top.side()), false);
+    }
   }
 
   /** The message that code on a side is to answer. */
@@ -480,6 +495,10 @@ final class TurnLoop {
       returned(frame, call, Objects.requireNonNull(refusal));
       return;
     }
+    if (state.sandboxed() && !(offered instanceof SubPrompt) && !(offered instanceof Handoff)) {
+      stopCallsInSandbox(frame);
+      return;
+    }
     if (asksFirst(offered, frame, call)) {
       return;
     }
@@ -489,6 +508,19 @@ final class TurnLoop {
       return;
     }
     emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, now));
+  }
+
+  /** A sandbox makes no calls: the thread rests, and says which it would have made. */
+  private void stopCallsInSandbox(StepFrame frame) {
+    String wanted =
+        frame.calls().stream()
+            .filter(call -> !call.over())
+            .map(call -> call.call().name() + " " + call.call().function().arguments())
+            .collect(Collectors.joining("; "));
+    ToolResult result =
+        ToolResult.error(StopCode.SANDBOXED, "It was not made, as the thread is in a sandbox");
+    ThreadProgram.endCalls(this, state, result, now);
+    stop(frame.side(), StopCode.SANDBOXED, Bounds.shortened(wanted), false);
   }
 
   private static @Nullable ToolResult refusal(
@@ -918,6 +950,9 @@ final class TurnLoop {
 
   /** Withdraws the work elsewhere for a call that was ended. */
   void abandon(StepFrame frame, CallState call) {
+    if (state.sandboxed()) {
+      return;
+    }
     Agent by = agents.of(state, frame);
     Prompt prompt = ChangeRecorder.prompt(by, frame);
     Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());

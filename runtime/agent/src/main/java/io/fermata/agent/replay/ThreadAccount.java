@@ -142,6 +142,14 @@ final class ThreadAccount {
   private String thread(ThreadEvent event) {
     if (event instanceof ThreadEvent.Created e) {
       return "the thread %s of the agent %s is created".formatted(e.threadId(), e.agent());
+    } else if (event instanceof ThreadEvent.ForkedFrom e) {
+      return "the thread is a fork of %s at entry %d, %s, by %s%s; what is above happened there"
+          .formatted(
+              e.fork().threadId(),
+              e.fork().entry(),
+              e.fork().sandbox() ? "in a sandbox" : "live",
+              e.fork().by(),
+              e.agent() == null ? "" : ", and the agent " + e.agent() + " acts from here on");
     } else if (event instanceof ThreadEvent.Received e) {
       return "a message is received: " + whole(e.message());
     } else if (event instanceof ThreadEvent.Taken e) {

@@ -179,6 +179,31 @@ public record CallState(
     return entering(Phase.DETACHED, draft -> draft.message = interim);
   }
 
+  /**
+   * As it is in a fork of its thread: the source's flow, child and person work for the source, so
+   * that a call that was under way begins again. An approval that was given or asked for stays.
+   *
+   * @param sandbox whether nobody is asked
+   */
+  CallState renewed(boolean sandbox) {
+    boolean underWay =
+        switch (phase) {
+          case RUNNING, RETRYING, PAUSED, ASKING -> true;
+          case APPROVING -> sandbox;
+          case DELEGATED -> child != null;
+          case WAITING, RETURNED, DETACHED, OVER -> false;
+        };
+    return !underWay
+        ? this
+        : entering(
+            Phase.WAITING,
+            draft -> {
+              draft.question = null;
+              draft.child = null;
+              draft.answer = approved() ? answer : null;
+            });
+  }
+
   CallState ended(@Nullable Message result) {
     return entering(
         Phase.OVER,

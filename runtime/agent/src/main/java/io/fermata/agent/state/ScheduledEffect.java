@@ -39,6 +39,11 @@ public record ScheduledEffect(
     return status == Status.COMPLETED || status == Status.FAILED;
   }
 
+  /** As it is in a fork of its thread, which has not begun it. */
+  ScheduledEffect renewed(long later) {
+    return now(Status.PENDING, attempt, due + later, error);
+  }
+
   ScheduledEffect now(Status next, int newAttempt, long newDue, @Nullable String why) {
     return new ScheduledEffect(id, agent, effect, arguments, newDue, next, newAttempt, why);
   }

@@ -39,6 +39,17 @@ public record StepState(
     return new StepState(left, waiting, count, 0);
   }
 
+  /** As they are in a fork of their thread. */
+  StepState renewed(boolean sandbox) {
+    Map<String, StepFrame> all = new LinkedHashMap<>(frames);
+    all.replaceAll(
+        (path, frame) ->
+            frame.withCalls(frame.calls().stream().map(call -> call.renewed(sandbox)).toList()));
+    // Nobody decides a call in a sandbox, and its conversation continues without it.
+    all.values().removeIf(frame -> sandbox && frame.detached());
+    return new StepState(all, waiting, count, compacting);
+  }
+
   StepState counted(long step) {
     return new StepState(frames, waiting, step, compacting);
   }

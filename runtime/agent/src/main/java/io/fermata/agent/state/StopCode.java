@@ -44,6 +44,9 @@ public final class StopCode {
   /** The budget is spent. */
   public static final String BUDGET_SPENT = "budget_spent";
 
+  /** A fork in a sandbox called what it does not perform. */
+  public static final String SANDBOXED = "sandboxed";
+
   private static final Set<String> BAD =
       Set.of(
           SESSION_FAIL,
@@ -53,7 +56,8 @@ public final class StopCode {
           ABORTED_BY_USER,
           STEP_ERROR,
           REPEATED_TOOL_ERROR,
-          BUDGET_SPENT);
+          BUDGET_SPENT,
+          SANDBOXED);
 
   private StopCode() {}
 

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "e")
 @JsonSubTypes({
   @JsonSubTypes.Type(value = ThreadEvent.Created.class, name = "created"),
+  @JsonSubTypes.Type(value = ThreadEvent.ForkedFrom.class, name = "forked_from"),
   @JsonSubTypes.Type(value = ThreadEvent.Greeted.class, name = "greeted"),
   @JsonSubTypes.Type(value = ThreadEvent.Widened.class, name = "widened"),
   @JsonSubTypes.Type(value = ThreadEvent.Received.class, name = "received"),
@@ -114,6 +115,16 @@ public sealed interface ThreadEvent {
 
   /** The thread that a thread reports to. */
   record Parent(String threadId, String relation, String call) {}
+
+  /**
+   * Up to here it is what happened in another thread; from here on it is a thread of its own. What
+   * was under way begins again as its own, and the children are those of the other thread.
+   *
+   * @param agent the agent that it was forked onto; null for the one that acted
+   * @param window how many of the latest messages its state keeps
+   */
+  record ForkedFrom(ThreadFork fork, @Nullable String agent, int window, long at)
+      implements ThreadEvent {}
 
   /** The hooks for a new thread have been called. */
   record Greeted() implements ThreadEvent {}

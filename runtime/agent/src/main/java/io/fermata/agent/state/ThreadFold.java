@@ -27,6 +27,8 @@ public final class ThreadFold {
       return changed(state, change, seq, index);
     } else if (event instanceof ThreadEvent.Created created) {
       return created(created);
+    } else if (event instanceof ThreadEvent.ForkedFrom forked) {
+      return forked(state, forked);
     } else if (event instanceof ThreadEvent.Greeted) {
       return state.with(state.lifecycle().asGreeted());
     } else if (event instanceof ThreadEvent.Widened widened) {
@@ -241,6 +243,21 @@ public final class ThreadFold {
           draft.history = History.empty(created.window());
           draft.stored =
               new ThreadStorage(Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
+        });
+  }
+
+  /** What is scheduled keeps its distance from now. */
+  private static ThreadState forked(ThreadState state, ThreadEvent.ForkedFrom event) {
+    Map<String, ScheduledEffect> effects = new LinkedHashMap<>(state.effects());
+    long later = event.at() - event.fork().entryAt();
+    effects.replaceAll((id, effect) -> effect.over() ? effect : effect.renewed(later));
+    return state.with(
+        draft -> {
+          draft.lifecycle = state.lifecycle().forked(event);
+          draft.history = state.history().widened(event.window());
+          draft.steps = state.steps().renewed(event.fork().sandbox());
+          draft.effects = effects;
+          draft.relations = Relations.NONE;
         });
   }
 

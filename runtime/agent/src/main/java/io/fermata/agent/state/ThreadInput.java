@@ -33,6 +33,21 @@ public sealed interface ThreadInput {
       implements ThreadInput {}
 
   /**
+   * Makes a thread of its own of one whose state is that of another thread at an entry.
+   *
+   * @param agent the agent that acts from here on; null for the one that acted
+   * @param env variables that are changed; an empty one is removed
+   * @param message a message that is posted at once; null for none
+   */
+  record Fork(
+      ThreadFork fork,
+      @Nullable String agent,
+      Map<String, String> env,
+      @Nullable Message message,
+      long at)
+      implements ThreadInput {}
+
+  /**
    * A message: of a user to side A, or of an assistant to side B.
    *
    * @param key makes the message idempotent; null for none

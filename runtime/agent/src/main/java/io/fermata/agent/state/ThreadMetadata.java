@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param principal the owner
  * @param createdAt milliseconds of the epoch
  * @param parent the thread that created it; null if it was created from outside
+ * @param fork where it was forked from; null if it was not
  */
 public record ThreadMetadata(
     String threadId,
@@ -19,4 +20,5 @@ public record ThreadMetadata(
     String principal,
     Set<String> tags,
     long createdAt,
-    @Nullable String parent) {}
+    @Nullable String parent,
+    @Nullable ThreadFork fork) {}

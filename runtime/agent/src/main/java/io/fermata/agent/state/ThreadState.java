@@ -101,6 +101,17 @@ public record ThreadState(
     return lifecycle.deleted();
   }
 
+  /** Where it was forked from; null if it was not. */
+  public @Nullable ThreadFork fork() {
+    return lifecycle.fork();
+  }
+
+  /** Whether it is a fork that performs nothing but calls of models. */
+  public boolean sandboxed() {
+    ThreadFork fork = fork();
+    return fork != null && fork.sandbox();
+  }
+
   public ThreadMetadata metadata() {
     ThreadEvent.Created first = begun();
     ThreadEvent.Parent parent = first.parent();
@@ -111,7 +122,8 @@ public record ThreadState(
         first.principal(),
         stored.tags(),
         first.at(),
-        parent == null ? null : parent.threadId());
+        parent == null ? null : parent.threadId(),
+        fork());
   }
 
   // --- messages --------------------------------------------------------------------------------

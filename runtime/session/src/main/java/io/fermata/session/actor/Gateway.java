@@ -294,6 +294,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   // --- calls of threads ------------------------------------------------------------------------
 
+  /** Whether a call of this session need not be sent to another host. */
+  public boolean runsHere(ThreadKey key) {
+    return placement.isHere(key.entityId());
+  }
+
   /**
    * A call of a thread. Calls between threads and from the host belong to work in flight, and are
    * never refused.

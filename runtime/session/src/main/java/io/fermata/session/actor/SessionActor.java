@@ -857,14 +857,13 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         .thenCombine(doubt, (instead, moved) -> moved == null ? instead : moved);
   }
 
-  /** The entry whose events lead to the current state of the program. */
+  /**
+   * The entry whose events lead to the current state of the program; null if those of several do,
+   * as at the beginning of a fork.
+   */
   private @Nullable Entry<E> stepOf(List<Entry<E>> entries) {
-    for (Entry<E> entry : entries) {
-      if (!entry.events().isEmpty()) {
-        return entry;
-      }
-    }
-    return null;
+    List<Entry<E>> steps = entries.stream().filter(entry -> !entry.events().isEmpty()).toList();
+    return steps.size() == 1 ? steps.get(0) : null;
   }
 
   private void journaled(SessionState<S> after, boolean works) {

@@ -55,6 +55,11 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
       return !unjournaled.isEmpty();
     }
 
+    /** The same behind entries that are written before it, with these events. */
+    public Situation<S, E> after(int entries, List<E> events) {
+      return new Situation<>(state, ahead, events, seq + entries, now, origin, callId, current);
+    }
+
     /** The next entry, with what is not journaled. */
     public Entry<E> entry() {
       return Entry.of(seq + 1, now, origin, List.copyOf(unjournaled));

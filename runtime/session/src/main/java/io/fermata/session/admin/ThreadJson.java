@@ -9,6 +9,7 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
@@ -67,6 +68,9 @@ public final class ThreadJson {
     about.tags().stream().sorted().forEach(json.putArray("tags")::add);
     json.put("createdAt", about.createdAt());
     json.put("parent", about.parent());
+    if (about.fork() != null) {
+      json.set("fork", fork(about.fork()));
+    }
     Threads.Progress progress = view.progress();
     json.put("status", lower(progress.status()));
     json.put("side", lower(progress.side()));
@@ -101,6 +105,15 @@ public final class ThreadJson {
                     .set("usage", usage(child.usage())));
     json.put("offset", view.offset());
     return json;
+  }
+
+  private static ObjectNode fork(ThreadFork fork) {
+    return Json.object()
+        .put("threadId", fork.threadId())
+        .put("entry", fork.entry())
+        .put("entryAt", fork.entryAt())
+        .put("mode", lower(fork.mode()))
+        .put("by", fork.by());
   }
 
   public static ArrayNode questions(List<Threads.Question> questions) {
@@ -168,6 +181,8 @@ public final class ThreadJson {
       data.put("threadId", created.threadId()).put("agent", created.agent());
       created.tags().stream().sorted().forEach(data.putArray("tags")::add);
       data.put("at", created.at());
+    } else if (event instanceof ThreadEvent.ForkedFrom forked) {
+      add(all, "thread.forked").put("at", forked.at()).set("fork", fork(forked.fork()));
     } else if (event instanceof ThreadEvent.Deleted deleted) {
       add(all, "thread.deleted").put("at", deleted.at());
     } else if (event instanceof ThreadEvent.Received received) {

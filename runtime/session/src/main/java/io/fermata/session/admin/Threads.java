@@ -9,9 +9,12 @@ import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadMetadata;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.session.key.ThreadKey;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -46,6 +49,70 @@ public interface Threads {
    * @param key makes the request idempotent; null for none
    */
   record NewMessage(Message message, List<Attachment> attachments, @Nullable String key) {}
+
+  /**
+   * How a thread is forked, after which entry, and what is otherwise than in its source.
+   *
+   * <pre>{@code
+   * NewFork.sandbox().before("m-u2").message(Message.user("Please refund B-1002")).agent("desk-v2")
+   * }</pre>
+   *
+   * @param entry the number of the entry after which the fork continues; null for the latest
+   * @param before the message before which it does, instead of an entry; null for none
+   * @param agent the agent that acts from there on; null for the one that acted
+   * @param env variables that are changed; an empty one is removed
+   * @param message a message that is posted to the fork; null for none
+   * @param by the principal who forks, for the journal; null for the owner
+   */
+  record NewFork(
+      ForkOrigin.Mode mode,
+      @Nullable Long entry,
+      @Nullable String before,
+      @Nullable String agent,
+      Map<String, String> env,
+      @Nullable Message message,
+      @Nullable String by) {
+
+    /** From there on everything happens, as in any thread. */
+    public static NewFork live() {
+      return of(ForkOrigin.Mode.LIVE);
+    }
+
+    /** Models are asked, and nothing else is performed: the fork rests at the first call. */
+    public static NewFork sandbox() {
+      return of(ForkOrigin.Mode.SANDBOX);
+    }
+
+    private static NewFork of(ForkOrigin.Mode mode) {
+      return new NewFork(mode, null, null, null, Map.of(), null, null);
+    }
+
+    public NewFork at(long number) {
+      return new NewFork(mode, number, null, agent, env, message, by);
+    }
+
+    public NewFork before(String messageId) {
+      return new NewFork(mode, null, messageId, agent, env, message, by);
+    }
+
+    public NewFork agent(String name) {
+      return new NewFork(mode, entry, before, name, env, message, by);
+    }
+
+    public NewFork env(String property, String value) {
+      Map<String, String> all = new LinkedHashMap<>(env);
+      all.put(property, value);
+      return new NewFork(mode, entry, before, agent, all, message, by);
+    }
+
+    public NewFork message(Message posted) {
+      return new NewFork(mode, entry, before, agent, env, posted, by);
+    }
+
+    public NewFork by(String principal) {
+      return new NewFork(mode, entry, before, agent, env, message, principal);
+    }
+  }
 
   /**
    * An answer to a thread's question about a call.
@@ -130,6 +197,11 @@ public interface Threads {
       return about.origin();
     }
 
+    /** Where it was forked from; null if it was not. */
+    public @Nullable ThreadFork fork() {
+      return about.fork();
+    }
+
     public Status status() {
       return progress.status();
     }
@@ -197,6 +269,12 @@ public interface Threads {
   Set<String> instructionEnv(String agent);
 
   CompletionStage<View> create(NewThread thread);
+
+  /**
+   * Starts a thread of its own that continues another one from one of its entries. The other thread
+   * is not affected.
+   */
+  CompletionStage<View> fork(String principal, String threadId, NewFork how);
 
   CompletionStage<View> get(String principal, String threadId);
 

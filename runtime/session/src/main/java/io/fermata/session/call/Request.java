@@ -2,6 +2,7 @@ package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -120,6 +121,33 @@ public sealed interface Request {
     @Override
     public boolean begins() {
       return input instanceof ThreadInput.Create;
+    }
+
+    @Override
+    public boolean immediate() {
+      return true;
+    }
+
+    @Override
+    public boolean asksAgain() {
+      return false;
+    }
+  }
+
+  /**
+   * Begins a thread that was forked.
+   *
+   * @param source what happened in the other thread, under the id of this one
+   */
+  record ForkThread(ThreadJournal source, ThreadInput.Fork input) implements Request {
+    @Override
+    public String name() {
+      return "fork";
+    }
+
+    @Override
+    public boolean begins() {
+      return true;
     }
 
     @Override

@@ -38,6 +38,7 @@ record RemoteCall(
   @JsonSubTypes({
     @JsonSubTypes.Type(value = Request.OfRun.class, name = "run"),
     @JsonSubTypes.Type(value = Request.OfThread.class, name = "thread"),
+    @JsonSubTypes.Type(value = Request.ForkThread.class, name = "fork_thread"),
     @JsonSubTypes.Type(value = Request.View.class, name = "view")
   })
   private interface Requests {}

@@ -7,10 +7,12 @@ import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
@@ -50,6 +52,7 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -60,6 +63,9 @@ public final class AgentThreads implements Threads {
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
   private static final int PAGE = 64;
+
+  /** How many names a fork tries to find one whose shard this host holds. */
+  private static final int KEYS = 1_000;
 
   private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
@@ -204,6 +210,68 @@ public final class AgentThreads implements Threads {
   }
 
   @Override
+  public CompletionStage<View> fork(String principal, String threadId, NewFork how) {
+    if (how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS) {
+      return failed(
+          "invalid_mode",
+          "A journal has no requests of models to repeat; fork the thread live or in a sandbox");
+    }
+    return view(
+        keyed(
+            threadId,
+            source ->
+                journal(source.entityId(), 1, new ArrayList<>())
+                    .thenComposeAsync(
+                        entries ->
+                            forked(ThreadForks.of(principal, threadId, entries), principal, how),
+                        executor)
+                    .thenCompose(reply -> unlessGone(source, principal, reply))));
+  }
+
+  private CompletionStage<List<ThreadJournal.Entry>> journal(
+      String entityId, long from, List<ThreadJournal.Entry> read) {
+    return StoreErrors.translated(store.read(entityId, from, PAGE))
+        .thenComposeAsync(
+            page -> {
+              page.forEach(stored -> read.add(ThreadEvents.of(entry(entityId, stored))));
+              return page.size() < PAGE
+                  ? CompletableFuture.completedFuture(read)
+                  : journal(entityId, page.get(page.size() - 1).seq() + 1, read);
+            },
+            executor);
+  }
+
+  /** A fork begins with a whole journal, which hosts of a cluster do not send each other. */
+  private CompletionStage<ThreadReply> forked(ThreadForks source, String principal, NewFork how) {
+    ThreadKey key =
+        Stream.generate(() -> ThreadKey.random(source.agent(how), principal))
+            .limit(KEYS)
+            .filter(gateway::runsHere)
+            .findFirst()
+            .orElseGet(() -> ThreadKey.random(source.agent(how), principal));
+    return send(key, principal, source.as(key, principal, how, clock.millis()));
+  }
+
+  /** A source that was deleted or erased meanwhile takes its fork with it. */
+  private CompletionStage<ThreadReply> unlessGone(
+      ThreadKey source, String principal, ThreadReply fork) {
+    return store
+        .readBack(source.entityId(), Long.MAX_VALUE, 1)
+        .thenComposeAsync(
+            last ->
+                last.stream()
+                        .map(stored -> entry(source.entityId(), stored))
+                        .anyMatch(entry -> !ThreadForks.deletes(entry.events()))
+                    ? CompletableFuture.completedFuture(fork)
+                    : delete(principal, fork.state().threadId())
+                        .thenApply(
+                            gone -> {
+                              throw unknown(source.threadId());
+                            }),
+            executor);
+  }
+
+  @Override
   public CompletionStage<View> get(String principal, String threadId) {
     return view(look(principal, threadId, null));
   }
@@ -314,10 +382,15 @@ public final class AgentThreads implements Threads {
 
   /** A closing host refuses calls from outside; the state of a thread can still be read. */
   CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
+    return send(key, principal, new Request.OfThread(input));
+  }
+
+  private CompletionStage<ThreadReply> send(
+      ThreadKey key, @Nullable String principal, Request request) {
     if (principal != null && closed.getAsBoolean()) {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
-    return ask(key, principal, new Request.OfThread(input), TIMEOUT);
+    return ask(key, principal, request, TIMEOUT);
   }
 
   /** The state of a thread, for the host itself. */

@@ -91,7 +91,7 @@ public record RunForks(
     if (!catalog.has(flow)) {
       String why =
           agents.test(flow)
-              ? flow + " is an agent, and threads cannot be forked; fork a run of a flow"
+              ? flow + " is an agent; fork one of its threads with threads().fork"
               : "The host has no flow " + flow + "; register it to fork its runs";
       return CompletableFuture.failedFuture(new ForkException("unknown_run", why));
     }

@@ -3,6 +3,7 @@ package io.fermata.session.thread;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -30,6 +31,7 @@ import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
@@ -118,6 +120,9 @@ public final class ThreadPort
   @Override
   public Admission<ThreadInput, ThreadEvent> admit(
       Situation<ThreadState, ThreadEvent> at, Call call) {
+    if (call.request() instanceof Request.ForkThread fork) {
+      return forked(at, fork);
+    }
     if (!(call.request() instanceof Request.OfThread request)) {
       return new Answer<>(reply(at.ahead(), at.seq(), false));
     }
@@ -137,6 +142,26 @@ public final class ThreadPort
   private Outcome.Failure tooManyThreads() {
     return HostError.TOO_MANY_THREADS.failure(
         HostError.TOO_MANY_THREADS.cause() + ": " + host.listing().threads().most());
+  }
+
+  /** A fork begins with the entries of its source; then it is a thread like any other. */
+  private Admission<ThreadInput, ThreadEvent> forked(
+      Situation<ThreadState, ThreadEvent> at, Request.ForkThread fork) {
+    if (at.ahead().created() != null) {
+      return new Answer<>(reply(at.ahead(), at.seq(), false));
+    }
+    ThreadEvent.Created source = fork.source().state().created();
+    if (source != null && host.listing().threads().full(source.principal())) {
+      return new Answer<>(refused(at, tooManyThreads()));
+    }
+    Program.Acceptance<ThreadEvent> begun = program.accept(fork.source().state(), fork.input());
+    session.threw(begun);
+    if (begun instanceof Program.Refused<ThreadEvent> refused) {
+      return new Answer<>(refused(at, refused.failure()));
+    }
+    List<ThreadEvent> events = new ArrayList<>(fork.source().events());
+    events.addAll(((Program.Accepted<ThreadEvent>) begun).events());
+    return new Happen<>(events, false);
   }
 
   @Override
@@ -222,10 +247,34 @@ public final class ThreadPort
   }
 
   private Written<ThreadEvent> written(Situation<ThreadState, ThreadEvent> at) {
-    boolean hasEvents = at.hasEvents();
+    List<Entry<ThreadEvent>> entries = entries(at);
     ThreadReply reply =
-        at.current() == null ? null : reply(at.ahead(), at.seq() + (hasEvents ? 1 : 0), hasEvents);
-    return new Written<>(hasEvents ? List.of(entry(at)) : List.of(), reply);
+        at.current() == null
+            ? null
+            : reply(at.ahead(), at.seq() + entries.size(), !entries.isEmpty());
+    return new Written<>(entries, reply);
+  }
+
+  private List<Entry<ThreadEvent>> entries(Situation<ThreadState, ThreadEvent> at) {
+    if (!at.hasEvents()) {
+      return List.of();
+    }
+    List<Entry<ThreadEvent>> entries = new ArrayList<>();
+    List<ThreadEvent> own = at.unjournaled();
+    if (at.seq() == 0
+        && at.current() != null
+        && at.current().call.request() instanceof Request.ForkThread fork) {
+      fork.source().entries().forEach(entry -> entries.add(copied(entry)));
+      own = own.subList(fork.source().events().size(), own.size());
+    }
+    entries.add(entry(at.after(entries.size(), own)));
+    return entries;
+  }
+
+  private static Entry<ThreadEvent> copied(ThreadJournal.Entry entry) {
+    Entry.By by = Entry.By.valueOf(entry.by().toUpperCase(Locale.ROOT));
+    Entry.Origin origin = new Entry.Origin(by, entry.principal(), null);
+    return Entry.of(entry.seq(), entry.at(), origin, entry.events());
   }
 
   private Entry<ThreadEvent> entry(Situation<ThreadState, ThreadEvent> at) {
@@ -289,12 +338,11 @@ public final class ThreadPort
       SessionState<ThreadState> after,
       ThreadState ahead,
       @Nullable Waiting current) {
-    boolean creates =
-        current != null
-            && current.call.request() instanceof Request.OfThread request
-            && request.input() instanceof ThreadInput.Create;
+    boolean creates = current != null && current.call.request().begins();
     SessionSubscriptions subscriptions = host.observers().subscriptions();
-    for (Entry<ThreadEvent> entry : entries) {
+    // What happened in the source of a fork was published and counted there.
+    for (Entry<ThreadEvent> entry :
+        entries.subList(Math.max(0, entries.size() - 1), entries.size())) {
       subscriptions.persisted(session.entityId(), entry, ahead.deleted());
       entry.events().forEach(this::report);
     }

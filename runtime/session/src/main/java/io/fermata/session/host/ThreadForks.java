@@ -1,0 +1,134 @@
+package io.fermata.session.host;
+
+import io.fermata.agent.message.Message;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.Request;
+import io.fermata.session.key.ThreadKey;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The beginning of a fork: the entries of its source up to one of them, under its own id. The
+ * messages and files of the source stay where they are read from.
+ *
+ * @param source the journal of the source
+ */
+record ThreadForks(ThreadJournal source) {
+
+  /** The journal of a thread of a principal. */
+  static ThreadForks of(String principal, String threadId, List<ThreadJournal.Entry> entries) {
+    ThreadForks forks = new ThreadForks(new ThreadJournal("", threadId, entries));
+    ThreadEvent.Created created = forks.created();
+    if (created == null
+        || deletes(forks.source.events())
+        || !created.principal().equals(principal)) {
+      throw new ThreadException("unknown_thread", "There is no thread " + threadId);
+    }
+    return forks;
+  }
+
+  static boolean deletes(List<ThreadEvent> events) {
+    return events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance);
+  }
+
+  private ThreadEvent.@Nullable Created created() {
+    return source.events().stream()
+        .filter(ThreadEvent.Created.class::isInstance)
+        .map(ThreadEvent.Created.class::cast)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** The agent that the fork is named after. */
+  String agent(Threads.NewFork how) {
+    return how.agent() == null ? Objects.requireNonNull(created()).agent() : how.agent();
+  }
+
+  Request.ForkThread as(ThreadKey key, String principal, Threads.NewFork how, long now) {
+    ThreadJournal.Entry last = last(how);
+    List<ThreadJournal.Entry> copied = new ArrayList<>();
+    for (ThreadJournal.Entry entry : source.upTo(last.seq()).entries()) {
+      List<ThreadEvent> events =
+          entry.events().stream().map(event -> under(key.threadId(), event)).toList();
+      copied.add(
+          new ThreadJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events));
+    }
+    String by = how.by() == null ? principal : how.by();
+    ThreadFork fork = new ThreadFork(source.threadId(), last.seq(), last.at(), how.mode(), by);
+    return new Request.ForkThread(
+        new ThreadJournal(key.agent(), key.threadId(), copied),
+        new ThreadInput.Fork(fork, how.agent(), how.env(), how.message(), now));
+  }
+
+  private static ThreadEvent under(String threadId, ThreadEvent event) {
+    return event instanceof ThreadEvent.Created created
+        ? new ThreadEvent.Created(
+            threadId,
+            created.agent(),
+            created.principal(),
+            created.tags(),
+            created.env(),
+            created.parent(),
+            created.window(),
+            created.at())
+        : event;
+  }
+
+  /** The entry after which the fork continues. */
+  private ThreadJournal.Entry last(Threads.NewFork how) {
+    List<ThreadJournal.Entry> entries = source.entries();
+    ThreadJournal.Entry latest = entries.get(entries.size() - 1);
+    Long wanted = how.before() == null ? how.entry() : Long.valueOf(before(how.before()));
+    return wanted == null
+        ? latest
+        : entries.stream()
+            .filter(entry -> entry.seq() == wanted)
+            .findFirst()
+            .orElseThrow(
+                () ->
+                    new ThreadException(
+                        "unknown_entry",
+                        "The thread %s has no entry %d; its entries are 1 to %d"
+                            .formatted(source.threadId(), wanted, latest.seq())));
+  }
+
+  /** The entry before that in which a message came. */
+  private long before(String message) {
+    for (ThreadJournal.Entry entry : source.entries()) {
+      if (entry.events().stream().anyMatch(event -> message.equals(came(event)))) {
+        if (entry.seq() == 1) {
+          throw new ThreadException(
+              "unknown_entry",
+              "The thread %s began with the message %s; create a thread instead"
+                  .formatted(source.threadId(), message));
+        }
+        return entry.seq() - 1;
+      }
+    }
+    throw new ThreadException(
+        "unknown_message",
+        "The thread %s has no message %s to fork before; pass the id of one of its messages"
+            .formatted(source.threadId(), message));
+  }
+
+  private static @Nullable String came(ThreadEvent event) {
+    Message message = null;
+    if (event instanceof ThreadEvent.Received received) {
+      message = received.message();
+    } else if (event instanceof ThreadEvent.Said said) {
+      message = said.message();
+    } else if (event instanceof ThreadEvent.StepEnded ended) {
+      message = ended.message();
+    } else if (event instanceof ThreadEvent.CallEnded ended) {
+      message = ended.message();
+    }
+    return message == null ? null : message.id();
+  }
+}

@@ -1,0 +1,372 @@
+package io.fermata.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.UserMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
+import io.fermata.flow.event.ForkOrigin;
+import io.fermata.persistence.Store;
+import io.fermata.postgres.PostgresServer;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.EncryptedFields;
+import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.admin.Threads.NewFork;
+import io.fermata.session.telemetry.Meters;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** New threads from entries of other ones, on real stores. */
+class ThreadForkTest {
+  record Refund(String order) {}
+
+  private static final KeyProvider KEYS = DataKeys.parse(DataKeys.generate("k1"));
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
+
+  @TempDir Path folder;
+
+  /** What was done outside. */
+  private final List<String> done = new CopyOnWriteArrayList<>();
+
+  private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
+
+  /** Refunds what it is asked to, and otherwise says in which tone it heard what. */
+  private Agent desk(String name) {
+    Tool refund =
+        Tool.of(
+            "refund",
+            "Refunds an order.",
+            Refund.class,
+            (flow, args) -> {
+              done.add(args.order());
+              flow.files().write("/receipt", "for " + args.order());
+              return "refunded";
+            });
+    return Agent.aiHuman(
+        name,
+        Prompt.of(
+                "desk",
+                ScriptedModels.answering(
+                    messages -> {
+                      String tone = messages.get(0).toString().contains("short") ? "!" : ".";
+                      String said =
+                          messages.get(messages.size() - 1) instanceof UserMessage user
+                              ? user.singleText().lines().findFirst().orElse("")
+                              : "";
+                      return said.startsWith("B-")
+                          ? AiMessage.from(
+                              ToolExecutionRequest.builder()
+                                  .id(said)
+                                  .name("refund")
+                                  .arguments("{\"order\":\"" + said + "\"}")
+                                  .build())
+                          : AiMessage.from(name + " heard " + said + tone);
+                    }))
+            .text("Be ")
+            .env("tone")
+            .tools(refund));
+  }
+
+  private HostBuilder builder(Store store) {
+    return Fermata.host()
+        .store(store)
+        .settings(Settings.DEFAULT.snapshotEvery(3))
+        .telemetry(Meters.of(meters))
+        .agent(desk("desk"))
+        .agent(desk("desk-v2"));
+  }
+
+  private Store file() {
+    return Store.sqlite(folder.resolve("threads.db"));
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    try {
+      return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      if (e.getCause() instanceof RuntimeException cause) {
+        throw cause;
+      }
+      throw new AssertionError(e);
+    }
+  }
+
+  private static Threads.View say(Fermata host, String id, String text) {
+    Attachment note =
+        new Attachment("note.txt", "text/plain", text.getBytes(StandardCharsets.UTF_8));
+    now(
+        host.threads()
+            .post("ann", id, new Threads.NewMessage(Message.user(text), List.of(note), null)));
+    return now(host.threads().settled("ann", id, TIMEOUT));
+  }
+
+  /** A thread in which ann said Hi, wanted a refund, and said Bye. */
+  private static String talked(Fermata host) {
+    String id =
+        now(host.threads()
+                .create(
+                    new Threads.NewThread(
+                        "ann", "desk", null, Set.of("vip"), Map.of("tone", "kind"), List.of())))
+            .threadId();
+    say(host, id, "Hi");
+    say(host, id, "B-1");
+    assertThat(say(host, id, "Bye").code()).isEqualTo("stop_on_response");
+    return id;
+  }
+
+  private static List<String> texts(Fermata host, String id) {
+    return now(host.threads().messages("ann", id, null, 100, 0, true)).messages().stream()
+        .map(message -> message.role() + ": " + message.content())
+        .toList();
+  }
+
+  private static Threads.View fork(Fermata host, String id, NewFork how) {
+    Threads.View fork = now(host.threads().fork("ann", id, how));
+    return now(host.threads().settled("ann", fork.threadId(), TIMEOUT));
+  }
+
+  private static String file(Fermata host, String id, String path) {
+    return new String(now(host.threads().file("ann", id, path)).data(), StandardCharsets.UTF_8);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"memory", "sqlite", "postgres"})
+  void aForkIsAThreadOfItsOwnWithWhatItsSourceHadAndTheSourceStaysAsItIs(String store) {
+    Store kept =
+        switch (store) {
+          case "memory" -> Store.memory();
+          case "sqlite" -> file();
+          default -> Store.postgres(PostgresServer.shared().newDatabase());
+        };
+    try (Fermata host = builder(kept).start()) {
+      String source = talked(host);
+      Threads.View before = now(host.threads().get("ann", source));
+      List<String> said = texts(host, source);
+      double asked = meters.get("fermata.model.tokens").tag("kind", "output").counter().count();
+
+      Threads.View fork =
+          now(host.threads().fork("ann", source, NewFork.live().before("m-u3").by("ops")));
+
+      assertThat(meters.get("fermata.model.tokens").tag("kind", "output").counter().count())
+          .as("what the source has spent is counted once")
+          .isEqualTo(asked);
+      assertThat(fork.status()).isEqualTo(Threads.Status.RESTING);
+      assertThat(texts(host, fork.threadId())).isEqualTo(said.subList(2, said.size()));
+      assertThat(fork.tags()).containsExactly("vip");
+      assertThat(Objects.requireNonNull(fork.fork()))
+          .extracting(ThreadFork::threadId, ThreadFork::mode, ThreadFork::by)
+          .containsExactly(source, ForkOrigin.Mode.LIVE, "ops");
+      assertThat(file(host, fork.threadId(), "/receipt")).isEqualTo("for B-1");
+      assertThat(done).containsExactly("B-1");
+
+      Threads.View end = say(host, fork.threadId(), "B-2");
+      assertThat(end.code()).isEqualTo("stop_on_response");
+      assertThat(done).containsExactly("B-1", "B-2");
+      assertThat(file(host, fork.threadId(), "/receipt")).isEqualTo("for B-2");
+      assertThat(file(host, source, "/receipt")).isEqualTo("for B-1");
+      assertThat(now(host.threads().get("ann", source))).isEqualTo(before);
+
+      ThreadJournal journal = now(host.threadJournalWithSecrets(fork.threadId()));
+      long entry = fork.fork().entry();
+      assertThat(journal.entries().get((int) entry).events().get(0))
+          .isInstanceOf(ThreadEvent.ForkedFrom.class);
+      assertThat(journal.narrative())
+          .contains("a fork of " + source + " at entry " + entry + ", live, by ops");
+      ThreadReplay.of(List.of(desk("desk"), desk("desk-v2")), journal).requireSame();
+      assertThat(listed(host)).contains(source, fork.threadId());
+    }
+  }
+
+  private static List<String> listed(Fermata host) {
+    return now(
+            host.threads()
+                .list(new Threads.Query("ann", null, Set.of("vip"), null, null, false, 50, null)))
+        .threads()
+        .stream()
+        .map(Threads.Listed::threadId)
+        .toList();
+  }
+
+  @Test
+  void anotherMessageAVariableAndAnotherAgentTakeThePlaceOfThoseOfTheSource() {
+    try (Fermata host = builder(file()).start()) {
+      String source = talked(host);
+
+      Threads.View fork =
+          fork(
+              host,
+              source,
+              NewFork.live()
+                  .before("m-u2")
+                  .message(Message.user("Never mind"))
+                  .env("tone", "short")
+                  .agent("desk-v2"));
+
+      assertThat(texts(host, fork.threadId()))
+          .containsExactly(
+              "ASSISTANT: desk-v2 heard Never mind!",
+              "USER: Never mind",
+              "ASSISTANT: desk heard Hi.",
+              "USER: Hi");
+      assertThat(fork.agent()).isEqualTo("desk-v2");
+      assertThat(fork.threadId()).startsWith("desk-v2.");
+    }
+  }
+
+  @Test
+  void aSandboxRestsAtACallThatItDoesNotMakeAndSaysWhich() {
+    try (Fermata host = builder(file()).start()) {
+      String source = talked(host);
+      done.clear();
+
+      Threads.View fork =
+          fork(host, source, NewFork.sandbox().before("m-u2").message(Message.user("B-7")));
+
+      assertThat(fork.code()).isEqualTo("sandboxed");
+      assertThat(fork.detail()).isEqualTo("refund {\"order\":\"B-7\"}");
+      assertThat(done).isEmpty();
+      Threads.View live = fork(host, fork.threadId(), NewFork.live().message(Message.user("B-8")));
+      assertThat(live.code()).isEqualTo("stop_on_response");
+      assertThat(done).containsExactly("B-8");
+    }
+  }
+
+  @Test
+  void aForkIsThereAfterACrashWithAllItsEntriesAndGoesWithItsOwner() {
+    String fork;
+    Fermata first = builder(file()).start();
+    String source = talked(first);
+    Threads.View view = fork(first, source, NewFork.live());
+    fork = view.threadId();
+    first.crash();
+    try (Fermata host = builder(file()).start()) {
+      assertThat(now(host.threads().get("ann", fork))).isEqualTo(view);
+      assertThat(texts(host, fork)).isEqualTo(texts(host, source));
+      assertThat(file(host, fork, "/receipt")).isEqualTo("for B-1");
+      now(host.threads().delete("ann", source));
+      assertThat(say(host, fork, "Still there?").code()).isEqualTo("stop_on_response");
+
+      now(host.erase(Erasure.principal("ann")));
+
+      assertThat(refusal(host, fork, NewFork.live())).isEqualTo("unknown_thread");
+      assertThat(refusal(host, source, NewFork.live())).isEqualTo("unknown_thread");
+    }
+  }
+
+  @Test
+  void aForkOfAnEncryptedThreadIsEncryptedAndNeedsTheKeyOfItsSource() throws Exception {
+    String source;
+    String fork;
+    try (Fermata host = builder(file()).keys(KEYS).encrypt(EncryptedFields.EVERYTHING).start()) {
+      source = talked(host);
+      fork = fork(host, source, NewFork.live().message(Message.user("Confidential"))).threadId();
+      assertThat(texts(host, fork)).first().asString().contains("Confidential");
+    }
+    try (var files = Files.list(folder)) {
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        assertThat(new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1))
+            .doesNotContain("Confidential", "heard Hi");
+      }
+    }
+    KeyProvider other = DataKeys.parse(DataKeys.generate("k2"));
+    try (Fermata host = builder(file()).keys(other).encrypt(EncryptedFields.EVERYTHING).start()) {
+      assertThat(refusal(host, source, NewFork.live())).isEqualTo("key_missing");
+      assertThat(refusal(host, fork, NewFork.live())).isEqualTo("key_missing");
+    }
+  }
+
+  @Test
+  void whatCannotBeForkedIsRefusedWithTheReasonAndTheNextStep() {
+    try (Fermata host = builder(file()).start()) {
+      String source = talked(host);
+      long last = now(host.threads().get("ann", source)).offset();
+
+      assertThatThrownBy(() -> now(host.threads().fork("ann", source, NewFork.live().at(99))))
+          .hasMessage(
+              "The thread %s has no entry 99; its entries are 1 to %d".formatted(source, last));
+      assertThat(refusal(host, source, NewFork.live().at(0))).isEqualTo("unknown_entry");
+      assertThatThrownBy(
+              () -> now(host.threads().fork("ann", source, NewFork.live().before("m-u9"))))
+          .hasMessageContaining("no message m-u9 to fork before; pass the id");
+      assertThatThrownBy(
+              () -> now(host.threads().fork("ann", source, NewFork.live().agent("nobody"))))
+          .hasMessage("There is no agent nobody; there are [desk, desk-v2]");
+      assertThat(
+              refusal(
+                  host,
+                  source,
+                  new NewFork(
+                      ForkOrigin.Mode.REPLAY_EFFECTS, null, null, null, Map.of(), null, null)))
+          .isEqualTo("invalid_mode");
+      assertThat(refusal(host, source + "x", NewFork.live())).isEqualTo("unknown_thread");
+      assertThat(refusal(host, "desk", NewFork.live())).isEqualTo("unknown_thread");
+      assertThat(refusal(host, source, NewFork.live().env("tone", "x".repeat(70_000))))
+          .isEqualTo("invalid_env");
+      assertThatThrownBy(() -> now(host.threads().fork("bob", source, NewFork.live())))
+          .hasMessage("There is no thread " + source);
+      assertThat(listed(host)).containsExactly(source);
+    }
+  }
+
+  private static String refusal(Fermata host, String id, NewFork how) {
+    try {
+      now(host.threads().fork("ann", id, how));
+    } catch (ThreadException e) {
+      return e.code();
+    }
+    throw new AssertionError("It was forked");
+  }
+
+  @Test
+  @Tag("slow")
+  void anyHostOfAClusterForksAThreadOfAnotherHostHoweverLongItIs() {
+    String database = PostgresServer.shared().newDatabase();
+    try (Fermata one = builder(Store.postgres(database)).cluster().start();
+        Fermata two = builder(Store.postgres(database)).cluster().start()) {
+      String source = talked(one);
+      for (int i = 0; i < 20; i++) {
+        say(one, source, i + "x".repeat(250 * 1024));
+      }
+      long messages = now(one.threads().get("ann", source)).messages();
+
+      for (Fermata host : List.of(one, two)) {
+        Threads.View fork = now(host.threads().fork("ann", source, NewFork.live()));
+        for (Fermata any : List.of(one, two)) {
+          Threads.View seen = now(any.threads().get("ann", fork.threadId()));
+          assertThat(seen.messages()).isEqualTo(messages);
+          assertThat(Objects.requireNonNull(seen.fork()).threadId()).isEqualTo(source);
+        }
+        assertThat(file(two, fork.threadId(), "/receipt")).isEqualTo("for B-1");
+      }
+    }
+  }
+}
