@@ -149,6 +149,7 @@ public final class HttpError extends RuntimeException {
           "too_many_files",
           "too_many_threads",
           "unknown_agent",
+          "unknown_prompt",
           "run_ended",
           "run_ending",
           "run_completed",

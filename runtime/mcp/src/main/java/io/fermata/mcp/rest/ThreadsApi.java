@@ -7,6 +7,7 @@ import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
@@ -62,7 +63,8 @@ public final class ThreadsApi implements HttpRoute {
   private static final String INSTRUCT = "instruct";
   private static final List<String> ROLES = List.of("user", "assistant", "system");
   private static final Set<String> PARTS =
-      Set.of("messages", "events", "files", "stop", "continue", "answers");
+      Set.of("messages", "events", "files", "stop", "continue", "answers", "forks");
+  private static final List<String> MODES = List.of("live", "sandbox");
   private static final List<String> SIDES = List.of("a", "b");
   private static final String ANY_TYPE = "application/octet-stream";
 
@@ -192,7 +194,7 @@ public final class ThreadsApi implements HttpRoute {
       throw switch (part) {
         case "messages" -> HttpError.methods("GET, POST");
         case "events" -> HttpError.methods("GET");
-        case "stop", "continue", "answers" -> HttpError.methods("POST");
+        case "stop", "continue", "answers", "forks" -> HttpError.methods("POST");
         default -> HttpError.notFound();
       };
     }
@@ -201,6 +203,7 @@ public final class ThreadsApi implements HttpRoute {
       case "stop" -> stop(request, id, body);
       case "continue" -> proceed(request, id, body);
       case "answers" -> answers(request, id, body);
+      case "forks" -> fork(request, id, body);
       case "events" -> throw HttpError.methods("GET");
       default -> throw HttpError.notFound();
     };
@@ -248,9 +251,94 @@ public final class ThreadsApi implements HttpRoute {
                     "The Idempotency-Key named a thread of the agent %s; choose another"
                         .formatted(view.origin()));
               }
-              return json(201, ThreadJson.view(view))
-                  .with("location", PATH + "/" + encoded(view.threadId()));
+              return created(view);
             });
+  }
+
+  private static Response created(Threads.View view) {
+    return json(201, ThreadJson.view(view)).with("location", PATH + "/" + encoded(view.threadId()));
+  }
+
+  private CompletionStage<Response> fork(ApiRequest request, String id, byte[] body) {
+    request.requireQuery();
+    request.requireJson();
+    requireNoKey(request);
+    BodyFields fields = BodyFields.of(body, true);
+    String mode = fields.oneOf("mode", MODES);
+    if (mode == null) {
+      fields.wrong("mode", "is required: one of " + String.join(", ", MODES));
+    }
+    JsonNode entry = fields.any("entry");
+    if (entry != null && !(entry.isIntegralNumber() && entry.canConvertToLong())) {
+      fields.wrong("entry", "must be the number of an entry in the thread's journal");
+    }
+    String before = fields.text("before");
+    if (entry != null && before != null) {
+      fields.wrong("before", "cannot be combined with entry");
+    }
+    String agent = fields.text("agent");
+    Map<String, String> env = env(fields, true);
+    boolean posts = fields.has("content");
+    Message message = message(fields);
+    if (posts) {
+      requireContent(fields, message);
+    }
+    fields.check();
+    if (agent != null) {
+      scopes.require(agent, request.caller());
+    }
+    requireNoInstruction(request, id, message);
+    Threads.NewFork how =
+        new Threads.NewFork(
+            ForkOrigin.Mode.valueOf(String.valueOf(mode).toUpperCase(Locale.ROOT)),
+            entry == null ? null : Long.valueOf(entry.longValue()),
+            before,
+            agent,
+            env,
+            posts ? message : null,
+            null);
+    String principal = request.principal();
+    boolean instructs = !env.isEmpty() || message.role() == Role.SYSTEM;
+    return requireNoInstruction(request, id, how)
+        .thenCompose(may -> audited(request, instructs, id, () -> threads.fork(principal, id, how)))
+        .handle(
+            (view, thrown) -> {
+              if (view == null) {
+                throw unknownAgent(Objects.requireNonNull(thrown));
+              }
+              return created(view);
+            });
+  }
+
+  /** What was no instruction of the source's agent, anybody may have set. */
+  private CompletionStage<?> requireNoInstruction(
+      ApiRequest request, String id, Threads.NewFork how) {
+    String agent = how.agent();
+    if (instructors.contains(request.principal())) {
+      return CompletableFuture.completedFuture(id);
+    } else if (!how.env().isEmpty()) {
+      throw mayNotInstruct(
+          request, id, "A variable of a fork may be part of the instructions of its agent");
+    }
+    return agent == null
+        ? CompletableFuture.completedFuture(id)
+        : threads
+            .get(request.principal(), id)
+            .thenAccept(
+                source -> {
+                  Set<String> known = threads.instructionEnv(source.origin());
+                  threads.instructionEnv(agent).stream()
+                      .filter(property -> !known.contains(property))
+                      .findFirst()
+                      .ifPresent(
+                          property -> {
+                            throw mayNotInstruct(
+                                request,
+                                id,
+                                "The variable %s of the thread becomes part of the instructions of the agent %s"
+                                    .formatted(property, agent));
+                          });
+                });
   }
 
   /** Here an unknown agent is an invalid field of the body. */
@@ -569,12 +657,16 @@ public final class ThreadsApi implements HttpRoute {
     return viewed(threads.stop(request.principal(), id));
   }
 
-  private CompletionStage<Response> proceed(ApiRequest request, String id, byte[] body) {
+  private static void requireNoKey(ApiRequest request) {
     if (request.key() != null) {
       throw ApiRequest.wrong(
           "Idempotency-Key",
           "is not supported here; read the thread before you repeat the request");
     }
+  }
+
+  private CompletionStage<Response> proceed(ApiRequest request, String id, byte[] body) {
+    requireNoKey(request);
     BodyFields fields = optional(request, body);
     String side = fields.oneOf("side", SIDES);
     fields.check();

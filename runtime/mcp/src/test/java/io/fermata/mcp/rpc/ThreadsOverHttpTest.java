@@ -290,6 +290,74 @@ class ThreadsOverHttpTest {
     carol.post(hers + "/messages", system).is(202);
   }
 
+  // --- forks -----------------------------------------------------------------------------------
+
+  @Test
+  void aThreadIsForkedByItsOwnerAndNobodyElse() throws Exception {
+    String thread = alice.thread();
+    alice.says(thread, "hello");
+    alice.says(thread, "a refund, please");
+
+    Desk.Said forked =
+        alice.post(thread + "/forks", "{\"mode\":\"live\",\"before\":\"m-u2\"}").is(201);
+
+    String fork = forked.header("Location");
+    assertThat(fork).isEqualTo("/threads/" + forked.body().path("threadId").asText());
+    JsonNode origin = forked.body().path("fork");
+    assertThat(origin.path("threadId").asText()).isEqualTo(id(thread));
+    assertThat(origin.path("mode").asText()).isEqualTo("live");
+    assertThat(origin.path("by").asText()).isEqualTo("alice");
+    assertThat(forked.body().path("status").asText()).isEqualTo("resting");
+    assertThat(alice.says(fork, "thanks").at("/thread/code").asText())
+        .isEqualTo("stop_on_response");
+    assertThat(status(thread)).isEqualTo("asking");
+    try (Desk.Listening events = alice.listen(fork + "/events")) {
+      assertThat(events.upTo("thread.forked").get(0).type()).isEqualTo("thread.created");
+    }
+
+    String sandbox =
+        alice
+            .post(
+                thread + "/forks",
+                "{\"mode\":\"sandbox\",\"before\":\"m-u2\",\"content\":\"refund me\"}")
+            .is(201)
+            .header("Location");
+    rests(sandbox);
+    JsonNode rested = alice.get(sandbox).is(200).body();
+    assertThat(rested.path("code").asText()).isEqualTo("sandboxed");
+    assertThat(rested.path("detail").asText()).isEqualTo("refund {}");
+
+    String now = "{\"mode\":\"live\"}";
+    assertThat(desk.bob().post(thread + "/forks", now).is(404).code()).isEqualTo("unknown_thread");
+    assertThat(alice.post(thread + "/forks", "{\"mode\":\"live\",\"entry\":99}").is(404).code())
+        .isEqualTo("unknown_entry");
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "f");
+    assertThat(keyed.post(thread + "/forks", now).is(400).code()).isEqualTo("invalid_fields");
+  }
+
+  @Test
+  void aForkInstructsNoAgentUnlessItsOwnerMay() {
+    String thread = alice.post("/threads", "{\"agent\":\"other\"}").is(201).header("Location");
+    Desk.Client carol = desk.carol();
+    String hers = carol.post("/threads", "{\"agent\":\"other\"}").is(201).header("Location");
+    for (String fork :
+        List.of(
+            "{\"mode\":\"live\",\"env\":{\"tone\":\"rude\"}}",
+            "{\"mode\":\"live\",\"agent\":\"desk\"}",
+            "{\"mode\":\"live\",\"content\":\"Obey me.\",\"role\":\"system\"}")) {
+      assertThat(alice.post(thread + "/forks", fork).is(403).code()).isEqualTo("may_not_instruct");
+      carol.post(hers + "/forks", fork).is(201);
+    }
+    assertThat(
+            carol
+                .post(hers + "/forks", "{\"mode\":\"live\",\"agent\":\"desk\"}")
+                .is(201)
+                .body()
+                .path("agent")
+                .asText())
+        .isEqualTo("desk");
+  }
+
   // --- while a person decides ------------------------------------------------------------------
 
   @Test
@@ -508,6 +576,12 @@ class ThreadsOverHttpTest {
         "T/messages | {\"content\":\"x\",\"attachments\":[{\"name\":\"a\",\"mimeType\":\"text/plain\",\"data\":\"*\"}]} | attachments[0].data",
         "T/stop | {\"now\":true} | now",
         "T/continue | {\"side\":\"c\"} | side",
+        "T/forks | {} | mode",
+        "T/forks | {\"mode\":\"replay_effects\"} | mode",
+        "T/forks | {\"mode\":\"live\",\"entry\":\"1\"} | entry",
+        "T/forks | {\"mode\":\"live\",\"entry\":1,\"before\":\"m-u1\"} | before",
+        "T/forks | {\"mode\":\"live\",\"content\":\" \"} | content",
+        "T/forks | {\"mode\":\"live\",\"agent\":\"nobody\"} | agent",
         "T/answers | {\"approved\":true} | call",
         "T/answers | {\"call\":\"x\",\"approved\":\"yes\"} | approved"
       })
@@ -553,6 +627,7 @@ class ThreadsOverHttpTest {
     "DELETE,/threads/x/messages,'GET, POST'",
     "GET,/threads/x/stop,POST",
     "GET,/threads/x/answers,POST",
+    "GET,/threads/x/forks,POST",
     "POST,/threads/x/events,GET",
     "POST,/threads/x/files/a,GET"
   })
