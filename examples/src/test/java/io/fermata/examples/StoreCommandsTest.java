@@ -361,6 +361,37 @@ class StoreCommandsTest {
         .contains("1 run(s): 1 are decided as they were, 0 otherwise");
   }
 
+  @Test
+  void aThreadIsForkedWithAnotherMessageAndItsSandboxSaysWhatItWouldHaveCalled() throws Exception {
+    String export =
+        Path.of("src/test/resources/runs/desk-with-a-refund.jsonl").toAbsolutePath().toString();
+    String thread = "desk.Jb-OGiOT8RCNNwKbD7T7P8GN9CMKJLSXWlwitQmo";
+    String store = store("desk.db");
+    ended(0, "import", export, "--store", store);
+
+    assertThat(ended(0, "fork", "--thread", thread, "--store", store))
+        .contains("entry 2 (caller local", "a message is received: user: My card is");
+    String fork =
+        ended(
+            0,
+            "fork",
+            "--thread",
+            thread,
+            "--before",
+            "m-u1",
+            "--message",
+            "Please refund B-1002",
+            "--store",
+            store);
+    assertThat(fork)
+        .contains(
+            " is a fork of " + thread,
+            "\"code\" : \"sandboxed\"",
+            "look_up_order {\\\"number\\\":\\\"B-1002\\\"}");
+    assertThat(ended(Commands.UNUSABLE, "fork", "--thread", thread, "--at", "77", "--store", store))
+        .contains("has no entry 77; its entries are 1 to 22");
+  }
+
   private String runOf(int session, ServerProcess server) throws Exception {
     ObjectNode params = Json.object().put("name", "quote");
     params.set("arguments", started());

@@ -5,6 +5,7 @@ import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.admin.ThreadException;
 import java.io.PrintWriter;
 import java.util.concurrent.CompletionException;
 import picocli.CommandLine;
@@ -99,6 +100,7 @@ public final class Commands {
         || cause instanceof StoreException
         || cause instanceof ArchiveException
         || cause instanceof EncryptionException
+        || cause instanceof ThreadException
         || cause instanceof UsageException) {
       command.getErr().println(cause.getMessage());
       if (cause instanceof StoreException

@@ -181,7 +181,7 @@ class ThreadForkTest {
           .isEqualTo(asked);
       assertThat(fork.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(texts(host, fork.threadId())).isEqualTo(said.subList(2, said.size()));
-      assertThat(fork.tags()).containsExactly("vip");
+      assertThat(fork.about().tags()).containsExactly("vip");
       assertThat(Objects.requireNonNull(fork.fork()))
           .extracting(ThreadFork::threadId, ThreadFork::mode, ThreadFork::by)
           .containsExactly(source, ForkOrigin.Mode.LIVE, "ops");
@@ -199,7 +199,7 @@ class ThreadForkTest {
       long entry = fork.fork().entry();
       assertThat(journal.entries().get((int) entry).events().get(0))
           .isInstanceOf(ThreadEvent.ForkedFrom.class);
-      assertThat(journal.narrative())
+      assertThat(journal.narrative(List.of(desk("desk"), desk("desk-v2"))))
           .contains("a fork of " + source + " at entry " + entry + ", live, by ops");
       ThreadReplay.of(List.of(desk("desk"), desk("desk-v2")), journal).requireSame();
       assertThat(listed(host)).contains(source, fork.threadId());
@@ -252,7 +252,7 @@ class ThreadForkTest {
           fork(host, source, NewFork.sandbox().before("m-u2").message(Message.user("B-7")));
 
       assertThat(fork.code()).isEqualTo("sandboxed");
-      assertThat(fork.detail()).isEqualTo("refund {\"order\":\"B-7\"}");
+      assertThat(fork.progress().detail()).isEqualTo("refund {\"order\":\"B-7\"}");
       assertThat(done).isEmpty();
       Threads.View live = fork(host, fork.threadId(), NewFork.live().message(Message.user("B-8")));
       assertThat(live.code()).isEqualTo("stop_on_response");

@@ -412,7 +412,7 @@ class WhatIfTest {
     try (OpenStore open = store.open()) {
       List<String> read = Collections.synchronizedList(new ArrayList<>());
       assertThat(WhatIf.of(talk(1, "bye")).over(noting(open, read)))
-          .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of()));
+          .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of(), List.of(), List.of()));
       assertThat(read).hasSize(words / 500 + 1);
 
       for (String last : List.of("hello", "well")) {
