@@ -19,6 +19,7 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.RunJournal;
@@ -196,7 +197,7 @@ class RecordingTest {
       recording = recorded(host, run, Scrubbing.SECRETS.and("email", "*.name"));
     }
 
-    assertThatCode(() -> RecordedRuns.requireSame(recording, false, List.of(), order()))
+    assertThatCode(() -> RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), order()))
         .doesNotThrowAnyException();
     assertThat(Files.readString(recording))
         .doesNotContain(CARD, DIGITS, "x7", "1987-12-24", "acme", "chat-of-ann", "$binary", "Ann");
@@ -256,7 +257,7 @@ class RecordingTest {
 
       Path anyway = recorded(host, run, Scrubbing.SECRETS.writtenAnyway());
       assertThat(Files.readString(anyway)).doesNotContain(DIGITS, CARD);
-      assertThatThrownBy(() -> RecordedRuns.requireSame(anyway, false, List.of(), flow))
+      assertThatThrownBy(() -> RecordedRuns.requireSame(anyway, false, Limits.DEFAULT, List.of(), flow))
           .isInstanceOf(AssertionError.class)
           .hasMessageContaining("the run went to ask_limit");
     }
