@@ -250,6 +250,27 @@ class ReplayedTest {
         .noneMatch(change -> change.node().startsWith("confirm"));
   }
 
+  private static Flow<Stay> asking(int version, String node, String question) {
+    FlowBuilder<Stay> flow = Flow.of("stay", Stay.class).version(version).description("Asks.");
+    for (int from = 1; from < version; from++) {
+      flow.migrate(from, m -> {});
+    }
+    return flow.ask(node, q -> q.question("guest", question))
+        .edge(START, node)
+        .edge(node, END)
+        .compile();
+  }
+
+  @Test
+  void whatIsAskedAgainBehindAMigrationIsCompared() {
+    Driver first = new Driver(asking(1, "ask", "Who?"));
+    first.start();
+    RunJournal journal = journal(takenOver(first, asking(2, "ask", "Who is it?")));
+
+    assertThat(divergence(replayed(asking(3, "ask", "Who?"), journal)).text())
+        .contains("entry 2", "Recorded: ask asked \"Who is it?\"", "Now:      ask asked \"Who?\"");
+  }
+
   @Test
   void whatFollowsAMigrationThatThePresentCodeCannotContinueIsSaidToBeUncompared() {
     Driver first = new Driver(stay(1, 6));
@@ -311,6 +332,21 @@ class ReplayedTest {
     assertThat(replayed(stay(3, 10), fork).divergence()).isNotNull();
     assertThat(replayed(stay(3, 10), fork).changes())
         .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"));
+  }
+
+  @Test
+  void aForkThatThePresentCodeCannotContinueIsSaidToBeUncompared() {
+    Driver source = new Driver(stay(1, 6));
+    source.start("nights", 8);
+    RunJournal fork = forked(journal(source), 1, stay(1, 6));
+
+    Replay replay = replayed(asking(1, "ask", "Who?"), fork);
+
+    assertThat(replay.decided()).isZero();
+    assertThat(Objects.requireNonNull(replay.uncompared()).text())
+        .isEqualTo(
+            "It is not compared from entry 1 on, because it is at ask_guest, which is no node of"
+                + " version 1; say in the migration what became of that: node(…) or removed(…)");
   }
 
   @Test
