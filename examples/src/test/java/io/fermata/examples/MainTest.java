@@ -10,6 +10,7 @@ import io.fermata.examples.command.Commands;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.examples.flows.Restaurant;
 import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.Fermata;
@@ -318,6 +319,64 @@ class MainTest {
     assertThat(error(3, "export", lost, "--run", "quote/a.b", "--store", store))
         .contains(lost, "its directory does not exist")
         .hasLineCount(1);
+  }
+
+  @Test
+  void whatCannotBeRecordedIsNamedInOneLine() throws IOException {
+    Path file = directory.resolve("test.jsonl");
+    String store = newStore("one.db").toString();
+    assertThat(error(3, "record", file.toString(), "--run", "quote/a.b", "--store", store))
+        .contains("no journal of a.b")
+        .hasLineCount(1);
+    assertThat(error(3, "record", file.toString(), "--run", "quota/a.b", "--store", store))
+        .contains("quota")
+        .hasLineCount(1);
+    assertThat(error(3, "record", file.toString(), "--thread", "desk.x", "--store", store))
+        .contains("desk.x")
+        .hasLineCount(1);
+    assertThat(file).doesNotExist();
+    Files.writeString(file, "mine");
+    assertThat(error(3, "record", file.toString(), "--run", "quote/a.b", "--store", store))
+        .isEqualTo(file + " exists already; choose another file" + System.lineSeparator());
+    assertThat(file).hasContent("mine");
+  }
+
+  @Test
+  void aRunIsRecordedWithInventedValuesOrRefusedWithTheReason() throws IOException {
+    Path export = Path.of("src/test/resources/runs/quote-with-a-correction.jsonl");
+    String run = "quote/" + Json.parse(Files.readAllLines(export).get(0)).path("id").asText();
+    String store = newStore("one.db").toString();
+    error(0, "import", export.toString(), "--store", store);
+    Path file = directory.resolve("test.jsonl");
+
+    assertThat(
+            error(
+                Commands.DECIDED_OTHERWISE,
+                "record",
+                file.toString(),
+                "--run",
+                run,
+                "--scrub",
+                "segment",
+                "--store",
+                store))
+        .contains("Nothing was recorded", "Now:      After classify the run went to price");
+    assertThat(file).doesNotExist();
+
+    error(
+        0,
+        "record",
+        file.toString(),
+        "--run",
+        run,
+        "--scrub",
+        "name",
+        "--scrub",
+        "email",
+        "--store",
+        store);
+    assertThat(file).content().contains("wants a price").doesNotContain("Ann", "acme");
+    assertThat(error(0, "replay", file.toString())).isEmpty();
   }
 
   private Store newStore(String name) {

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
@@ -65,6 +66,9 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
   public Integer call() throws IOException {
     Scrubbing scrubbing = Scrubbing.SECRETS.and(fields.toArray(String[]::new));
     scrubbing = anyway ? scrubbing.writtenAnyway() : scrubbing;
+    if (Files.exists(file)) {
+      throw new UsageException(file + " exists already; choose another file");
+    }
     ByteArrayOutputStream recording = new ByteArrayOutputStream();
     try (Examples examples = Examples.dormant(store.present())) {
       RunName run = what.run;
@@ -81,6 +85,11 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
       return 0;
     } catch (FileAlreadyExistsException e) {
       throw new UsageException(file + " exists already; choose another file", e);
+    } catch (NoSuchFileException e) {
+      throw new UsageException(
+          file
+              + " cannot be written because its directory does not exist; create it, or choose another",
+          e);
     } catch (FileSystemException e) {
       throw new UsageException(
           file + " cannot be written: " + e.getMessage() + "; choose another file", e);
@@ -92,6 +101,8 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
         throw new UsageException(unknown.getMessage(), unknown);
       }
       throw e;
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(String.valueOf(e.getMessage()), e);
     }
   }
 

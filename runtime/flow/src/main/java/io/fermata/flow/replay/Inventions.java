@@ -1,15 +1,20 @@
 package io.fermata.flow.replay;
 
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.BooleanNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
+import io.fermata.flow.Step;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.StateSchema;
 import java.math.BigDecimal;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -78,10 +83,37 @@ public final class Inventions {
   public void choosing(JsonNode schema) {
     List<String> listed = new ArrayList<>();
     schema.path("enum").forEach(value -> listed.add(value.asText()));
-    if (listed.size() > 1) {
-      choices.add(listed);
-    }
+    listed.remove("null");
+    choosing(listed);
     schema.forEach(this::choosing);
+  }
+
+  /** The lists of values that fields of a flow may have, also those that no client writes. */
+  public void choosing(Flow<?> flow) {
+    choosing(flow.answersSchema());
+    for (Step<?> step : flow.graph().steps()) {
+      StateSchema<?> schema = step.scope().schema();
+      for (String path : schema.paths()) {
+        StateSchema.Field field = schema.ownField(path);
+        if (field != null) {
+          choosing(field.type());
+        }
+      }
+    }
+  }
+
+  private void choosing(JavaType type) {
+    JavaType element = type.isContainerType() ? type.getContentType() : type;
+    Object[] constants = element.getRawClass().getEnumConstants();
+    if (constants != null) {
+      choosing(Arrays.stream(constants).map(each -> Json.tree(each).asText()).toList());
+    }
+  }
+
+  private void choosing(List<String> listed) {
+    if (listed.size() > 1 && !choices.contains(listed)) {
+      choices.add(List.copyOf(listed));
+    }
   }
 
   /** Notes a value, and those within it. */

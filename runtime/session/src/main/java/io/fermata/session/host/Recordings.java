@@ -109,7 +109,7 @@ public final class Recordings {
 
   private static Tried run(
       Flow<?> flow, Limits limits, SecretFields fields, RunJournal journal, Inventions inventions) {
-    inventions.choosing(flow.answersSchema());
+    inventions.choosing(flow);
     journal.events().forEach(event -> Secrets.find(fields, event, inventions::add));
     FactValues.Replacement replacement =
         new FactValues.Replacement() {
@@ -171,7 +171,7 @@ public final class Recordings {
             agent
                 .offered(Offered.class)
                 .forEach(offered -> inventions.choosing(offered.arguments().json())));
-    flows.forEach(flow -> inventions.choosing(flow.answersSchema()));
+    flows.forEach(inventions::choosing);
     ThreadSecrets secrets = ThreadSecrets.of(agents, flows).and(scrubbing.fields());
     journal.events().forEach(event -> secrets.find(event, inventions::add));
     Callers callers = new Callers();
