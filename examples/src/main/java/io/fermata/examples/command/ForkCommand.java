@@ -207,7 +207,7 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
     }
     ThreadJournal journal = ChatCommand.now(host.threadJournalWithSecrets(thread.id));
     if (at == null && thread.before == null) {
-      out().println(journal.narrative());
+      out().println(journal.narrative(host.agents().all()));
       out().flush();
       return;
     }

@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
@@ -69,7 +69,8 @@ class RecordedSecretsTest {
       host.exportWithSecrets("order", run, to).toCompletableFuture().join();
     }
 
-    assertThatThrownBy(() -> RecordedRuns.requireSame(export, false, Limits.DEFAULT, List.of(), order("5500")))
+    assertThatThrownBy(
+            () -> RecordedRuns.requireSame(export, false, Limits.DEFAULT, List.of(), order("5500")))
         .isInstanceOf(AssertionError.class)
         .message()
         .contains("the run went to ask_seats", "card was \"[redacted]\"")

@@ -19,9 +19,9 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
-import io.fermata.flow.json.Limits;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
@@ -197,7 +197,8 @@ class RecordingTest {
       recording = recorded(host, run, Scrubbing.SECRETS.and("email", "*.name"));
     }
 
-    assertThatCode(() -> RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), order()))
+    assertThatCode(
+            () -> RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), order()))
         .doesNotThrowAnyException();
     assertThat(Files.readString(recording))
         .doesNotContain(CARD, DIGITS, "x7", "1987-12-24", "acme", "chat-of-ann", "$binary", "Ann");
@@ -257,7 +258,8 @@ class RecordingTest {
 
       Path anyway = recorded(host, run, Scrubbing.SECRETS.writtenAnyway());
       assertThat(Files.readString(anyway)).doesNotContain(DIGITS, CARD);
-      assertThatThrownBy(() -> RecordedRuns.requireSame(anyway, false, Limits.DEFAULT, List.of(), flow))
+      assertThatThrownBy(
+              () -> RecordedRuns.requireSame(anyway, false, Limits.DEFAULT, List.of(), flow))
           .isInstanceOf(AssertionError.class)
           .hasMessageContaining("the run went to ask_limit");
     }
@@ -343,7 +345,7 @@ class RecordingTest {
     }
 
     List<Agent> desk = List.of(desk(script()));
-    assertThatCode(() -> RecordedRuns.requireSame(recording, false, desk))
+    assertThatCode(() -> RecordedRuns.requireSame(recording, false, Limits.DEFAULT, desk))
         .doesNotThrowAnyException();
     assertThat(Files.readString(recording))
         .doesNotContain(CARD, "AMEX", "123\\\"", "ann@acme", "\"ann\"")

@@ -338,8 +338,7 @@ class ForkedThreadTest {
   void aHookInvokesNoToolInASandbox() {
     Agent agent =
         desk(tool("one"))
-            .hooks(
-                Hook.afterCreateMessage("asks", (flow, m) -> flow.invokeTool("one", Map.of())));
+            .hooks(Hook.afterCreateMessage("asks", (flow, m) -> flow.invokeTool("one", Map.of())));
     model.say("Hello.").say("Bye.");
     Conversation source = Conversation.with(agent).say("Hi");
     assertThat(ran).isNotEmpty();
