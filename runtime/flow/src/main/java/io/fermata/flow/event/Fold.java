@@ -327,7 +327,7 @@ public final class Fold {
   /** Times to answer run from now on; a moment that the run sleeps until stays. */
   private static void forkedFrom(Draft state, Event.ForkedFrom e) {
     long later = e.at() - e.origin().entryAt();
-    KnownResults known = KnownResults.of(e.recorded());
+    RecordedResult.Known known = RecordedResult.Known.of(e.recorded());
     state.identity = state.identity.forked(new RunState.Fork(e.origin(), known, List.of(), false));
     state.startedAt = e.at();
     state.changedAt = e.at();

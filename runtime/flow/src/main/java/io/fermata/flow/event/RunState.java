@@ -72,7 +72,10 @@ public record RunState(
    * @param diverged whether it has asked for an effect that its source has no result of
    */
   public record Fork(
-      ForkOrigin origin, @JsonUnwrapped KnownResults known, List<Place> taken, boolean diverged) {
+      ForkOrigin origin,
+      @JsonUnwrapped RecordedResult.Known known,
+      List<Place> taken,
+      boolean diverged) {
     @JsonIgnore
     public boolean sandboxed() {
       return origin.mode() == ForkOrigin.Mode.SANDBOX;
@@ -105,7 +108,7 @@ public record RunState(
     /** An effect at a place is performed by this run, as its source has no result of it. */
     Fork perform(Place at) {
       List<Place> places = taken.stream().filter(place -> !place.equals(at)).toList();
-      return sandboxed() ? this : new Fork(origin, KnownResults.NONE, places, true);
+      return sandboxed() ? this : new Fork(origin, RecordedResult.Known.NONE, places, true);
     }
   }
 

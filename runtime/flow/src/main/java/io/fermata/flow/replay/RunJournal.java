@@ -4,7 +4,6 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
-import io.fermata.flow.event.KnownResults;
 import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
@@ -211,7 +210,8 @@ public record RunJournal(String flow, String runId, List<Entry> entries, boolean
 
   private List<RecordedResult> recorded(long entry, RunState at) {
     List<Event> before = upTo(entry).events();
-    return KnownResults.around(at, before, events().subList(before.size(), events().size()));
+    return RecordedResult.Known.around(
+        at, before, events().subList(before.size(), events().size()));
   }
 
   private static Event under(String runId, Event event) {
