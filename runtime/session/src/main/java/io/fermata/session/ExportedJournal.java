@@ -2,7 +2,7 @@ package io.fermata.session;
 
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.replay.RunJournal;
-import io.fermata.session.host.Archive;
+import io.fermata.session.archive.Archive;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

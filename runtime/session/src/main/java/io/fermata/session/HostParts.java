@@ -21,10 +21,10 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
-import io.fermata.session.admin.Retentions;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
+import io.fermata.session.archive.Archives;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
@@ -34,13 +34,12 @@ import io.fermata.session.cluster.HostCluster;
 import io.fermata.session.cluster.Offers;
 import io.fermata.session.host.AgentAsTool;
 import io.fermata.session.host.AgentThreads;
-import io.fermata.session.host.Archives;
 import io.fermata.session.host.CallRouter;
 import io.fermata.session.host.Eraser;
 import io.fermata.session.host.HostOutside;
 import io.fermata.session.host.HostRuns;
 import io.fermata.session.host.HostThreads;
-import io.fermata.session.host.RunEntries;
+import io.fermata.session.host.RunAccounts;
 import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.RunForks;
 import io.fermata.session.host.RunOperations;
@@ -56,6 +55,7 @@ import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.run.RunPort;
 import io.fermata.session.runs.PrincipalCounts;
+import io.fermata.session.runs.Retentions;
 import io.fermata.session.runs.SessionDirectory;
 import io.fermata.session.runs.StoreRuns;
 import io.fermata.session.thread.ThreadPort;
@@ -192,7 +192,7 @@ final class HostParts {
                 builder.clock,
                 threads.handlers()),
             new RunOperations(store, encryption, catalog, gateway, this::erase, threads.replies()),
-            new RunEntries(store, encryption, catalog, threads.handlers()));
+            new RunAccounts(store, encryption, catalog, threads.handlers()));
     this.outside =
         new HostOutside.Services(
             agentThreads,

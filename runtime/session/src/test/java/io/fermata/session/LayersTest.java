@@ -19,6 +19,7 @@ class LayersTest {
           "io.fermata.session.run",
           "io.fermata.session.thread",
           "io.fermata.session.host",
+          "io.fermata.session.archive",
           "io.fermata.session",
           "io.fermata.session.telemetry");
 

@@ -14,7 +14,6 @@ import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.EventNames;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Place;

@@ -11,7 +11,6 @@ import io.fermata.flow.Node;
 import io.fermata.flow.Step;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.EventNames;
 import io.fermata.flow.event.MigrationFold;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;

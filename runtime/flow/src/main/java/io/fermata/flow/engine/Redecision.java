@@ -4,7 +4,6 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.EventNames;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.JournalCheck;
 import io.fermata.flow.event.Program;

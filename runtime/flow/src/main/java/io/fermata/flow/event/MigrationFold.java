@@ -78,7 +78,7 @@ public final class MigrationFold {
   }
 
   /** The name of a checkpoint: that of a node, or of the moment before it forked. */
-  static String checkpoint(String name, Map<String, String> nodes) {
+  public static String checkpoint(String name, Map<String, String> nodes) {
     String fork = Fold.forkPoint("");
     return name.endsWith(fork)
         ? Fold.forkPoint(renamed(name.substring(0, name.length() - fork.length()), nodes, '/'))
@@ -100,13 +100,13 @@ public final class MigrationFold {
   }
 
   /** A branch is named after the place that forked and the node that it begins with. */
-  static String branch(String name, Map<String, String> nodes) {
+  public static String branch(String name, Map<String, String> nodes) {
     Place fork = Place.forkOf(name);
     return fork == null ? name : place(fork, nodes).branch(label(fork, Place.labelOf(name), nodes));
   }
 
   /** The item of a list is a number, which no node of the same flow is taken for. */
-  static String label(Place fork, String label, Map<String, String> nodes) {
+  public static String label(Place fork, String label, Map<String, String> nodes) {
     String node = fork.node();
     String head = node.substring(0, node.lastIndexOf('/') + 1) + label;
     String now = nodes.getOrDefault(head, label);

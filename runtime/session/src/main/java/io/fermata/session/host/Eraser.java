@@ -77,7 +77,7 @@ public final class Eraser {
   }
 
   /** Runs work while the sessions are stopped and blocked. If it fails, they resume. */
-  <T> CompletionStage<T> alone(SessionScope scope, Supplier<CompletionStage<T>> work) {
+  public <T> CompletionStage<T> alone(SessionScope scope, Supplier<CompletionStage<T>> work) {
     CompletionStage<T> worked = barred(scope).thenComposeAsync(nothing -> work.get(), executor);
     return worked
         .handle((done, thrown) -> lifted(scope, thrown != null))

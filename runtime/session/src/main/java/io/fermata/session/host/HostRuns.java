@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 
 /** The runs of a host: listed from its store, forked and operated by it. */
-public record HostRuns(Runs listed, RunForks forks, RunOperations operations, RunEntries entries)
+public record HostRuns(Runs listed, RunForks forks, RunOperations operations, RunAccounts entries)
     implements Runs {
   @Override
   public CompletionStage<Page> list(RunQuery query) {

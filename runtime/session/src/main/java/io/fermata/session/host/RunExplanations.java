@@ -31,6 +31,7 @@ import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.runs.RunEvents;
 import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -29,6 +29,7 @@ import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.runs.RunEvents;
 import java.io.NotSerializableException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

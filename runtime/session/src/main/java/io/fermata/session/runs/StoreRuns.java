@@ -4,7 +4,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
-import io.fermata.session.admin.StoreErrors;
+import io.fermata.session.journal.StoreErrors;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.runs;
 
 import io.fermata.flow.event.Event;
 import io.fermata.flow.replay.RunJournal;

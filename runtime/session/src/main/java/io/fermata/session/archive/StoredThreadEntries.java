@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
@@ -6,6 +6,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.thread.ThreadEvents;
 import java.io.NotSerializableException;
 import java.io.UncheckedIOException;
 import java.util.List;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.StoredEntry;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import io.fermata.persistence.spi.JournalPresentException;
 import io.fermata.persistence.spi.NewEntry;
@@ -9,6 +9,7 @@ import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.SessionScope;
+import io.fermata.session.host.Eraser;
 import io.fermata.session.journal.EncryptedEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryEncryption;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.Agent;

@@ -1,6 +1,11 @@
-package io.fermata.flow.event;
+package io.fermata.flow.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.MigrationFold;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

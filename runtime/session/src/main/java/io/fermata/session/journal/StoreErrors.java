@@ -1,8 +1,9 @@
-package io.fermata.session.admin;
+package io.fermata.session.journal;
 
 import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import java.util.concurrent.CompletableFuture;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.state.ThreadState;
@@ -11,6 +11,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.thread.ThreadEvents;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -16,6 +16,8 @@ import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.Lossless;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
+import io.fermata.session.runs.RunEvents;
+import io.fermata.session.thread.ThreadEvents;
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;

@@ -11,12 +11,13 @@ import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.Runs;
-import io.fermata.session.admin.StoreErrors;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.runs.RunEvents;
 import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,7 +31,7 @@ import java.util.concurrent.Executor;
  *
  * @param threads may block
  */
-public record RunEntries(
+public record RunAccounts(
     OpenStore store, Encryption encryption, FlowCatalog catalog, Executor threads) {
   /** A narrative of the present entry. */
   private static final class Account implements Recorder {

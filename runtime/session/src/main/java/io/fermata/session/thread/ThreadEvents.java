@@ -1,4 +1,4 @@
-package io.fermata.session.host;
+package io.fermata.session.thread;
 
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;

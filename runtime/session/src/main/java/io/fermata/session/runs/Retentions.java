@@ -1,5 +1,6 @@
-package io.fermata.session.admin;
+package io.fermata.session.runs;
 
+import io.fermata.session.admin.Retention;
 import java.util.Map;
 
 /** The retention of a host, and those of single flows. */
