@@ -15,6 +15,8 @@ import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -105,13 +107,14 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   /**
    * A host in memory that has a recorded run in its store and continues it: steps that were running
    * are attempted again. The run gets an id of this store, and time continues where the journal
-   * ends.
+   * ends. Secret fields are encrypted with a key of the probe.
    *
    * @throws IllegalArgumentException if the run has ended
    */
   public static SessionProbe from(Flow<?> flow, RunJournal recorded) {
     Store store = Store.memory();
-    SessionProbe probe = of(flow, store);
+    KeyProvider keys = DataKeys.parse(DataKeys.generate("probe"));
+    SessionProbe probe = of(flow, store, builder -> withDisplays(flow, builder.keys(keys)));
     probe.hides(flow, recorded);
     RecordedSession session = RecordedSession.of(recorded);
     probe.principal = session.principal();

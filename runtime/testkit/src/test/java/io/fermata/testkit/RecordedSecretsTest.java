@@ -87,7 +87,7 @@ class RecordedSecretsTest {
         .contains("\"card\":\"[redacted]\"")
         .doesNotContain(CARD);
     try (SessionProbe probe = SessionProbe.from(order(CARD), recorded)) {
-      assertThatThrownBy(() -> probe.answer("seats", 3).asks("card"))
+      assertThatThrownBy(() -> probe.again().asks("card"))
           .isInstanceOf(AssertionError.class)
           .message()
           .contains("[redacted]")
