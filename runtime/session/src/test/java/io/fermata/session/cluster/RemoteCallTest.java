@@ -6,12 +6,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
@@ -65,6 +68,19 @@ class RemoteCallTest {
             new Request.Fork(List.of(new Event.Signalled("paid", Json.tree("b"), 5)), true),
             answers),
         new Request.View(true),
+        new Request.ForkThread(
+            new ThreadJournal(
+                "desk",
+                "t",
+                List.of(
+                    new ThreadJournal.Entry(
+                        1, 5, "caller", "ann", List.of(new ThreadEvent.Greeted())))),
+            new ThreadInput.Fork(
+                new ThreadFork("s", 1, 5, ForkOrigin.Mode.SANDBOX, "ann"),
+                "desk",
+                Map.of("k", "v"),
+                Message.user("hello"),
+                5)),
         new Request.OfThread(
             new ThreadInput.Create(
                 "t",
@@ -128,7 +144,8 @@ class RemoteCallTest {
             || input instanceof ThreadInput.ChildStatusChanged
             || input instanceof ThreadInput.ChildSpent;
     boolean happensOnce =
-        input instanceof ThreadInput.Create
+        request instanceof Request.ForkThread
+            || input instanceof ThreadInput.Create
             || input instanceof ThreadInput.Delete
             || input instanceof ThreadInput.ChildDeleted;
     boolean changesNothing =
@@ -164,7 +181,7 @@ class RemoteCallTest {
             ThreadInput.EffectEnded.class,
             ThreadInput.EffectDue.class,
             ThreadInput.Recovered.class);
-    Set<Class<?>> sent = new HashSet<>();
+    Set<Class<?>> sent = new HashSet<>(Set.of(ThreadInput.Fork.class));
     requests()
         .filter(Request.OfThread.class::isInstance)
         .forEach(request -> sent.add(((Request.OfThread) request).input().getClass()));
@@ -172,7 +189,11 @@ class RemoteCallTest {
         .filteredOn(type -> !own.contains(type))
         .containsExactlyInAnyOrderElementsOf(sent);
     assertThat(Arrays.asList(Request.class.getPermittedSubclasses()))
-        .containsExactlyInAnyOrder(Request.OfRun.class, Request.OfThread.class, Request.View.class);
+        .containsExactlyInAnyOrder(
+            Request.OfRun.class,
+            Request.OfThread.class,
+            Request.ForkThread.class,
+            Request.View.class);
   }
 
   @Test
