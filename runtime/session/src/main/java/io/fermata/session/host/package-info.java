@@ -1,4 +1,4 @@
-/** The parts of a host: agents as tools, tasks, archives, erasure, schedules and upkeep. */
+/** The parts of a host: agents as tools, tasks, forks, erasure, schedules and upkeep. */
 @NullMarked
 package io.fermata.session.host;
 
