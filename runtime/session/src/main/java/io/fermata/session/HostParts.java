@@ -54,7 +54,7 @@ import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.run.RunPort;
-import io.fermata.session.runs.PrincipalCounts;
+import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
 import io.fermata.session.runs.SessionDirectory;
 import io.fermata.session.runs.StoreRuns;
@@ -332,14 +332,12 @@ final class HostParts {
   }
 
   private SessionHost sessions() {
-    PrincipalCounts unfinished =
-        new PrincipalCounts(
-            PrincipalCounts.unfinished(runs),
-            directory::entered,
-            settings.quotas().unfinishedRuns());
-    PrincipalCounts conversations =
-        new PrincipalCounts(
-            PrincipalCounts.threads(store.directory()),
+    QuotaCounts unfinished =
+        new QuotaCounts(
+            QuotaCounts.unfinished(runs), directory::entered, settings.quotas().unfinishedRuns());
+    QuotaCounts conversations =
+        new QuotaCounts(
+            QuotaCounts.threads(store.directory()),
             directory::entered,
             settings.quotas().threads());
     return new SessionHost(

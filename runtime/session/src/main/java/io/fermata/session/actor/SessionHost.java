@@ -11,7 +11,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
-import io.fermata.session.runs.PrincipalCounts;
+import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
 import io.fermata.session.runs.SessionDirectory;
 import java.time.InstantSource;
@@ -79,10 +79,7 @@ public record SessionHost(
    * @param threads how many each principal has
    */
   public record Listing(
-      SessionDirectory sessions,
-      PrincipalCounts runs,
-      PrincipalCounts threads,
-      Directory directory) {}
+      SessionDirectory sessions, QuotaCounts runs, QuotaCounts threads, Directory directory) {}
 
   public Telemetry telemetry() {
     return observers.telemetry();

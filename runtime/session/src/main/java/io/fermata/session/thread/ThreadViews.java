@@ -8,14 +8,14 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.journal.ThreadReply;
-import io.fermata.session.runs.PrincipalCounts;
+import io.fermata.session.runs.QuotaCounts;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
 /** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
-  public static final String KIND = PrincipalCounts.THREADS;
+  public static final String KIND = QuotaCounts.THREADS;
   public static final String STATUS = "status";
   private static final String ID = "id";
 

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** How many runs one principal may have that have not ended. */
 @Timeout(60)
-class RunCountsTest {
+class QuotaCountsTest {
   record Note(String text) {}
 
   private static final Flow<Note> NOTE =
@@ -136,9 +136,9 @@ class RunCountsTest {
   @Test
   void whatWasCountedWrongIsCountedAgain() {
     Counted list = new Counted();
-    PrincipalCounts tally =
-        new PrincipalCounts(
-            PrincipalCounts.unfinished(list),
+    QuotaCounts tally =
+        new QuotaCounts(
+            QuotaCounts.unfinished(list),
             () -> CompletableFuture.completedFuture(null),
             2,
             Duration.ofNanos(1),
@@ -161,9 +161,9 @@ class RunCountsTest {
   @Test
   void oneLessOfTooManyIsStillTooMany() {
     Counted list = new Counted();
-    PrincipalCounts tally =
-        new PrincipalCounts(
-            PrincipalCounts.unfinished(list),
+    QuotaCounts tally =
+        new QuotaCounts(
+            QuotaCounts.unfinished(list),
             () -> CompletableFuture.completedFuture(null),
             2,
             Duration.ofMinutes(1),

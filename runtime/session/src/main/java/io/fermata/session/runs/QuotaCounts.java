@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * and erasures and imports are not reported. Until the first count, or if the store cannot list,
  * only what began since is counted.
  */
-public final class PrincipalCounts {
+public final class QuotaCounts {
   /** The number of cached principals; others are recounted. */
   private static final int MOST_PRINCIPALS = 10_000;
 
@@ -68,7 +68,7 @@ public final class PrincipalCounts {
    * @param entered brings the list up to date
    * @param most the quota of a principal
    */
-  public PrincipalCounts(Listed list, Supplier<CompletionStage<Void>> entered, int most) {
+  public QuotaCounts(Listed list, Supplier<CompletionStage<Void>> entered, int most) {
     this(list, entered, most, Duration.ofMinutes(1), Duration.ofSeconds(2));
   }
 
@@ -87,7 +87,7 @@ public final class PrincipalCounts {
    * @param good how long a count is valid
    * @param refusing how long a count is valid while it exceeds the quota
    */
-  PrincipalCounts(
+  QuotaCounts(
       Listed list,
       Supplier<CompletionStage<Void>> entered,
       int most,
