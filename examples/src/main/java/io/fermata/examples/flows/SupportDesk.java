@@ -40,7 +40,7 @@ public final class SupportDesk {
       """
       You are the support desk of a small bookshop. Be brief and friendly.
       Look an order up before you say anything about it. Refund what a customer wants to return; a
-      colleague approves it, and the customer is asked for the reason. For questions about invoices,
+      person approves it, and the customer is asked for the reason. For questions about invoices,
       call summary first, and then hand over to billing with what it says.""";
 
   private static final String BILLING =

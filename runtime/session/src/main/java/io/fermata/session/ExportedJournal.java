@@ -3,6 +3,8 @@ package io.fermata.session;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.archive.Archive;
+import io.fermata.session.journal.Encryption;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -35,9 +37,16 @@ public sealed interface ExportedJournal {
    */
   static ExportedJournal read(Path export) throws IOException {
     try (InputStream from = Files.newInputStream(export)) {
-      return Archive.isThread(from)
-          ? new OfThread(Fermata.readThreadJournal(export))
-          : new OfRun(Fermata.readJournal(export));
+      return read(from);
     }
+  }
+
+  /** As {@link #read(Path)}, from a stream, which is read to its end. */
+  static ExportedJournal read(InputStream export) throws IOException {
+    byte[] whole = export.readAllBytes();
+    Encryption keys = Encryption.ofEnvironment();
+    return Archive.isThread(new ByteArrayInputStream(whole))
+        ? new OfThread(Archive.threadJournal(new ByteArrayInputStream(whole), keys))
+        : new OfRun(Archive.journal(new ByteArrayInputStream(whole), keys));
   }
 }

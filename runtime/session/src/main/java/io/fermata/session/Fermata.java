@@ -51,10 +51,13 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.OpenedRuns;
+import io.fermata.session.runs.RunEvents;
+import io.fermata.session.thread.ThreadEvents;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.NotSerializableException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -431,6 +434,37 @@ public final class Fermata implements ToolHost, AutoCloseable {
     return readJournal(Files.readAllBytes(export), Encryption.reading(keys));
   }
 
+  /**
+   * Reads the journal of a run from a store that no host has open, or that hosts of a cluster have.
+   * Encrypted data is read with the keys from the environment.
+   *
+   * @throws IllegalArgumentException if the store has no journal of the run
+   * @throws io.fermata.persistence.spi.StoreException if the store cannot be read
+   */
+  public static RunJournal readJournal(Store store, String flow, String runId) {
+    RunJournal journal =
+        read(store, open -> RunEvents.journal(open, Encryption.ofEnvironment(), flow, runId));
+    if (journal.entries().isEmpty()) {
+      throw new IllegalArgumentException(
+          "%s has no journal of a run %s of %s".formatted(store, runId, flow));
+    }
+    return journal;
+  }
+
+  /** Reads from an open store. */
+  private interface Reading<T> {
+    T from(OpenStore open) throws NotSerializableException;
+  }
+
+  private static <T> T read(Store store, Reading<T> reading) {
+    try (OpenStore open = store.openToRead()) {
+      return reading.from(open);
+    } catch (NotSerializableException e) {
+      throw new IllegalArgumentException(
+          "A journal in %s cannot be read by this release: %s".formatted(store, e.getMessage()), e);
+    }
+  }
+
   private static RunJournal readJournal(byte[] export, Encryption encryption) {
     try {
       return Archive.journal(new ByteArrayInputStream(export), encryption);
@@ -536,6 +570,24 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** Like {@link #readThreadJournal(Path)}, with the given keys. */
   public static ThreadJournal readThreadJournal(Path export, KeyProvider keys) throws IOException {
     return readThreadJournal(Files.readAllBytes(export), Encryption.reading(keys));
+  }
+
+  /**
+   * As {@link #readJournal(Store, String, String)}, of a thread.
+   *
+   * @throws IllegalArgumentException if the store has no journal of the thread
+   */
+  public static ThreadJournal readThreadJournal(Store store, String threadId) {
+    ThreadKey key = ThreadKey.of(threadId);
+    ThreadJournal journal =
+        key == null
+            ? new ThreadJournal("", threadId, List.of())
+            : read(store, open -> ThreadEvents.journal(open, Encryption.ofEnvironment(), key));
+    if (journal.entries().isEmpty()) {
+      throw new IllegalArgumentException(
+          "%s has no journal of a thread %s".formatted(store, threadId));
+    }
+    return journal;
   }
 
   private static ThreadJournal readThreadJournal(byte[] export, Encryption encryption) {

@@ -14,7 +14,6 @@ import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
-import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunEvents;
@@ -55,23 +54,14 @@ public record RunAccounts(
   }
 
   private RunJournal journal(String flow, String runId) {
-    String entityId = SessionKey.entityOf(flow, runId);
-    List<RunJournal.Entry> session = new ArrayList<>();
-    if (catalog.has(flow) && SessionKey.isOfRun(entityId)) {
+    RunJournal journal = new RunJournal(flow, runId, List.of());
+    if (catalog.has(flow) && SessionKey.isOfRun(SessionKey.entityOf(flow, runId))) {
       try {
-        JournalPages.fold(
-            store,
-            entityId,
-            session,
-            (entries, stored) -> {
-              entries.add(RunEvents.of(encryption.read(entityId, stored)));
-              return entries;
-            });
+        journal = RunEvents.journal(store, encryption, flow, runId);
       } catch (NotSerializableException e) {
         throw new CompletionException(e);
       }
     }
-    RunJournal journal = RunJournal.of(flow, runId, session);
     if (journal.entries().isEmpty()) {
       throw new ThreadException(
           "unknown_run",

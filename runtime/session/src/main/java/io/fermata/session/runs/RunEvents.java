@@ -2,7 +2,13 @@ package io.fermata.session.runs;
 
 import io.fermata.flow.event.Event;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalPages;
+import io.fermata.session.key.SessionKey;
+import java.io.NotSerializableException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
@@ -16,5 +22,26 @@ public final class RunEvents {
     Entry.Origin origin = entry.origin();
     String by = origin.by().name().toLowerCase(Locale.ROOT);
     return new RunJournal.Entry(entry.seq(), entry.at(), by, origin.principal(), events);
+  }
+
+  /**
+   * The journal of a run, on a thread that may block; without entries if the store has none of it.
+   *
+   * @throws NotSerializableException if an entry cannot be read
+   */
+  public static RunJournal journal(
+      OpenStore store, Encryption encryption, String flow, String runId)
+      throws NotSerializableException {
+    String entityId = SessionKey.entityOf(flow, runId);
+    List<RunJournal.Entry> session =
+        JournalPages.fold(
+            store,
+            entityId,
+            new ArrayList<>(),
+            (entries, stored) -> {
+              entries.add(of(encryption.read(entityId, stored)));
+              return entries;
+            });
+    return RunJournal.of(flow, runId, session);
   }
 }

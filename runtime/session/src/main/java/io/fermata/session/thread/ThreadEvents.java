@@ -2,8 +2,13 @@ package io.fermata.session.thread;
 
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.ArchiveException;
+import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalPages;
+import io.fermata.session.key.ThreadKey;
+import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -29,5 +34,25 @@ public final class ThreadEvents {
     Entry.Origin origin = entry.origin();
     String by = origin.by().name().toLowerCase(Locale.ROOT);
     return new ThreadJournal.Entry(entry.seq(), entry.at(), by, origin.principal(), events);
+  }
+
+  /**
+   * The journal of a thread, on a thread that may block; without entries if the store has none.
+   *
+   * @throws NotSerializableException if an entry cannot be read
+   */
+  public static ThreadJournal journal(OpenStore store, Encryption encryption, ThreadKey key)
+      throws NotSerializableException {
+    String entityId = key.entityId();
+    List<ThreadJournal.Entry> all =
+        JournalPages.fold(
+            store,
+            entityId,
+            new ArrayList<>(),
+            (entries, stored) -> {
+              entries.add(of(encryption.read(entityId, stored)));
+              return entries;
+            });
+    return new ThreadJournal(key.agent(), key.threadId(), all);
   }
 }
