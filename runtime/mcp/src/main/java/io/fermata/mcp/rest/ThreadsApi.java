@@ -310,7 +310,7 @@ public final class ThreadsApi implements HttpRoute {
             });
   }
 
-  /** What was no instruction of the source's agent, anybody may have set. */
+  /** What is no instruction of the agent that acts in the source, its owner may have set. */
   private CompletionStage<?> requireNoInstruction(
       ApiRequest request, String id, Threads.NewFork how) {
     String agent = how.agent();
@@ -326,7 +326,7 @@ public final class ThreadsApi implements HttpRoute {
             .get(request.principal(), id)
             .thenAccept(
                 source -> {
-                  Set<String> known = threads.instructionEnv(source.origin());
+                  Set<String> known = threads.instructionEnv(source.agent());
                   threads.instructionEnv(agent).stream()
                       .filter(property -> !known.contains(property))
                       .findFirst()
