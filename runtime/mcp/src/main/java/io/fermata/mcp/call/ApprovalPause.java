@@ -7,6 +7,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.session.call.ToolReply;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,8 +24,11 @@ record ApprovalPause(String thread, String call) implements FormPause {
   private static final String APPROVED = "approved";
   private static final String REASON = "reason";
 
-  /** How much of a call's arguments a form shows. */
-  private static final int MAX_ARGUMENTS = 2_000;
+  /** How much of each argument of a call a form shows. */
+  private static final int MAX_VALUE = 500;
+
+  /** A person who cannot see all arguments is not asked. */
+  private static final int MAX_ARGUMENTS = 50;
 
   private static final McpAsk ANY = form("");
 
@@ -66,19 +70,25 @@ record ApprovalPause(String thread, String call) implements FormPause {
   @Override
   public @Nullable McpAsk form(ToolReply reply, boolean submitted) {
     JsonNode open = open(reply);
-    return open.isMissingNode() ? null : form(message(open));
+    boolean shown = open.at("/question/arguments").size() <= MAX_ARGUMENTS;
+    return open.isMissingNode() || !shown ? null : form(message(open));
   }
 
   private static String message(JsonNode open) {
     JsonNode question = open.path("question");
-    String arguments = JsonRpcCodec.json(question.path("arguments"));
-    int more = arguments.length() - MAX_ARGUMENTS;
-    String shown =
-        more <= 0
-            ? arguments
-            : arguments.substring(0, MAX_ARGUMENTS) + "… (" + more + " characters more)";
-    return "%s\n%s %s"
-        .formatted(question.path("question").asText(), open.path("tool").asText(), shown);
+    StringBuilder message = new StringBuilder(question.path("question").asText());
+    message.append('\n').append(open.path("tool").asText());
+    for (Map.Entry<String, JsonNode> argument : question.path("arguments").properties()) {
+      message.append('\n').append(shortened(argument.getKey())).append(": ");
+      message.append(shortened(JsonRpcCodec.json(argument.getValue())));
+    }
+    return message.toString();
+  }
+
+  /** Each is shortened by itself, so that a long one does not hide the others. */
+  private static String shortened(String text) {
+    int more = text.length() - MAX_VALUE;
+    return more <= 0 ? text : text.substring(0, MAX_VALUE) + "… (" + more + " characters more)";
   }
 
   private static McpAsk form(String message) {

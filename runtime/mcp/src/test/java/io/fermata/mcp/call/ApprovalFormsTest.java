@@ -142,7 +142,7 @@ class ApprovalFormsTest {
   void theUserDecidesInAForm(String decision, String result) {
     Wired.Said asked = withForms(REFUND);
     JsonNode form = form(asked);
-    assertThat(form.path("message").asText()).isEqualTo("Pay the money back?\nrefund {}");
+    assertThat(form.path("message").asText()).isEqualTo("Pay the money back?\nrefund");
     assertThat(form.at("/requestedSchema/required")).hasSize(1);
 
     JsonNode decided = content(withForms(retry(REFUND, asked, accept(decision))));
