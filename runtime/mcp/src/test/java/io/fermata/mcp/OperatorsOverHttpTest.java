@@ -78,7 +78,11 @@ class OperatorsOverHttpTest {
   }
 
   private ToolReply call(String principal, String action, ObjectNode updates) {
-    ObjectNode arguments = Json.object().put("action", action).put("intent", "to pay");
+    return call(principal, action, "to pay", updates);
+  }
+
+  private ToolReply call(String principal, String action, String intent, ObjectNode updates) {
+    ObjectNode arguments = Json.object().put("action", action).put("intent", intent);
     arguments.set("stateUpdates", updates);
     ObjectNode meta = Json.object().put("threadId", "one");
     return host.call(new ToolCall("pay", principal, arguments, meta, null))
@@ -88,7 +92,14 @@ class OperatorsOverHttpTest {
   }
 
   private String begun(String principal) {
-    return call(principal, "start", Json.object()).meta().at("/fermata~1run/runId").asText();
+    return begun(principal, "to pay");
+  }
+
+  private String begun(String principal, String intent) {
+    return call(principal, "start", intent, Json.object())
+        .meta()
+        .at("/fermata~1run/runId")
+        .asText();
   }
 
   private HttpResponse<String> send(String key, String method, String path, String body)
@@ -285,8 +296,8 @@ class OperatorsOverHttpTest {
   // --- what happened in a run, and forks over MCP -----------------------------------------------
 
   @Test
-  void anOperatorReadsTheEntriesOfARunWithoutItsSecrets() throws Exception {
-    String run = begun("ann");
+  void anOperatorReadsTheEntriesOfARunWithoutItsSecretsWheneverTheyWereSaid() throws Exception {
+    String run = begun("ann", "to pay with " + CARD);
     call("ann", "continue", Json.object().put("card", CARD));
     String path = "/runs/pay/" + run + "/entries";
 
@@ -342,8 +353,7 @@ class OperatorsOverHttpTest {
     JsonNode fork =
         tool(
                 "ops",
-                "'action':'fork',%s,'entry':%s,'mode':'sandbox','answers':{'note':'none'}"
-                    .formatted(ofRun, last))
+                "'action':'fork',%s,'entry':%s,'answers':{'note':'none'}".formatted(ofRun, last))
             .path("structuredContent");
 
     assertThat(fork.path("principal").asText()).isEqualTo("ann");
@@ -357,14 +367,11 @@ class OperatorsOverHttpTest {
     assertThat(refused("ann", "'action':'list'")).contains("Only operators", "ann is none");
     assertThat(refused("ops", "'action':'entries'")).contains("needs flow and runId");
     assertThat(refused("ops", "'action':'fork','flow':'pay','runId':'" + run + "'"))
-        .contains("needs entry and mode");
+        .contains("needs entry");
     assertThat(refused("ops", "'action':'entries','flow':'pay','runId':'none'"))
         .contains("unknown_run");
     assertThat(
-            refused(
-                "ops",
-                "'action':'fork','flow':'pay','runId':'%s','entry':99,'mode':'live'"
-                    .formatted(run)))
+            refused("ops", "'action':'fork','flow':'pay','runId':'%s','entry':99".formatted(run)))
         .contains("unknown_entry", "has no entry 99");
   }
 }

@@ -3,7 +3,6 @@ package io.fermata.mcp.rest;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
@@ -18,15 +17,14 @@ import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.RootCauses;
 import java.util.Arrays;
-import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tool with which an operator's model looks at the runs of others and forks them. What changes a
- * run that exists is left to people, over HTTP.
+ * A tool with which an operator's model looks at the runs of others and forks them into a sandbox.
+ * What changes a run or performs effects is left to people, over HTTP.
  */
 public final class RunsTool {
   public static final String NAME = "operate_runs";
@@ -55,8 +53,8 @@ public final class RunsTool {
             NAME,
             "Looks at the runs of all users, for operators. list: the latest runs. entries: what"
                 + " happened in a run, entry by entry; secrets are [redacted]. fork: starts a new run"
-                + " from an entry of another, with other answers if given. Fork in mode sandbox, which"
-                + " performs nothing, unless the operator asked for another mode.")
+                + " from an entry of another, with other answers if given, in a sandbox, which performs"
+                + " nothing.")
         .title("Operate runs")
         .input(input())
         .scopes(scopes.toArray(String[]::new))
@@ -76,7 +74,6 @@ public final class RunsTool {
     text(fields, "cursor", "With list: that of the page before");
     number(fields, "after", "With entries: the last one that is known");
     number(fields, "entry", "With fork: the entry to begin from");
-    Arrays.stream(ForkOrigin.Mode.values()).map(RunJson::name).forEach(choice(fields, "mode")::add);
     fields
         .putObject("answers")
         .put("type", "object")
@@ -144,9 +141,7 @@ public final class RunsTool {
     } else if (call.argument("flow").isEmpty() || call.argument("runId").isEmpty()) {
       return "flow and runId";
     }
-    return action.equals("fork") && !(call.arguments().has("entry") && call.arguments().has("mode"))
-        ? "entry and mode"
-        : null;
+    return action.equals("fork") && !call.arguments().has("entry") ? "entry" : null;
   }
 
   private static CompletionStage<McpResult> refused(Throwable thrown) {
@@ -201,8 +196,7 @@ public final class RunsTool {
     String flow = call.argument("flow");
     String runId = call.argument("runId");
     JsonNode answers = call.arguments().path("answers");
-    ForkOrigin.Mode mode = ForkOrigin.Mode.valueOf(call.argument("mode").toUpperCase(Locale.ROOT));
-    ForkOptions options = ForkOptions.of(mode).by(call.principal());
+    ForkOptions options = ForkOptions.sandbox().by(call.principal());
     if (answers instanceof ObjectNode changed) {
       options = options.answers(changed);
     }
