@@ -8,10 +8,12 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.agent.replay.ThreadSecrets;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.record.FactValues;
 import io.fermata.flow.replay.Divergence;
@@ -132,7 +134,7 @@ public final class Recordings {
               entry.at(),
               callers.origin(entry.by(), entry.principal()),
               entry.events().stream()
-                  .map(event -> FactValues.replaced(event, replacement))
+                  .map(event -> callers.in(FactValues.replaced(event, replacement)))
                   .toList()));
     }
     List<String> lines =
@@ -279,8 +281,37 @@ public final class Recordings {
       } else if (event instanceof ThreadEvent.CallAnswered e && e.by() != null) {
         return new ThreadEvent.CallAnswered(
             e.call(), e.answerId(), e.approved(), e.answers(), e.reason(), name(e.by()), e.at());
+      } else if (event instanceof ThreadEvent.ForkedFrom e) {
+        ThreadFork fork = e.fork();
+        return new ThreadEvent.ForkedFrom(
+            new ThreadFork(
+                fork.threadId(), fork.entry(), fork.entryAt(), fork.mode(), named(fork.by())),
+            e.agent(),
+            e.window(),
+            e.at());
       }
       return event;
+    }
+
+    Event in(Event event) {
+      if (event instanceof Event.ForkedFrom e) {
+        ForkOrigin origin = e.origin();
+        return new Event.ForkedFrom(
+            new ForkOrigin(
+                origin.flow(),
+                origin.runId(),
+                origin.entry(),
+                origin.entryAt(),
+                origin.mode(),
+                named(origin.by())),
+            e.recorded(),
+            e.at());
+      }
+      return event;
+    }
+
+    private String named(String by) {
+      return by.isEmpty() ? by : name(by);
     }
   }
 }
