@@ -332,7 +332,7 @@ class ThreadForkTest {
       assertThat(refusal(host, source, NewFork.live().env("tone", "x".repeat(70_000))))
           .isEqualTo("invalid_env");
       assertThatThrownBy(() -> now(host.threads().fork("bob", source, NewFork.live())))
-          .hasMessage("There is no thread " + source);
+          .hasMessage("There is no such thread");
       assertThat(listed(host)).containsExactly(source);
     }
   }

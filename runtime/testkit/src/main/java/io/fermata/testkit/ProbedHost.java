@@ -77,7 +77,7 @@ final class ProbedHost implements AutoCloseable {
   private final AtomicInteger lives = new AtomicInteger();
   private volatile long changedAt = System.nanoTime();
   private volatile CrashPoint crash = CrashPoint.NEVER;
-  private @Nullable Fermata host;
+  private volatile @Nullable Fermata host;
   private boolean manualTime;
   private Instant beginning = BEGINNING;
   private Duration shift = Duration.ZERO;
@@ -100,8 +100,11 @@ final class ProbedHost implements AutoCloseable {
   }
 
   Fermata host() {
-    Fermata started = host == null ? open() : host;
-    host = started;
+    Fermata started = host;
+    if (started == null) {
+      started = open();
+      host = started;
+    }
     return started;
   }
 

@@ -50,6 +50,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -63,6 +64,9 @@ public final class AgentThreads implements Threads {
   /** How long a thread may take to accept an input. */
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
+  /** How many threads are forked at once: the whole journal of each is in memory. */
+  private static final int FORKS = 4;
+
   private static final int PAGE = 64;
 
   /** How many names a fork tries to find one whose shard this host holds. */
@@ -72,6 +76,7 @@ public final class AgentThreads implements Threads {
 
   private final Gateway gateway;
   private final Agents agents;
+  private final Semaphore forking = new Semaphore(FORKS);
   private final OpenStore store;
   private final SessionSubscriptions subscriptions;
   private final Encryption encryption;
@@ -217,6 +222,16 @@ public final class AgentThreads implements Threads {
           "invalid_mode",
           "A journal has no requests of models to repeat; fork the thread live or in a sandbox");
     }
+    if (!forking.tryAcquire()) {
+      return failed(HostError.OVERLOADED.wireName(), HostError.OVERLOADED.failure().message());
+    }
+    // Whose thread it is not learns that before its journal is read.
+    return get(principal, threadId)
+        .thenCompose(own -> forkedView(principal, threadId, how))
+        .whenComplete((fork, thrown) -> forking.release());
+  }
+
+  private CompletionStage<View> forkedView(String principal, String threadId, NewFork how) {
     return view(
         keyed(
             threadId,

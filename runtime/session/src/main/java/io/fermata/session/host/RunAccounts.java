@@ -1,6 +1,8 @@
 package io.fermata.session.host;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
@@ -14,7 +16,7 @@ import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
-import io.fermata.session.journal.StoreErrors;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunEvents;
 import java.io.NotSerializableException;
@@ -24,14 +26,28 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 
 /**
  * Reads what happened in the entries of a run, without its secrets and without waking it.
  *
  * @param threads may block
+ * @param reading one permit for each journal that may be read at once
  */
 public record RunAccounts(
-    OpenStore store, Encryption encryption, FlowCatalog catalog, Executor threads) {
+    OpenStore store,
+    Encryption encryption,
+    FlowCatalog catalog,
+    Executor threads,
+    Semaphore reading) {
+  /** How many journals are read at once. */
+  private static final int AT_ONCE = 4;
+
+  public RunAccounts(
+      OpenStore store, Encryption encryption, FlowCatalog catalog, Executor threads) {
+    this(store, encryption, catalog, threads, new Semaphore(AT_ONCE));
+  }
+
   /** A narrative of the present entry. */
   private static final class Account implements Recorder {
     private Narrative narrative = new Narrative(1);
@@ -49,8 +65,14 @@ public record RunAccounts(
   }
 
   CompletionStage<List<Runs.Entry>> read(String flow, String runId, long after, int limit) {
-    return StoreErrors.translated(
-        CompletableFuture.supplyAsync(() -> accounts(journal(flow, runId), after, limit), threads));
+    if (!reading.tryAcquire()) {
+      return CompletableFuture.failedFuture(
+          new ThreadException(
+              HostError.OVERLOADED.wireName(), HostError.OVERLOADED.failure().message()));
+    }
+    return RunForks.translated(
+        CompletableFuture.supplyAsync(() -> accounts(journal(flow, runId), after, limit), threads)
+            .whenComplete((page, thrown) -> reading.release()));
   }
 
   private RunJournal journal(String flow, String runId) {
@@ -74,6 +96,11 @@ public record RunAccounts(
   private List<Runs.Entry> accounts(RunJournal journal, long after, int limit) {
     RunState end = journal.state();
     Flow<?> flow = catalog.describing(journal.flow(), end);
+    Secrets secrets = new Secrets();
+    // What is secret in any version, and whenever it was said, is in no line.
+    SecretFields fields = catalog.secretFields(journal.flow());
+    journal.events().forEach(event -> secrets.learn(fields, event));
+    secrets.learn(fields, end);
     Account account = new Account();
     Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(account);
     RunObserver observer =
@@ -81,7 +108,7 @@ public record RunAccounts(
     List<Runs.Entry> page = new ArrayList<>();
     for (RunJournal.Entry entry : journal.entries()) {
       observer.record(entry.seq(), entry.at(), entry.events());
-      List<String> lines = account.taken();
+      List<String> lines = account.taken().stream().map(secrets::masked).toList();
       if (entry.seq() > after && page.size() < limit) {
         page.add(new Runs.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), lines));
       }

@@ -2,6 +2,8 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.ToolHints;
 import io.fermata.flow.event.Event;
@@ -230,7 +232,10 @@ public final class RunExplanations {
     }
     Explanation.About about =
         Explanation.About.valueOf(question.path("about").asText().toUpperCase(Locale.ROOT));
-    String text = explanation.text(about, question.path("field").textValue());
+    Secrets secrets = new Secrets();
+    SecretFields fields = catalog.secretFields(key.flow());
+    entries.forEach(entry -> entry.events().forEach(event -> secrets.learn(fields, event)));
+    String text = secrets.masked(explanation.text(about, question.path("field").textValue()));
     return new ToolReply(Json.object().put("status", STATUS).put("text", text), Json.object());
   }
 

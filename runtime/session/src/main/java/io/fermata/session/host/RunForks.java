@@ -196,7 +196,7 @@ public record RunForks(
   }
 
   /** Why a journal cannot be read, as calls of its session get it. */
-  private static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
+  static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
     return stage.exceptionallyCompose(thrown -> CompletableFuture.failedFuture(translated(thrown)));
   }
 

@@ -11,7 +11,6 @@ import io.fermata.session.call.Request;
 import io.fermata.session.key.ThreadKey;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,7 +47,7 @@ record ThreadForks(ThreadJournal source) {
 
   /** The agent that the fork is named after. */
   String agent(Threads.NewFork how) {
-    return how.agent() == null ? Objects.requireNonNull(created()).agent() : how.agent();
+    return how.agent() == null ? source.state().metadata().origin() : how.agent();
   }
 
   Request.ForkThread as(ThreadKey key, String principal, Threads.NewFork how, long now) {
