@@ -6,7 +6,6 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplayer;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.flow.Flow;
-import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
@@ -170,9 +169,7 @@ final class WhatIfCheck {
       if (uncompared != null) {
         parts.add(uncompared.text());
       }
-      Secrets secrets = new Secrets();
-      journal.events().forEach(event -> secrets.learn(flow.secretFields(), event));
-      return secrets.masked(String.join("\n", parts));
+      return journal.secrets(flow.secretFields()).masked(String.join("\n", parts));
     }
 
     @Override
@@ -262,17 +259,7 @@ final class WhatIfCheck {
       return Session.UNKNOWN;
     }
     EntriesOfRun again =
-        (from, to) ->
-            JournalPages.fold(
-                store,
-                journal,
-                from,
-                to,
-                new ArrayList<>(),
-                (entries, stored) -> {
-                  entries.add(RunEvents.of(encryption.read(journal, stored)));
-                  return entries;
-                });
+        (from, to) -> JournalPages.entries(store, encryption, journal, from, to, RunEvents::of);
     try {
       return JournalPages.fold(
               store,

@@ -157,7 +157,7 @@ public final class Divergence {
   /** What was recorded and what comes now, without the values of secret fields. */
   public String text() {
     SecretFields fields = flow.secretFields();
-    Secrets secrets = journal.secrets(flow);
+    Secrets secrets = journal.secrets(flow.secretFields());
     difference.now().forEach(event -> secrets.learn(fields, event));
     Sight redacted =
         new Sight(

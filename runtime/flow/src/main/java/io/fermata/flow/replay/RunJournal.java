@@ -1,6 +1,7 @@
 package io.fermata.flow.replay;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
@@ -237,7 +238,7 @@ public record RunJournal(String flow, String runId, List<Entry> entries, boolean
   public String narrative(Flow<?> by) {
     Narrative narrative = new Narrative();
     publish(by, narrative);
-    return secrets(by).masked(narrative.text()) + encrypted();
+    return secrets(by.secretFields()).masked(narrative.text()) + encrypted();
   }
 
   /** As {@link #narrative}, with the values of secret fields. */
@@ -303,10 +304,10 @@ public record RunJournal(String flow, String runId, List<Entry> entries, boolean
     entries.forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
   }
 
-  /** The values of its secret fields. */
-  Secrets secrets(Flow<?> by) {
+  /** The values of its secret fields, whenever they came. */
+  public Secrets secrets(SecretFields fields) {
     Secrets secrets = new Secrets();
-    events().forEach(event -> secrets.learn(by.secretFields(), event));
+    events().forEach(event -> secrets.learn(fields, event));
     return secrets;
   }
 

@@ -50,7 +50,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Semaphore;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -76,7 +75,7 @@ public final class AgentThreads implements Threads {
 
   private final Gateway gateway;
   private final Agents agents;
-  private final Semaphore forking = new Semaphore(FORKS);
+  private final BoundedWork forking = new BoundedWork(FORKS);
   private final OpenStore store;
   private final SessionSubscriptions subscriptions;
   private final Encryption encryption;
@@ -222,13 +221,9 @@ public final class AgentThreads implements Threads {
           "invalid_mode",
           "A journal has no requests of models to repeat; fork the thread live or in a sandbox");
     }
-    if (!forking.tryAcquire()) {
-      return failed(HostError.OVERLOADED.wireName(), HostError.OVERLOADED.failure().message());
-    }
     // Whose thread it is not learns that before its journal is read.
-    return get(principal, threadId)
-        .thenCompose(own -> forkedView(principal, threadId, how))
-        .whenComplete((fork, thrown) -> forking.release());
+    return forking.begin(
+        () -> get(principal, threadId).thenCompose(own -> forkedView(principal, threadId, how)));
   }
 
   private CompletionStage<View> forkedView(String principal, String threadId, NewFork how) {

@@ -55,15 +55,15 @@ public final class CallRouter {
   public CompletionStage<ToolReply> call(
       ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
     AgentAsTool agent = agents.get(call.tool());
-    boolean explains = explanations != null && call.tool().equals(RunExplanations.NAME);
-    if (agent == null && !explains) {
+    RunExplanations explains = explains(call);
+    if (agent == null && explains == null) {
       requireFlow(call.tool());
     }
     if (telemetry == Telemetry.NONE) {
       return routed(agent, call, mode, progress, TraceContext.NONE);
     }
     Telemetry.Kind kind =
-        explains
+        explains != null
             ? Telemetry.Kind.PLAIN
             : agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
     Activity activity =
@@ -84,6 +84,7 @@ public final class CallRouter {
     if (agent != null) {
       return agent.call(call, progress, trace);
     }
+    RunExplanations explains = explains(call);
     FlowTool job = catalog.jobs().get(call.tool());
     String wrong = job == null ? null : job.wrong(call.arguments());
     if (wrong != null) {
@@ -91,10 +92,15 @@ public final class CallRouter {
           ToolReply.refused(HostError.INVALID_ARGUMENTS, wrong));
     } else if (closed.getAsBoolean()) {
       return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
-    } else if (explanations != null && call.tool().equals(RunExplanations.NAME)) {
-      return explanations.call(call);
+    } else if (explains != null) {
+      return explains.call(call);
     }
     return gateway.call(job == null ? call : Jobs.begun(call, handles), mode, progress, trace);
+  }
+
+  /** What explains runs, if that is the tool; null if not. */
+  private @Nullable RunExplanations explains(ToolCall call) {
+    return call.tool().equals(RunExplanations.NAME) ? explanations : null;
   }
 
   public void requireFlow(String flow) {

@@ -16,7 +16,6 @@ import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
-import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunEvents;
 import java.io.NotSerializableException;
@@ -26,26 +25,29 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Semaphore;
 
-/**
- * Reads what happened in the entries of a run, without its secrets and without waking it.
- *
- * @param threads may block
- * @param reading one permit for each journal that may be read at once
- */
-public record RunAccounts(
-    OpenStore store,
-    Encryption encryption,
-    FlowCatalog catalog,
-    Executor threads,
-    Semaphore reading) {
+/** Reads what happened in the entries of a run, without its secrets and without waking it. */
+public final class RunAccounts {
   /** How many journals are read at once. */
   private static final int AT_ONCE = 4;
 
+  private final OpenStore store;
+  private final Encryption encryption;
+  private final FlowCatalog catalog;
+  private final Executor threads;
+  private final BoundedWork reading = new BoundedWork(AT_ONCE);
+
+  /**
+   * Reads from a store.
+   *
+   * @param threads may block
+   */
   public RunAccounts(
       OpenStore store, Encryption encryption, FlowCatalog catalog, Executor threads) {
-    this(store, encryption, catalog, threads, new Semaphore(AT_ONCE));
+    this.store = store;
+    this.encryption = encryption;
+    this.catalog = catalog;
+    this.threads = threads;
   }
 
   /** A narrative of the present entry. */
@@ -65,14 +67,11 @@ public record RunAccounts(
   }
 
   CompletionStage<List<Runs.Entry>> read(String flow, String runId, long after, int limit) {
-    if (!reading.tryAcquire()) {
-      return CompletableFuture.failedFuture(
-          new ThreadException(
-              HostError.OVERLOADED.wireName(), HostError.OVERLOADED.failure().message()));
-    }
-    return RunForks.translated(
-        CompletableFuture.supplyAsync(() -> accounts(journal(flow, runId), after, limit), threads)
-            .whenComplete((page, thrown) -> reading.release()));
+    return reading.begin(
+        () ->
+            RunForks.translated(
+                CompletableFuture.supplyAsync(
+                    () -> accounts(journal(flow, runId), after, limit), threads)));
   }
 
   private RunJournal journal(String flow, String runId) {
@@ -96,10 +95,9 @@ public record RunAccounts(
   private List<Runs.Entry> accounts(RunJournal journal, long after, int limit) {
     RunState end = journal.state();
     Flow<?> flow = catalog.describing(journal.flow(), end);
-    Secrets secrets = new Secrets();
     // What is secret in any version, and whenever it was said, is in no line.
     SecretFields fields = catalog.secretFields(journal.flow());
-    journal.events().forEach(event -> secrets.learn(fields, event));
+    Secrets secrets = journal.secrets(fields);
     secrets.learn(fields, end);
     Account account = new Account();
     Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(account);
@@ -108,9 +106,13 @@ public record RunAccounts(
     List<Runs.Entry> page = new ArrayList<>();
     for (RunJournal.Entry entry : journal.entries()) {
       observer.record(entry.seq(), entry.at(), entry.events());
-      List<String> lines = account.taken().stream().map(secrets::masked).toList();
-      if (entry.seq() > after && page.size() < limit) {
-        page.add(new Runs.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), lines));
+      List<String> lines = account.taken();
+      if (entry.seq() > after) {
+        List<String> masked = lines.stream().map(secrets::masked).toList();
+        page.add(new Runs.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), masked));
+      }
+      if (page.size() == limit) {
+        break;
       }
     }
     return page;

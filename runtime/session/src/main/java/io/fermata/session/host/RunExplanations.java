@@ -2,7 +2,6 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.ToolHints;
@@ -42,7 +41,6 @@ import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Semaphore;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -66,7 +64,7 @@ public final class RunExplanations {
   private final Handles handles;
   private final Executor threads;
   private final ArgumentSchema schema;
-  private final Semaphore reading = new Semaphore(AT_ONCE);
+  private final BoundedWork reading = new BoundedWork(AT_ONCE);
 
   /**
    * @param threads may block
@@ -139,12 +137,11 @@ public final class RunExplanations {
 
   private CompletionStage<ToolReply> call(
       ToolCall call, Function<ObjectNode, List<Violation>> check) {
-    if (!reading.tryAcquire()) {
-      return CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED));
-    }
-    return CompletableFuture.supplyAsync(() -> reply(call, check), threads)
-        .exceptionally(RunExplanations::failed)
-        .whenComplete((reply, thrown) -> reading.release());
+    return reading.begin(
+        () ->
+            CompletableFuture.supplyAsync(() -> reply(call, check), threads)
+                .exceptionally(RunExplanations::failed),
+        () -> CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED)));
   }
 
   /**
@@ -213,17 +210,13 @@ public final class RunExplanations {
   }
 
   private ToolReply explained(SessionKey key, ObjectNode question) {
-    List<RunJournal.Entry> entries = entries(key.entityId());
-    RunState state = RunState.NONE;
-    for (RunJournal.Entry entry : entries) {
-      state = state.apply(entry.events());
-    }
-    Flow<?> flow = catalog.describing(key.flow(), state);
+    RunJournal journal = new RunJournal(key.flow(), "", entries(key.entityId()));
+    Flow<?> flow = catalog.describing(key.flow(), journal.state());
     Explanation explanation = new Explanation(new Trace(flow));
     AttachedRecorder secretly =
         AttachedRecorder.everywhere(Redaction.ofSecrets(List.of(flow)).over(explanation));
     RunObserver observer = RunObserver.from(RunState.NONE, flow, "", List.of(secretly));
-    entries.forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
+    journal.entries().forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
     if (!explanation.known()) {
       return ToolReply.refused(
           HostError.INVALID_ARGUMENTS,
@@ -232,9 +225,7 @@ public final class RunExplanations {
     }
     Explanation.About about =
         Explanation.About.valueOf(question.path("about").asText().toUpperCase(Locale.ROOT));
-    Secrets secrets = new Secrets();
-    SecretFields fields = catalog.secretFields(key.flow());
-    entries.forEach(entry -> entry.events().forEach(event -> secrets.learn(fields, event)));
+    Secrets secrets = journal.secrets(catalog.secretFields(key.flow()));
     String text = secrets.masked(explanation.text(about, question.path("field").textValue()));
     return new ToolReply(Json.object().put("status", STATUS).put("text", text), Json.object());
   }

@@ -6,9 +6,11 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.Stages;
 import java.io.NotSerializableException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,6 +55,40 @@ public final class JournalPages {
       page = page.size() < PAGE ? List.of() : now(store.read(journal, next, PAGE));
     }
     return folded;
+  }
+
+  /**
+   * The entries of a journal, decrypted, each as what is made of it.
+   *
+   * @throws DamagedException if an entry is missing, altered or another journal's
+   * @throws NotSerializableException if one cannot be read
+   */
+  public static <T> List<T> entries(
+      OpenStore store, Encryption encryption, String journal, Function<Entry<?>, T> each)
+      throws NotSerializableException {
+    return entries(store, encryption, journal, 1, Long.MAX_VALUE, each);
+  }
+
+  /** As {@link #entries(OpenStore, Encryption, String, Function)}, of those from one to another. */
+  public static <T> List<T> entries(
+      OpenStore store,
+      Encryption encryption,
+      String journal,
+      long from,
+      long to,
+      Function<Entry<?>, T> each)
+      throws NotSerializableException {
+    List<T> entries = new ArrayList<>();
+    return fold(
+        store,
+        journal,
+        from,
+        to,
+        entries,
+        (all, stored) -> {
+          all.add(each.apply(encryption.read(journal, stored)));
+          return all;
+        });
   }
 
   /**

@@ -8,7 +8,6 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.SessionKey;
 import java.io.NotSerializableException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
@@ -32,16 +31,8 @@ public final class RunEvents {
   public static RunJournal journal(
       OpenStore store, Encryption encryption, String flow, String runId)
       throws NotSerializableException {
-    String entityId = SessionKey.entityOf(flow, runId);
     List<RunJournal.Entry> session =
-        JournalPages.fold(
-            store,
-            entityId,
-            new ArrayList<>(),
-            (entries, stored) -> {
-              entries.add(of(encryption.read(entityId, stored)));
-              return entries;
-            });
+        JournalPages.entries(store, encryption, SessionKey.entityOf(flow, runId), RunEvents::of);
     return RunJournal.of(flow, runId, session);
   }
 }

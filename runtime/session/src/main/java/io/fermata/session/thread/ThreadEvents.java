@@ -43,16 +43,9 @@ public final class ThreadEvents {
    */
   public static ThreadJournal journal(OpenStore store, Encryption encryption, ThreadKey key)
       throws NotSerializableException {
-    String entityId = key.entityId();
-    List<ThreadJournal.Entry> all =
-        JournalPages.fold(
-            store,
-            entityId,
-            new ArrayList<>(),
-            (entries, stored) -> {
-              entries.add(of(encryption.read(entityId, stored)));
-              return entries;
-            });
-    return new ThreadJournal(key.agent(), key.threadId(), all);
+    return new ThreadJournal(
+        key.agent(),
+        key.threadId(),
+        JournalPages.entries(store, encryption, key.entityId(), ThreadEvents::of));
   }
 }
