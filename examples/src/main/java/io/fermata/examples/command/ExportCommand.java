@@ -73,10 +73,38 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
   }
 
   private long written(Examples examples) throws IOException {
-    try (OutputStream to = created()) {
-      return write(examples, to);
+    try {
+      return creating(
+          file,
+          () -> {
+            try (OutputStream to = created()) {
+              return write(examples, to);
+            }
+          });
+    } catch (CompletionException e) {
+      Files.deleteIfExists(file);
+      if (e.getCause() instanceof IllegalArgumentException unknown) {
+        throw new UsageException(unknown.getMessage(), unknown);
+      }
+      throw e;
+    }
+  }
+
+  /** Creates a file, and writes it. */
+  interface Writing<T> {
+    T write() throws IOException;
+  }
+
+  /**
+   * Writes a file that must not exist yet.
+   *
+   * @throws UsageException if it cannot be created, with the reason and what to do
+   */
+  static <T> T creating(Path file, Writing<T> writing) throws IOException {
+    try {
+      return writing.write();
     } catch (FileAlreadyExistsException e) {
-      throw new UsageException(file + " exists already; choose another file", e);
+      throw new UsageException(exists(file), e);
     } catch (NoSuchFileException e) {
       throw new UsageException(
           file
@@ -85,13 +113,11 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
     } catch (FileSystemException e) {
       throw new UsageException(
           file + " cannot be written: " + e.getMessage() + "; choose another file", e);
-    } catch (CompletionException e) {
-      Files.deleteIfExists(file);
-      if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UsageException(unknown.getMessage(), unknown);
-      }
-      throw e;
     }
+  }
+
+  static String exists(Path file) {
+    return file + " exists already; choose another file";
   }
 
   /** The file contains the journal, so it is readable by its owner only from the beginning. */

@@ -5,10 +5,7 @@ import io.fermata.session.admin.RecordingException;
 import io.fermata.session.admin.Scrubbing;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
@@ -67,7 +64,7 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
     Scrubbing scrubbing = Scrubbing.SECRETS.and(fields.toArray(String[]::new));
     scrubbing = anyway ? scrubbing.writtenAnyway() : scrubbing;
     if (Files.exists(file)) {
-      throw new UsageException(file + " exists already; choose another file");
+      throw new UsageException(ExportCommand.exists(file));
     }
     ByteArrayOutputStream recording = new ByteArrayOutputStream();
     try (Examples examples = Examples.dormant(store.present())) {
@@ -77,22 +74,13 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
               run == null
                   ? examples.host().recordThread(String.valueOf(what.thread), scrubbing, recording)
                   : examples.host().record(run.flow(), run.runId(), scrubbing, recording));
-      Files.write(file, recording.toByteArray(), StandardOpenOption.CREATE_NEW);
+      ExportCommand.creating(
+          file, () -> Files.write(file, recording.toByteArray(), StandardOpenOption.CREATE_NEW));
       commandLine()
           .getOut()
           .println(Commands.counted(records, "record", "records") + " in " + file);
       commandLine().getOut().flush();
       return 0;
-    } catch (FileAlreadyExistsException e) {
-      throw new UsageException(file + " exists already; choose another file", e);
-    } catch (NoSuchFileException e) {
-      throw new UsageException(
-          file
-              + " cannot be written because its directory does not exist; create it, or choose another",
-          e);
-    } catch (FileSystemException e) {
-      throw new UsageException(
-          file + " cannot be written: " + e.getMessage() + "; choose another file", e);
     } catch (CompletionException e) {
       if (e.getCause() instanceof RecordingException refused) {
         commandLine().getErr().println(refused.getMessage());

@@ -63,21 +63,29 @@ public final class Recordings {
    * @param index up to which event of it
    */
   private record Tried(List<String> lines, @Nullable String otherwise, long entry, int index) {
+    static Tried same(List<String> lines) {
+      return new Tried(lines, null, 0, 0);
+    }
+
     static Tried of(List<String> lines, Inventions inventions, @Nullable Divergence divergence) {
-      if (divergence == null) {
-        return new Tried(lines, null, 0, 0);
-      }
-      String text = inventions.masked(divergence.textWithSecrets());
-      return new Tried(lines, text, divergence.entry().seq(), divergence.index());
+      return divergence == null
+          ? same(lines)
+          : new Tried(
+              lines,
+              inventions.masked(divergence.textWithSecrets()),
+              divergence.entry().seq(),
+              divergence.index());
     }
 
     static Tried of(
         List<String> lines, Inventions inventions, @Nullable ThreadDivergence divergence) {
-      if (divergence == null) {
-        return new Tried(lines, null, 0, 0);
-      }
-      String text = inventions.masked(divergence.textWithSecrets());
-      return new Tried(lines, text, divergence.entry().seq(), divergence.index());
+      return divergence == null
+          ? same(lines)
+          : new Tried(
+              lines,
+              inventions.masked(divergence.textWithSecrets()),
+              divergence.entry().seq(),
+              divergence.index());
     }
 
     /** This one, or another that is decided as it was up to a later event. */
@@ -128,23 +136,19 @@ public final class Recordings {
     Callers callers = new Callers();
     List<Entry<Event>> entries = new ArrayList<>();
     for (RunJournal.Entry entry : journal.entries()) {
-      entries.add(
-          Entry.of(
-              entries.size() + 1L,
-              entry.at(),
-              callers.origin(entry.by(), entry.principal()),
-              entry.events().stream()
-                  .map(event -> callers.in(FactValues.replaced(event, replacement)))
-                  .toList()));
+      callers.add(
+          entries,
+          entry.at(),
+          entry.by(),
+          entry.principal(),
+          entry.events().stream()
+              .map(event -> callers.in(FactValues.replaced(event, replacement)))
+              .toList());
     }
     List<String> lines =
         Archive.lines(Archive.Header.ofRun(journal.flow(), journal.runId()), entries);
-    try {
-      RunJournal read = Archive.journal(stream(lines), Encryption.NONE);
-      return Tried.of(lines, inventions, Replay.of(flow, limits, read).divergence());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    RunJournal read = read(lines, Archive::journal);
+    return Tried.of(lines, inventions, Replay.of(flow, limits, read).divergence());
   }
 
   /** The lines of a thread's recording. */
@@ -179,23 +183,19 @@ public final class Recordings {
     Callers callers = new Callers();
     List<Entry<ThreadEvent>> entries = new ArrayList<>();
     for (ThreadJournal.Entry entry : journal.entries()) {
-      entries.add(
-          Entry.of(
-              entries.size() + 1L,
-              entry.at(),
-              callers.origin(entry.by(), entry.principal()),
-              entry.events().stream()
-                  .map(event -> callers.in(secrets.replaced(event, inventions)))
-                  .toList()));
+      callers.add(
+          entries,
+          entry.at(),
+          entry.by(),
+          entry.principal(),
+          entry.events().stream()
+              .map(event -> callers.in(secrets.replaced(event, inventions)))
+              .toList());
     }
     ThreadKey key = Objects.requireNonNull(ThreadKey.of(journal.threadId()));
     List<String> lines = Archive.lines(Archive.Header.ofThread(key), entries);
-    try {
-      ThreadJournal read = Archive.threadJournal(stream(lines), Encryption.NONE);
-      return Tried.of(lines, inventions, ThreadReplay.of(agents, flows, read).divergence());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+    ThreadJournal read = read(lines, Archive::threadJournal);
+    return Tried.of(lines, inventions, ThreadReplay.of(agents, flows, read).divergence());
   }
 
   private interface Original {
@@ -214,10 +214,7 @@ public final class Recordings {
         best = best.otherwise() == null ? best : best.further(next);
       }
     }
-    if (best.otherwise() == null) {
-      return best.lines();
-    }
-    if (scrubbing.anyway()) {
+    if (best.otherwise() == null || scrubbing.anyway()) {
       return best.lines();
     }
     throw new RecordingException(
@@ -232,8 +229,18 @@ public final class Recordings {
                 + before);
   }
 
-  private static InputStream stream(List<String> lines) {
-    return new ByteArrayInputStream(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
+  private interface Reading<T> {
+    T read(InputStream from, Encryption encryption) throws IOException;
+  }
+
+  /** As the test will read it. */
+  private static <T> T read(List<String> lines, Reading<T> reading) {
+    byte[] export = String.join("\n", lines).getBytes(StandardCharsets.UTF_8);
+    try {
+      return reading.read(new ByteArrayInputStream(export), Encryption.NONE);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Writes a recording. Returns the number of its entries. */
@@ -260,11 +267,15 @@ public final class Recordings {
           principal, p -> names.isEmpty() ? "user" : "user-" + (names.size() + 1));
     }
 
-    Entry.Origin origin(String by, @Nullable String principal) {
-      return new Entry.Origin(
-          Entry.By.valueOf(by.toUpperCase(Locale.ROOT)),
-          principal == null ? null : name(principal),
-          null);
+    /** Adds an entry with the next number. */
+    <E> void add(
+        List<Entry<E>> entries, long at, String by, @Nullable String principal, List<E> events) {
+      Entry.Origin origin =
+          new Entry.Origin(
+              Entry.By.valueOf(by.toUpperCase(Locale.ROOT)),
+              principal == null ? null : name(principal),
+              null);
+      entries.add(Entry.of(entries.size() + 1L, at, origin, events));
     }
 
     ThreadEvent in(ThreadEvent event) {
