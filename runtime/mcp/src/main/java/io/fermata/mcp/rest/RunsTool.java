@@ -10,6 +10,7 @@ import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.feature.McpCall;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.http.HttpError;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
@@ -210,12 +211,7 @@ public final class RunsTool {
                     call.principal(),
                     "fork",
                     flow + "/" + runId,
-                    thrown == null ? "done" : code(thrown)))
+                    thrown == null ? "done" : HttpError.code(thrown)))
         .thenApply(fork -> McpResult.structured(RunJson.forked(fork)));
-  }
-
-  private static String code(Throwable thrown) {
-    Throwable cause = RootCauses.of(thrown);
-    return cause instanceof ForkException known ? known.code() : "failed";
   }
 }
