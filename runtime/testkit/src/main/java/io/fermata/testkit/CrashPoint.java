@@ -107,7 +107,7 @@ final class CrashPoint {
     }
     String what =
         at.stream()
-            .flatMap(entry -> events(entry).stream().map(event -> told(entry, event)))
+            .flatMap(entry -> events(entry).stream().map(event -> described(entry, event)))
             .collect(Collectors.joining(", "));
     return "%s entry %d was stored (%s)"
         .formatted(
@@ -116,7 +116,7 @@ final class CrashPoint {
             Trees.shortened(what, 400));
   }
 
-  private static String told(SerializedEntry entry, Object event) {
+  private static String described(SerializedEntry entry, Object event) {
     if (event instanceof ThreadEvent ofThread) {
       ThreadJournal.Entry alone =
           new ThreadJournal.Entry(entry.sequenceNr(), 0, "", null, List.of(ofThread));

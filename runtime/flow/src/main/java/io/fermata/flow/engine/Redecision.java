@@ -36,7 +36,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
   /** Whether that is another one: under other names, or not carried over. */
   private boolean apart;
 
-  /** When other code brought the run to where the present code goes on; null if it did not. */
+  /** When other code brought the run to where the present code continues; null if it did not. */
   private @Nullable Long takenOver;
 
   private List<Event> entry = List.of();
@@ -54,7 +54,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
     this(flow, limits, RunState.NONE);
   }
 
-  /** Goes on after entries that were folded elsewhere. */
+  /** Continues after entries that were folded elsewhere. */
   public Redecision(Flow<?> flow, Limits limits, RunState initial) {
     super(initial);
     this.journaled = initial;

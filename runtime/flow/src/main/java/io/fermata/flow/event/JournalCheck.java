@@ -57,7 +57,7 @@ public abstract class JournalCheck<S, E> {
     return state;
   }
 
-  /** Goes on with another state. */
+  /** Continues with another state. */
   protected void continueWith(S other) {
     state = other;
   }

@@ -129,7 +129,7 @@ class RedecisionTest {
     return flows(new Random(seed), mutated).version(version, renames).nextThatMayExpire();
   }
 
-  /** A walk that goes on in later versions of its flow, wherever the run can be carried over. */
+  /** A walk that continues in later versions of its flow, wherever the run can be carried over. */
   private static Driver carriedOver(long seed, boolean renames) {
     Random random = new Random(seed);
     RandomFlows flows = flows(random, NONE).version(1, renames);
