@@ -39,7 +39,10 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   // --- steps ------------------------------------------------------------------------------------
 
-  /** These attempts of a step fail instead of running: {@code failAt("reserve", 1, 2)}. */
+  /**
+   * These attempts of a step fail instead of running: {@code failAt("reserve", 1, 2)}. Its
+   * compensation is planned by the name {@code "reserve~undo"}, here and below.
+   */
   public P failAt(String node, int... attempts) {
     steps.plan(node, Steps.Fate.FAIL, attempts);
     return self();

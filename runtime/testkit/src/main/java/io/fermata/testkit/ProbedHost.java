@@ -48,6 +48,11 @@ final class ProbedHost implements AutoCloseable {
   /** With manual time: how long a step may run before it counts as one that never ends. */
   private static final Duration PATIENCE = Duration.ofSeconds(5);
 
+  /** How long closing waits if no step runs: one that the test lets hang would never end. */
+  private static final Duration NOTHING_RUNS = Duration.ofSeconds(1);
+
+  private static final Duration DRAIN = Duration.ofSeconds(30);
+
   /** A journal is checked as it is written, and each entry is followed by a snapshot. */
   private static final Config CHECKED =
       ConfigFactory.parseMap(
@@ -125,16 +130,20 @@ final class ProbedHost implements AutoCloseable {
     if (host == null) {
       return false;
     }
-    host.close();
+    drain(host);
     host = open();
     return true;
+  }
+
+  private void drain(Fermata open) {
+    open.close(running.get() == 0 ? NOTHING_RUNS : DRAIN);
   }
 
   @Override
   public void close() {
     faults.releaseWrites();
     if (host != null) {
-      host.close();
+      drain(host);
     }
   }
 

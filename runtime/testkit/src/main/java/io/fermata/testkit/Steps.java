@@ -3,6 +3,7 @@ package io.fermata.testkit;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
@@ -39,7 +40,9 @@ final class Steps {
   }
 
   synchronized void plan(String node, Fate fate, int... attempts) {
-    require(node);
+    if (!undoes(node)) {
+      require(node);
+    }
     for (int attempt : attempts) {
       plans.put(node + "/" + attempt, fate);
     }
@@ -48,6 +51,12 @@ final class Steps {
   synchronized void instead(String node, Function<AskedEffect, Object[]> writes) {
     require(node);
     standIns.put(node, writes);
+  }
+
+  /** Whether it names a compensation, as the place of one does: {@code reserve~undo}. */
+  private boolean undoes(String node) {
+    return flow.compensations().keySet().stream()
+        .anyMatch(act -> new Place(act, 1).undo().node().equals(node));
   }
 
   private void require(String node) {

@@ -151,6 +151,32 @@ class FlowProbeTest {
   }
 
   @Test
+  void plansCompensationsByTheNameOfTheirPlace() {
+    List<String> released = new ArrayList<>();
+    Flow<Order> reserved =
+        Flow.of("reserved", Order.class)
+            .description("Reserves.")
+            .ask("ask_dish", q -> q.question("dish", "What?"))
+            .act("reserve", run -> run.set("receipt", run.get("dish", String.class)))
+            .compensate("reserve", run -> released.add("released"))
+            .widget("confirm", w -> {})
+            .edge(Flow.START, "ask_dish")
+            .edge("ask_dish", "reserve")
+            .edge("reserve", "confirm")
+            .edge("confirm", Flow.END)
+            .compile();
+    FlowProbe probe = FlowProbe.of(reserved).failAt("reserve~undo", 1);
+    probe.start("is hungry", "dish", "soup").shows("confirm").reset("dish", "cake");
+    probe.fails(ErrorCode.COMPENSATION_FAILED);
+    assertThat(released).isEmpty();
+
+    probe.again().shows("confirm").stateHas("receipt", "cake");
+    assertThat(released).hasSize(1);
+    assertThatThrownBy(() -> probe.failAt("ask_dish~undo", 1))
+        .hasMessageContaining("no node ask_dish~undo");
+  }
+
+  @Test
   void showsAWidgetThatWasPutWhileNobodyWaitedBeforeItIsPassed() {
     Flow<Order> confirmed =
         Flow.of("confirmed", Order.class)
