@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.replay.RunJournal;
@@ -57,8 +58,9 @@ class ContinuedRunsTest {
                 DynamicTest.dynamicTest(
                     cut.toString(),
                     () -> {
-                      try (SessionProbe probe = SessionProbe.from(cut.flow(), cut.until())) {
-                        cut.flow().nodeIds().forEach(node -> probe.hangAt(node, ATTEMPTS));
+                      try (SessionProbe probe =
+                          SessionProbe.from(cut.flow(), cut.until()).manualTime()) {
+                        cut.actions().forEach(node -> probe.hangAt(node, ATTEMPTS));
                         probe.status();
                         same(cut.run(probe).state(), cut.until().state());
                         JsonNode status = probe.reply().structured().path("run");
@@ -131,6 +133,13 @@ class ContinuedRunsTest {
   private record Cut(RunJournal whole, long entry) {
     Flow<?> flow() {
       return FLOWS.stream().filter(f -> f.id().equals(whole.flow())).findFirst().orElseThrow();
+    }
+
+    /** Its nodes and their compensations. */
+    Stream<String> actions() {
+      return Stream.concat(
+          flow().nodeIds().stream(),
+          flow().compensations().keySet().stream().map(act -> new Place(act, 1).undo().node()));
     }
 
     RunJournal until() {
