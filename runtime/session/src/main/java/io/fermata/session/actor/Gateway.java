@@ -182,31 +182,28 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     if (isCrowded(entityId)) {
       return refused(call, HostError.BUSY.failure());
     }
-    Pending waiting = new Pending(entityId, progress, deadline(settings.callDeadline()));
-    SessionCommand.Call command =
-        new SessionCommand.Call(
-            lastId.incrementAndGet(),
-            new Entry.Origin(Entry.By.CALLER, key.principal(), key.session()),
+    return dispatch(
+            new Pending(entityId, progress, deadline(settings.callDeadline())),
+            origin(key),
             CallIds.of(arguments.callId(), arguments.request(), secrets.apply(call.tool())),
             conversation.fresh(),
             arguments.request(),
             mode,
-            trace,
-            this);
-    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, conversation));
+            trace)
+        .thenApply(reply -> toolReply((RunReply) reply, conversation));
   }
 
   /** Sends a signal as a call, so that it is journaled before its sender gets a reply. */
   public CompletionStage<ToolReply> signal(
       String entityId, Request.Signal signal, @Nullable String callId) {
-    return toRun(
-        entityId, Entry.Origin.SIGNAL, callId, Request.OfRun.signal(signal), ReplyMode.WAITS);
+    Request.OfRun request = Request.OfRun.signal(signal);
+    return toRun(entityId, Entry.Origin.SIGNAL, callId, false, request, ReplyMode.WAITS);
   }
 
   /** Sends a command to one run. The reply leaves as soon as it is journaled. */
   public CompletionStage<ToolReply> command(TaskRun run, Request.OfRun request) {
-    return toRun(
-        run.entityId(), Entry.Origin.caller(run.principal()), null, request, ReplyMode.LEAVES);
+    Entry.Origin origin = Entry.Origin.caller(run.principal());
+    return toRun(run.entityId(), origin, null, false, request, ReplyMode.LEAVES);
   }
 
   /**
@@ -218,52 +215,38 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   public CompletionStage<ToolReply> operate(
       String entityId, @Nullable String by, Request.OfRun request) {
     Entry.Origin origin = by == null ? Entry.Origin.HOST : Entry.Origin.caller(by);
-    return toRun(entityId, origin, null, request, ReplyMode.WAITS);
+    return toRun(entityId, origin, null, false, request, ReplyMode.WAITS);
   }
 
   /** Begins a fork in a new session, whose owner is that of its source. */
   public CompletionStage<ToolReply> fork(SessionKey key, Request.OfRun request) {
-    HostError refusal = beyondCapacity(null);
-    if (refusal != null || isShed(request, null)) {
-      return later(ToolReply.refused(refusal == null ? HostError.OVERLOADED : refusal));
-    }
-    String entityId = key.entityId();
-    Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
-    SessionCommand.Call command =
-        new SessionCommand.Call(
-            lastId.incrementAndGet(),
-            new Entry.Origin(Entry.By.CALLER, key.principal(), key.session()),
-            null,
-            true,
-            request,
-            ReplyMode.WAITS,
-            TraceContext.NONE,
-            this);
-    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, null));
+    return toRun(key.entityId(), origin(key), null, true, request, ReplyMode.WAITS);
   }
 
   private CompletionStage<ToolReply> toRun(
       String entityId,
       Entry.Origin origin,
       @Nullable String callId,
+      boolean fresh,
       Request.OfRun request,
       ReplyMode mode) {
     HostError refusal = beyondCapacity(entityId);
-    if (refusal != null) {
-      return later(ToolReply.refused(refusal));
+    if (refusal != null || isShed(request, callId)) {
+      return later(ToolReply.refused(refusal == null ? HostError.OVERLOADED : refusal));
     }
-    Pending waiting = new Pending(entityId, progress -> {}, deadline(settings.callDeadline()));
-    SessionCommand.Call command =
-        new SessionCommand.Call(
-            lastId.incrementAndGet(),
+    return dispatch(
+            new Pending(entityId, progress -> {}, deadline(settings.callDeadline())),
             origin,
             CallIds.of(callId, request, secrets.apply(SessionKey.flowOf(entityId))),
-            false,
+            fresh,
             request,
             mode,
-            TraceContext.NONE,
-            this);
-    return dispatch(waiting, command).thenApply(reply -> toolReply((RunReply) reply, null));
+            TraceContext.NONE)
+        .thenApply(reply -> toolReply((RunReply) reply, null));
+  }
+
+  private static Entry.Origin origin(SessionKey key) {
+    return new Entry.Origin(Entry.By.CALLER, key.principal(), key.session());
   }
 
   private CompletionStage<ToolReply> refused(ToolCall call, Outcome.Failure failure) {
@@ -313,10 +296,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     }
     Pending waiting = new Pending(entityId, progress -> {}, deadline(timeout));
     ReplyMode mode = request.immediate() ? ReplyMode.LEAVES : ReplyMode.WAITS;
-    SessionCommand.Call command =
-        new SessionCommand.Call(
-            lastId.incrementAndGet(), origin, null, false, request, mode, trace, this);
-    return dispatch(waiting, command).thenApply(reply -> (ThreadReply) reply);
+    return dispatch(waiting, origin, null, false, request, mode, trace)
+        .thenApply(reply -> (ThreadReply) reply);
   }
 
   // --- calls that other hosts received ---------------------------------------------------------
@@ -405,6 +386,19 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   private long deadline(Duration timeout) {
     return nanos.getAsLong() + timeout.toNanos();
+  }
+
+  private CompletionStage<SessionReply> dispatch(
+      Pending waiting,
+      Entry.Origin origin,
+      @Nullable String callId,
+      boolean fresh,
+      Request request,
+      ReplyMode mode,
+      TraceContext trace) {
+    long id = lastId.incrementAndGet();
+    return dispatch(
+        waiting, new SessionCommand.Call(id, origin, callId, fresh, request, mode, trace, this));
   }
 
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
