@@ -5,7 +5,6 @@ import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.RejectedException;
 import io.fermata.persistence.spi.StoreException;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -48,11 +47,6 @@ final class JournalPlugin extends AsyncWriteJournal {
 
   @Override
   public Future<Iterable<Optional<Exception>>> doAsyncWriteMessages(Iterable<AtomicWrite> writes) {
-    Iterator<AtomicWrite> each = writes.iterator();
-    AtomicWrite first = each.next();
-    if (!each.hasNext()) {
-      return FutureConverters.asScala(write(first).thenApply(List::of));
-    }
     List<CompletableFuture<Optional<Exception>>> all = new ArrayList<>();
     writes.forEach(write -> all.add(write(write).toCompletableFuture()));
     CompletionStage<Iterable<Optional<Exception>>> results =
@@ -70,29 +64,53 @@ final class JournalPlugin extends AsyncWriteJournal {
       return CompletableFuture.completedFuture(Optional.of(unserializable));
     }
     String persistenceId = write.persistenceId();
-    JournalTip known = tips.at(persistenceId, records.get(0).sequenceNr() - 1);
-    CompletionStage<@Nullable Void> appended =
-        known == null ? appendToTip(persistenceId, records) : append(records, known);
-    return appended.handle(
-        (done, failure) -> {
-          if (failure == null) {
-            return Optional.empty();
-          }
-          tips.forget(persistenceId);
-          CompletionException thrown =
-              failure instanceof CompletionException wrapped
-                  ? wrapped
-                  : new CompletionException(failure);
-          if (thrown.getCause() instanceof RejectedException rejected) {
-            return Optional.of(rejected);
-          }
-          LOG.warn(
-              "Entry {} of {} could not be written: {}",
-              records.get(0).sequenceNr(),
-              persistenceId,
-              String.valueOf(thrown.getCause()));
-          throw thrown;
-        });
+    long first = records.get(0).sequenceNr();
+    return tipBefore(persistenceId, first)
+        .thenCompose(tip -> append(records, tip))
+        .handle(
+            (done, failure) -> {
+              if (failure == null) {
+                return Optional.empty();
+              }
+              tips.forget(persistenceId);
+              CompletionException thrown =
+                  failure instanceof CompletionException wrapped
+                      ? wrapped
+                      : new CompletionException(failure);
+              if (thrown.getCause() instanceof RejectedException rejected) {
+                return Optional.of(rejected);
+              }
+              LOG.warn(
+                  "Entry {} of {} could not be written: {}",
+                  first,
+                  persistenceId,
+                  String.valueOf(thrown.getCause()));
+              throw thrown;
+            });
+  }
+
+  /** The end of a journal that the next entry follows, as it is known here or in the store. */
+  private CompletionStage<JournalTip> tipBefore(String persistenceId, long first) {
+    JournalTip known = tips.at(persistenceId, first - 1);
+    return known != null
+        ? CompletableFuture.completedFuture(known)
+        : journals
+            .tip(persistenceId)
+            .thenApply(
+                tip -> {
+                  if (tip.seq() == first - 1) {
+                    return tip;
+                  }
+                  throw new StoreException(
+                      "Entry "
+                          + first
+                          + " of "
+                          + persistenceId
+                          + " does not follow entry "
+                          + tip.seq()
+                          + ", the last in the store: another process wrote this journal, or the"
+                          + " store lost data. The session recovers from what is stored; retry");
+                });
   }
 
   private CompletionStage<@Nullable Void> append(List<SerializedEntry> entries, JournalTip before) {
@@ -100,28 +118,6 @@ final class JournalPlugin extends AsyncWriteJournal {
     SerializedEntry last = chained.get(chained.size() - 1);
     tips.put(last.persistenceId(), last.tip());
     return journals.append(last.persistenceId(), chained);
-  }
-
-  private CompletionStage<@Nullable Void> appendToTip(
-      String persistenceId, List<SerializedEntry> entries) {
-    return journals
-        .tip(persistenceId)
-        .thenCompose(
-            tip -> {
-              long first = entries.get(0).sequenceNr();
-              if (tip.seq() != first - 1) {
-                throw new StoreException(
-                    "Entry "
-                        + first
-                        + " of "
-                        + persistenceId
-                        + " does not follow entry "
-                        + tip.seq()
-                        + ", the last in the store: another process wrote this journal, or the"
-                        + " store lost data. The session recovers from what is stored; retry");
-              }
-              return append(entries, tip);
-            });
   }
 
   @Override
