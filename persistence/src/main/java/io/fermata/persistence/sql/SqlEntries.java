@@ -13,7 +13,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Types;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -40,21 +39,6 @@ public final class SqlEntries {
   public static final String DELETE_SNAPSHOTS = "DELETE FROM snapshot" + UP_TO;
   public static final String DELETE_ENTRY =
       "DELETE FROM directory WHERE persistence_id = ? AND seq <= ?";
-
-  private static final String INSERT =
-      """
-      INSERT INTO event_journal (
-        persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
-        event_payload, event_ser_id, event_ser_manifest,
-        meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """;
-
-  private static final String INSERT_TAG =
-      """
-      INSERT INTO event_tag (event_id, tag)
-      SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
-      """;
 
   /** Skips from journal to journal, independently of their length. */
   static final String JOURNALS =
@@ -207,31 +191,6 @@ public final class SqlEntries {
       added += some.size();
     }
     return added;
-  }
-
-  public static void insert(Connection connection, List<SerializedEntry> records)
-      throws SQLException {
-    try (PreparedStatement insert = connection.prepareStatement(INSERT);
-        PreparedStatement tag = connection.prepareStatement(INSERT_TAG)) {
-      for (SerializedEntry record : records) {
-        insert.setString(1, record.persistenceId());
-        insert.setLong(2, record.sequenceNr());
-        insert.setString(3, record.writer());
-        insert.setLong(4, record.timestamp());
-        insert.setString(5, record.manifest());
-        Serialized.set(insert, 6, record.event());
-        Serialized.set(insert, 9, record.metadata());
-        insert.setInt(12, record.checksum());
-        insert.setObject(13, record.previous(), Types.INTEGER);
-        insert.executeUpdate();
-        for (String name : record.tags()) {
-          tag.setString(1, name);
-          tag.setString(2, record.persistenceId());
-          tag.setLong(3, record.sequenceNr());
-          tag.executeUpdate();
-        }
-      }
-    }
   }
 
   /** The first entries of a range of a journal, with what the store knows of them. */

@@ -1,6 +1,8 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.pekko.JournalTip;
+import io.fermata.persistence.pekko.Serialized;
+import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
@@ -17,6 +19,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -25,6 +28,21 @@ import org.sqlite.SQLiteException;
 
 /** The plugins' tables in SQLite, where single statements are cheap. */
 public final class SqliteJournal implements SqlJournal {
+
+  private static final String INSERT =
+      """
+      INSERT INTO event_journal (
+        persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
+        event_payload, event_ser_id, event_ser_manifest,
+        meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """;
+
+  private static final String INSERT_TAG =
+      """
+      INSERT INTO event_tag (event_id, tag)
+      SELECT ordering, ? FROM event_journal WHERE persistence_id = ? AND sequence_number = ?
+      """;
 
   static final String TIP =
       """
@@ -78,8 +96,33 @@ public final class SqliteJournal implements SqlJournal {
 
   @Override
   public void append(Connection connection, List<SqlWrite> writes) throws SQLException {
-    for (SqlWrite write : writes) {
-      SqlEntries.insert(connection, write.records());
+    try (PreparedStatement insert = connection.prepareStatement(INSERT);
+        PreparedStatement tag = connection.prepareStatement(INSERT_TAG)) {
+      for (SqlWrite write : writes) {
+        for (SerializedEntry entry : write.records()) {
+          insert(insert, tag, entry);
+        }
+      }
+    }
+  }
+
+  private static void insert(PreparedStatement insert, PreparedStatement tag, SerializedEntry entry)
+      throws SQLException {
+    insert.setString(1, entry.persistenceId());
+    insert.setLong(2, entry.sequenceNr());
+    insert.setString(3, entry.writer());
+    insert.setLong(4, entry.timestamp());
+    insert.setString(5, entry.manifest());
+    Serialized.set(insert, 6, entry.event());
+    Serialized.set(insert, 9, entry.metadata());
+    insert.setInt(12, entry.checksum());
+    insert.setObject(13, entry.previous(), Types.INTEGER);
+    insert.executeUpdate();
+    for (String name : entry.tags()) {
+      tag.setString(1, name);
+      tag.setString(2, entry.persistenceId());
+      tag.setLong(3, entry.sequenceNr());
+      tag.executeUpdate();
     }
   }
 
