@@ -5,11 +5,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A run in a list, at most about a second old. Times are in epoch milliseconds.
+ * A run in a list, at most about a second old.
  *
  * @param session its session, as the client names it
- * @param changedAt when it last changed; for an ended run, when it ended
- * @param since when this status began
  * @param waitsFor what it waits for, or which error stopped it
  * @param tags the tags that its steps set
  * @param fork where it was forked from; null if it was not
@@ -21,12 +19,18 @@ public record RunInfo(
     String principal,
     String session,
     Status status,
-    long startedAt,
-    long changedAt,
-    long since,
+    Times times,
     List<Wait> waitsFor,
     List<String> tags,
     @Nullable ForkOrigin fork) {
+
+  /**
+   * In epoch milliseconds.
+   *
+   * @param changedAt when it last changed; for an ended run, when it ended
+   * @param since when this status began
+   */
+  public record Times(long startedAt, long changedAt, long since) {}
 
   /** The status of a run. */
   public enum Status {
@@ -73,13 +77,27 @@ public record RunInfo(
     tags = List.copyOf(tags);
   }
 
+  public long startedAt() {
+    return times.startedAt();
+  }
+
+  /** When it last changed; for an ended run, when it ended. */
+  public long changedAt() {
+    return times.changedAt();
+  }
+
+  /** When this status began. */
+  public long since() {
+    return times.since();
+  }
+
   /** When the run started to wait; null if it does not wait. */
   public @Nullable Long waitingSince() {
-    return status == Status.WAITING ? Long.valueOf(since) : null;
+    return status == Status.WAITING ? Long.valueOf(since()) : null;
   }
 
   /** When the run ended; null if it has not ended. */
   public @Nullable Long endedAt() {
-    return status.live() ? null : Long.valueOf(changedAt);
+    return status.live() ? null : Long.valueOf(changedAt());
   }
 }

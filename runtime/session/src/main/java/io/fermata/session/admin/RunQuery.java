@@ -13,12 +13,6 @@ import org.jspecify.annotations.Nullable;
  * @param statuses the statuses that match; empty for any
  * @param tags tags that a run must all have
  * @param text a text in the flow's name, a tag, the session or what it waits for; null for any
- * @param startedFrom the earliest start time
- * @param startedBefore the exclusive upper bound of the start time
- * @param before the status began before this time; for runs that wait longer than five minutes,
- *     pass the time five minutes ago
- * @param limit the page size, 1 to 500
- * @param cursor the cursor of the page; null for the first
  * @param sandboxed whether to list the forks in sandboxes, which are in no other list
  */
 public record RunQuery(
@@ -29,13 +23,27 @@ public record RunQuery(
     Set<RunInfo.Status> statuses,
     Set<String> tags,
     @Nullable String text,
-    @Nullable Instant startedFrom,
-    @Nullable Instant startedBefore,
-    @Nullable Instant before,
-    Order order,
-    int limit,
-    @Nullable String cursor,
+    Times times,
+    Page page,
     boolean sandboxed) {
+
+  /**
+   * When a run started, and when its status began; null for any time.
+   *
+   * @param startedBefore the exclusive upper bound of the start time
+   * @param before the status began before this time; for runs that wait longer than five minutes,
+   *     pass the time five minutes ago
+   */
+  public record Times(
+      @Nullable Instant startedFrom, @Nullable Instant startedBefore, @Nullable Instant before) {}
+
+  /**
+   * A page of the list.
+   *
+   * @param limit its size, 1 to 500
+   * @param cursor null for the first page
+   */
+  public record Page(Order order, int limit, @Nullable String cursor) {}
 
   /** The order of a list. */
   public enum Order {
@@ -55,12 +63,8 @@ public record RunQuery(
           Set.of(),
           Set.of(),
           null,
-          null,
-          null,
-          null,
-          Order.STARTED,
-          50,
-          null,
+          new Times(null, null, null),
+          new Page(Order.STARTED, 50, null),
           false);
 
   public RunQuery {
@@ -97,27 +101,23 @@ public record RunQuery(
   }
 
   public RunQuery started(@Nullable Instant from, @Nullable Instant until) {
-    return with(
-        draft -> {
-          draft.startedFrom = from;
-          draft.startedBefore = until;
-        });
+    return with(draft -> draft.times = new Times(from, until, times.before));
   }
 
   public RunQuery before(@Nullable Instant moment) {
-    return with(draft -> draft.before = moment);
+    return with(draft -> draft.times = new Times(times.startedFrom, times.startedBefore, moment));
   }
 
   public RunQuery order(Order first) {
-    return with(draft -> draft.order = first);
+    return with(draft -> draft.page = new Page(first, page.limit, page.cursor));
   }
 
   public RunQuery limit(int most) {
-    return with(draft -> draft.limit = most);
+    return with(draft -> draft.page = new Page(page.order, most, page.cursor));
   }
 
-  public RunQuery cursor(@Nullable String page) {
-    return with(draft -> draft.cursor = page);
+  public RunQuery cursor(@Nullable String at) {
+    return with(draft -> draft.page = new Page(page.order, page.limit, at));
   }
 
   /** The forks in sandboxes instead of the runs. */
@@ -139,12 +139,8 @@ public record RunQuery(
     Set<RunInfo.Status> statuses;
     Set<String> tags;
     @Nullable String text;
-    @Nullable Instant startedFrom;
-    @Nullable Instant startedBefore;
-    @Nullable Instant before;
-    Order order;
-    int limit;
-    @Nullable String cursor;
+    Times times;
+    Page page;
     boolean sandboxed;
 
     Draft(RunQuery from) {
@@ -155,31 +151,14 @@ public record RunQuery(
       statuses = from.statuses;
       tags = from.tags;
       text = from.text;
-      startedFrom = from.startedFrom;
-      startedBefore = from.startedBefore;
-      before = from.before;
-      order = from.order;
-      limit = from.limit;
-      cursor = from.cursor;
+      times = from.times;
+      page = from.page;
       sandboxed = from.sandboxed;
     }
 
     RunQuery build() {
       return new RunQuery(
-          flow,
-          principal,
-          session,
-          version,
-          statuses,
-          tags,
-          text,
-          startedFrom,
-          startedBefore,
-          before,
-          order,
-          limit,
-          cursor,
-          sandboxed);
+          flow, principal, session, version, statuses, tags, text, times, page, sandboxed);
     }
   }
 }

@@ -204,9 +204,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
         entry.principal(),
         Objects.requireNonNullElse(attributes.get(SESSION), entry.session()),
         RunInfo.Status.valueOf(entry.statusName().toUpperCase(Locale.ROOT)),
-        entry.createdAt(),
-        entry.activeAt(),
-        entry.since(),
+        new RunInfo.Times(entry.createdAt(), entry.activeAt(), entry.since()),
         read(attributes.get(WAITS)),
         entry.tags().stream().sorted().toList(),
         fork(entry.name(), attributes.get(FORK)));
@@ -239,7 +237,9 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   }
 
   static DirectoryQuery query(RunQuery wanted) {
-    boolean longest = wanted.order() == RunQuery.Order.LONGEST;
+    RunQuery.Times times = wanted.times();
+    RunQuery.Page page = wanted.page();
+    boolean longest = page.order() == RunQuery.Order.LONGEST;
     Set<RunInfo.Status> statuses =
         longest && wanted.statuses().isEmpty() ? LIVE : wanted.statuses();
     Set<String> names = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
@@ -251,11 +251,11 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
             .statuses(names)
             .tagged(wanted.tags().toArray(String[]::new))
             .containing(wanted.text())
-            .created(new Span(millis(wanted.startedFrom()), millis(wanted.startedBefore())))
-            .since(new Span(null, millis(wanted.before())))
+            .created(new Span(millis(times.startedFrom()), millis(times.startedBefore())))
+            .since(new Span(null, millis(times.before())))
             .orderedBy(longest ? DirectoryQuery.Order.STATUS : DirectoryQuery.Order.CREATION)
-            .limitedTo(wanted.limit())
-            .after(wanted.cursor());
+            .limitedTo(page.limit())
+            .after(page.cursor());
     return wanted.version() == null ? query : query.having(VERSION, wanted.version().toString());
   }
 
