@@ -5,11 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
 import io.fermata.flow.Node;
-import io.fermata.flow.SecretFields;
-import io.fermata.flow.Secrets;
 import io.fermata.flow.World;
-import io.fermata.flow.action.AsyncAction;
-import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.ErrorCode;
@@ -22,7 +18,6 @@ import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
-import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Paths;
@@ -35,8 +30,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -54,7 +47,7 @@ public final class FlowProgram<S extends Record>
   private final Graph graph;
   private final PendingEffects wanted;
   private final PauseReport pauses;
-  private final SecretFields secretFields;
+  private final ActionRunner actions;
   private final Migrations migrations;
 
   /** The program of a flow. */
@@ -68,7 +61,7 @@ public final class FlowProgram<S extends Record>
     this.graph = flow.graph();
     this.wanted = new PendingEffects(graph);
     this.pauses = new PauseReport();
-    this.secretFields = flow.secretFields();
+    this.actions = new ActionRunner(graph, flow.secretFields());
     this.migrations = new Migrations(flow);
   }
 
@@ -259,31 +252,12 @@ public final class FlowProgram<S extends Record>
 
   @Override
   public CompletionStage<Input.Result> perform(RunState state, StepEffect effect, World world) {
-    try {
-      TypedPlace<?> spot =
-          effect.kind() == StepEffect.Kind.UNDO
-              ? TypedPlace.asOf(
-                  PendingEffects.undo(state, effect.place()).data(), effect.place(), graph)
-              : TypedPlace.of(state, effect.place(), graph);
-      return perform(effect, spot, state, world);
-    } catch (Throwable e) {
-      Failures.rethrowFatal(e);
-      return CompletableFuture.completedStage(failed(effect, e));
-    }
+    return actions.perform(state, effect, world);
   }
 
   @Override
   public Input.Failed failed(StepEffect effect, Throwable thrown) {
-    Throwable cause =
-        thrown instanceof CompletionException && thrown.getCause() != null
-            ? thrown.getCause()
-            : thrown;
-    ErrorCode code = ErrorCode.ofFailed(effect);
-    return new Input.Failed(
-        code,
-        StepFailures.message(effect.place(), effect.field(), code, cause),
-        Failures.detail(cause),
-        cause);
+    return ActionRunner.failed(effect, thrown);
   }
 
   @Override
@@ -672,82 +646,6 @@ public final class FlowProgram<S extends Record>
         .filter(e -> !e.timer() && !recovered.running().contains(e.key()))
         .forEach(drive::recover);
     return drive.accepted();
-  }
-
-  private <T extends Record> CompletionStage<Input.Result> perform(
-      StepEffect effect, TypedPlace<T> spot, RunState state, World world) throws Exception {
-    Node<T> node = spot.step().node();
-    return switch (effect.kind()) {
-      case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
-      case UNDO -> {
-        Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
-        yield act(undo.action(), run(state, effect, spot, List.of(), world), effect);
-      }
-      case REMIND -> {
-        AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
-        yield act(reminder, run(state, effect, spot, List.of(), world), effect);
-      }
-      default -> {
-        Node.Act<T> act = (Node.Act<T>) Objects.requireNonNull(node);
-        yield act(act.action(), run(state, effect, spot, act.reads(), world), effect);
-      }
-    };
-  }
-
-  private static <T extends Record> Run<T> run(
-      RunState state, StepEffect effect, TypedPlace<T> spot, List<String> reads, World world) {
-    return new Run<>(
-        spot.schema(),
-        state,
-        effect,
-        spot.data(),
-        spot.prefix(),
-        reads,
-        world.progress(),
-        world.caller());
-  }
-
-  private <T extends Record> CompletionStage<Input.Result> act(
-      AsyncAction<T> action, Run<T> run, StepEffect effect) {
-    CompletionStage<?> acted;
-    try {
-      acted = action.perform(run);
-    } catch (Throwable e) {
-      Failures.rethrowFatal(e);
-      acted = CompletableFuture.failedStage(e);
-    }
-    return acted.handle(
-        (nothing, thrown) -> {
-          Input.Wrote wrote = run.close();
-          return thrown == null ? wrote : unwritten(wrote, failed(effect, thrown));
-        });
-  }
-
-  /** What an action meant to keep secret is known to nobody when it fails, and must not get out. */
-  private Input.Failed unwritten(Input.Wrote wrote, Input.Failed failed) {
-    Secrets secrets = new Secrets();
-    secrets.writes(secretFields, wrote.writes());
-    if (secrets.isEmpty()) {
-      return failed;
-    }
-    String detail = failed.detail();
-    return new Input.Failed(
-        failed.code(),
-        secrets.masked(failed.message()),
-        detail == null ? null : secrets.masked(detail),
-        failed.thrown());
-  }
-
-  private <T extends Record> CompletionStage<Input.Result> judge(
-      Node.Ask<T> ask, StepEffect effect, TypedPlace<T> spot) throws Exception {
-    String field = Objects.requireNonNull(effect.field()).substring(spot.prefix().length());
-    Object answer = spot.schema().value(field, Paths.get(spot.data(), field));
-    return PendingEffects.asyncCheck(ask, field)
-        .validator()
-        .check(Objects.requireNonNull(answer))
-        .handle(
-            (verdict, thrown) ->
-                thrown == null ? new Input.Judged(verdict) : failed(effect, thrown));
   }
 
   // --- what the outside sees ------------------------------------------------------------------
