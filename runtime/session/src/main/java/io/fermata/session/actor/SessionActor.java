@@ -20,14 +20,11 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.TraceContext;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.BackoffSupervisorStrategy;
@@ -127,9 +124,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
           .withMaxRestarts(0)
           .withLoggingEnabled(false);
 
-  /** How long a reply waits for the store to say whether this host still runs the session. */
-  private static final Duration CONFIRMS = Duration.ofSeconds(5);
-
   private final Handle handle = new Self();
   private final String entityId;
   private final SessionHost host;
@@ -139,6 +133,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private final Effects<F, R> effects;
   private final EntryEncryption encryption;
   private final Calls calls;
+  private final UnconfirmedReplies unconfirmed;
   private final List<E> unjournaled = new ArrayList<>();
   private final long born = System.nanoTime();
 
@@ -157,9 +152,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private boolean unrecovered;
   private boolean resuming;
   private boolean sleepy;
-
-  /** Replies that leave once they are confirmed. A session that stops would lose them. */
-  private int unconfirmed;
 
   private boolean vanishing;
   private boolean leaving;
@@ -180,6 +172,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     this.context = context;
     this.encryption = host.encryption().of(entityId);
     this.calls = new Calls(host.settings().waitingCalls());
+    this.unconfirmed = new UnconfirmedReplies(entityId, host.placement(), context.getSelf());
     this.effects =
         host.lostEffects()
             .of(
@@ -540,7 +533,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     Waiting withdrawn = calls.withdraw(id);
     if (withdrawn != null) {
       Situation<S, E> at = situation(state);
-      replyWhen(doubt(), withdrawn, port.withdrawn(at, withdrawn), at);
+      replyWhen(unconfirmed.doubt(), withdrawn, port.withdrawn(at, withdrawn), at);
     }
     return Effect().none();
   }
@@ -824,7 +817,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         effects.journaled();
       }
       CompletionStage<?> ready = port.persisted(state, entries, state, ahead, calls.current());
-      next.then(both(doubt(), ready));
+      next.then(UnconfirmedReplies.both(unconfirmed.doubt(), ready));
       return Effect().none();
     }
     S reached = ahead;
@@ -846,17 +839,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
             });
   }
 
-  /** Completes when both have, with the reply that is to leave instead, if there is one. */
-  private static @Nullable CompletionStage<?> both(
-      @Nullable CompletionStage<@Nullable SessionReply> doubt, @Nullable CompletionStage<?> ready) {
-    if (doubt == null || ready == null) {
-      return doubt == null ? ready : doubt;
-    }
-    return ready
-        .<@Nullable Object>handle((instead, thrown) -> instead)
-        .thenCombine(doubt, (instead, moved) -> moved == null ? instead : moved);
-  }
-
   /**
    * The entry whose events lead to the current state of the program; null if those of several do,
    * as at the beginning of a fork.
@@ -875,38 +857,12 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   private Effect<Entry<E>, SessionState<S>> answer(SessionReply reply, SessionState<S> state) {
-    answered(reply, state, doubt());
+    answered(reply, state, unconfirmed.doubt());
     return Effect().none();
   }
 
-  /**
-   * Whether this host still runs the session, before a reply leaves that no append vouches for. In
-   * a cluster another host may have taken the session while this process was paused.
-   *
-   * @return null if there is no doubt; else completes with the reply that is to leave instead,
-   *     which is null if there is none
-   */
-  private @Nullable CompletionStage<@Nullable SessionReply> doubt() {
-    CompletionStage<Boolean> here = host.placement().confirm(entityId);
-    return here == null
-        ? null
-        : here.toCompletableFuture()
-            .copy()
-            .orTimeout(CONFIRMS.toMillis(), TimeUnit.MILLISECONDS)
-            .handle(
-                (held, thrown) ->
-                    thrown != null
-                        ? SessionReply.failure(entityId, HostError.STORE_UNAVAILABLE.failure())
-                        : held ? null : SessionReply.failure(entityId, HostError.MOVED.failure()));
-  }
-
   private void replyUnwritten(Call call, SessionReply reply) {
-    CompletionStage<@Nullable SessionReply> doubt = doubt();
-    if (doubt == null) {
-      call.reply(reply);
-    } else {
-      onceReady(doubt, reply, call::reply);
-    }
+    unconfirmed.send(unconfirmed.doubt(), reply, call::reply);
   }
 
   private void answered(
@@ -917,7 +873,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
     if (!calls.none() || sleepy) {
       context.getSelf().tell(new SessionCommand.Next());
-    } else if (port.over(ahead) && unconfirmed == 0) {
+    } else if (port.over(ahead) && unconfirmed.none()) {
       offerToSleep();
     }
   }
@@ -927,32 +883,14 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       Waiting waiting,
       @Nullable SessionReply reply,
       Situation<S, E> at) {
-    if (reply == null) {
-      return;
-    } else if (ready == null) {
-      reply(waiting, reply, at);
-    } else {
-      onceReady(ready, reply, leaving -> reply(waiting, leaving, at));
+    if (reply != null) {
+      unconfirmed.send(ready, reply, leaving -> reply(waiting, leaving, at));
     }
   }
 
-  /**
-   * @param ready may complete with a reply that is to leave instead
-   */
-  private void onceReady(
-      CompletionStage<?> ready, SessionReply reply, Consumer<SessionReply> sender) {
-    ActorRef<SessionCommand> self = context.getSelf();
-    unconfirmed++;
-    ready.whenComplete(
-        (instead, thrown) -> {
-          sender.accept(instead instanceof SessionReply other ? other : reply);
-          self.tell(new SessionCommand.Replied());
-        });
-  }
-
   private Effect<Entry<E>, SessionState<S>> replied() {
-    unconfirmed--;
-    if (unconfirmed > 0 || !calls.none()) {
+    unconfirmed.left();
+    if (!unconfirmed.none() || !calls.none()) {
       return Effect().none();
     } else if (sleepy) {
       return sleep(true);
@@ -1063,7 +1001,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     sleepy |= whenDone;
     boolean quiet =
         calls.none()
-            && unconfirmed == 0
+            && unconfirmed.none()
             && !resuming
             && (sleepy ? effects.noneRunning() : effects.nothingPressing(host.now()));
     if (quiet && whenDone) {
