@@ -1,6 +1,7 @@
 package io.fermata.mcp.call;
 
 import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.TaskRun;
@@ -16,12 +17,12 @@ import java.util.function.Consumer;
 public final class FlowToolCalls {
   private final ToolHost host;
   private final TaskMethods tasks;
-  private final ToolReplyJson replies;
+  private final ResultWriter results;
 
-  public FlowToolCalls(ToolHost host, TaskMethods tasks, ToolReplyJson replies) {
+  public FlowToolCalls(ToolHost host, TaskMethods tasks, ResultWriter results) {
     this.host = host;
     this.tasks = tasks;
-    this.replies = replies;
+    this.results = results;
   }
 
   CompletionStage<ToolReply> call(
@@ -40,7 +41,7 @@ public final class FlowToolCalls {
   RpcResult toResult(ToolCall call, ToolReply reply, McpRequest request) {
     return reply.task() && TaskMethods.declared(request)
         ? tasks.created(run(call, reply), reply)
-        : replies.result(call.tool(), reply, request.revision());
+        : results.ofTool(request.revision(), reply);
   }
 
   private static TaskRun run(ToolCall call, ToolReply reply) {

@@ -6,7 +6,6 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.protocol.ResultWriter;
-import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.ToolHost;
@@ -34,11 +33,9 @@ public final class ToolReplyJson {
   }
 
   RpcResult result(String tool, ToolReply reply, Revision revision) {
-    if (jobs.contains(tool)) {
-      return results.ofTool(revision, job(reply));
-    }
-    String json = JsonRpcCodec.json(reply.structured());
-    return results.ofTool(revision, json, json, reply.error(), reply.meta());
+    return jobs.contains(tool)
+        ? results.ofTool(revision, job(reply))
+        : results.ofTool(revision, reply);
   }
 
   RpcResult error(String text, Revision revision) {

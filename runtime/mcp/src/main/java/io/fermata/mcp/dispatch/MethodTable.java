@@ -102,7 +102,7 @@ public final class MethodTable {
         new RequestStates(
             host.handles(), host.bus(), System::currentTimeMillis, quotas.limits().requestStates());
     HandlerRunner calls = new HandlerRunner(changes, results, states, needs.workers());
-    FlowToolCalls flows = new FlowToolCalls(host, taskMethods, replies);
+    FlowToolCalls flows = new FlowToolCalls(host, taskMethods, results);
     JobToolCalls jobs =
         new JobToolCalls(host, taskMethods, replies, calls, needs.gate(), needs.timeout());
     FormToolCalls forms = new FormToolCalls(flows, results, states, needs.gate());

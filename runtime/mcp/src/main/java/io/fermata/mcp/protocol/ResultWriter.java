@@ -11,6 +11,7 @@ import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.call.ToolReply;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
@@ -101,6 +102,12 @@ public final class ResultWriter {
       hinted.put("ttlMs", time.toMillis()).put("cacheScope", "public");
     }
     return fixed(revision, hinted);
+  }
+
+  /** The host's reply to a call of a flow or an agent. */
+  public RpcResult ofTool(Revision revision, ToolReply reply) {
+    String json = JsonRpcCodec.json(reply.structured());
+    return ofTool(revision, json, json, reply.error(), reply.meta());
   }
 
   /**
