@@ -271,6 +271,7 @@ public final class ThreadProgram
     Message message = fork.message();
     Outcome.Failure refusal = change(loop, new ThreadInput.Change(null, fork.env(), fork.at()));
     loop.stopCodeInSandbox();
+    loop.asksAgain();
     if (refusal == null && message != null) {
       refusal = post(loop, loop.state(), new ThreadInput.Post(null, message, List.of(), fork.at()));
     }

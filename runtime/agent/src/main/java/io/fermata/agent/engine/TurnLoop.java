@@ -534,8 +534,34 @@ final class TurnLoop {
 
   /** Asks a person to approve the call if its tool requires that. */
   private boolean asksFirst(Offered offered, StepFrame frame, CallState call) {
+    return !call.approved() && !call.begun() && asks(offered, frame, call);
+  }
+
+  /**
+   * Asks in a fork what its agent demands of the calls that begin again. An approval of its source
+   * holds if it was given to the same question; the agent may be another one, or have changed.
+   */
+  void asksAgain() {
+    for (StepFrame frame : List.copyOf(state.frames().values())) {
+      Agent by = agents.of(state, frame);
+      Prompt prompt = ChangeRecorder.prompt(by, frame);
+      for (CallState call : frame.calls()) {
+        Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+        boolean begins = call.phase() == CallState.Phase.WAITING && !state.sandboxed();
+        boolean passed = begins && (call.begun() || call.approved());
+        if (offered != null
+            && (passed || call.phase() == CallState.Phase.APPROVING)
+            && refusal(frame, prompt, offered, call) == null) {
+          asks(offered, frame, call);
+        }
+      }
+    }
+  }
+
+  /** Asks for an approval other than the one that the call has. */
+  private boolean asks(Offered offered, StepFrame frame, CallState call) {
     Function<? super ObjectNode, @Nullable String> approval = approval(offered);
-    if (approval == null || call.approved() || call.begun()) {
+    if (approval == null) {
       return false;
     }
     ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
@@ -552,7 +578,7 @@ final class TurnLoop {
               "The approval check of the call failed: " + AuthorFailures.reason(e)));
       return true;
     }
-    if (question == null) {
+    if (question == null || question.equals(call.approval())) {
       return false;
     }
     ObjectNode asked = Json.object().put("question", question).put("tool", offered.name());

@@ -72,13 +72,32 @@ public record CallState(
     OVER
   }
 
-  /** A person's answer about a call. */
+  /**
+   * A person's answer about a call.
+   *
+   * @param question what was approved, in the words of the question; null if nothing was
+   */
   public record Answer(
       String id,
       @Nullable Boolean approved,
       @Nullable JsonNode answers,
       @Nullable String reason,
-      @Nullable String by) {}
+      @Nullable String by,
+      @Nullable String question) {
+
+    private Answer approving(@Nullable String asked) {
+      return new Answer(id, approved, answers, reason, by, asked);
+    }
+
+    /** An answer to what its flow asks, which leaves the approval as it is. */
+    private Answer then(Answer given) {
+      return new Answer(given.id, approved, given.answers, given.reason, given.by, question);
+    }
+
+    private Answer approvalAlone() {
+      return new Answer(id, approved, null, reason, by, question);
+    }
+  }
 
   static CallState of(String key, RequestedCall call, boolean queued) {
     return new CallState(
@@ -129,6 +148,14 @@ public record CallState(
     return answer != null && Boolean.TRUE.equals(answer.approved());
   }
 
+  /** The question whose approval was given, or is asked for; null for none. */
+  public @Nullable String approval() {
+    if (phase == Phase.APPROVING) {
+      return question == null ? null : question.path("question").textValue();
+    }
+    return answer != null && approved() ? answer.question() : null;
+  }
+
   CallState running(int newAttempt) {
     return entering(Phase.RUNNING, draft -> draft.attempt = newAttempt);
   }
@@ -153,12 +180,19 @@ public record CallState(
         approval ? Phase.APPROVING : Phase.ASKING,
         draft -> {
           draft.question = what;
+          draft.answer = approval ? null : answer;
           draft.begun |= !approval;
         });
   }
 
   CallState answered(Answer given) {
-    return entering(Phase.WAITING, draft -> draft.answer = given);
+    return entering(
+        Phase.WAITING,
+        draft ->
+            draft.answer =
+                phase == Phase.APPROVING
+                    ? given.approving(approval())
+                    : answer != null && approved() ? answer.then(given) : given);
   }
 
   CallState delegated(@Nullable String threadId) {
@@ -181,7 +215,8 @@ public record CallState(
 
   /**
    * As it is in a fork of its thread: the source's flow, child and person work for the source, so
-   * that a call that was under way begins again. An approval that was given or asked for stays.
+   * that a call that was under way begins again, with its first attempt. An approval that was given
+   * or asked for stays.
    *
    * @param sandbox whether nobody is asked
    */
@@ -191,16 +226,18 @@ public record CallState(
           case RUNNING, RETRYING, PAUSED, ASKING -> true;
           case APPROVING -> sandbox;
           case DELEGATED -> child != null;
-          case WAITING, RETURNED, DETACHED, OVER -> false;
+          case WAITING -> started();
+          case RETURNED, DETACHED, OVER -> false;
         };
     return !underWay
         ? this
         : entering(
             Phase.WAITING,
             draft -> {
+              draft.attempt = 0;
               draft.question = null;
               draft.child = null;
-              draft.answer = approved() ? answer : null;
+              draft.answer = answer != null && approved() ? answer.approvalAlone() : null;
             });
   }
 

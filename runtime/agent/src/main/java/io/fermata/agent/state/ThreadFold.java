@@ -93,7 +93,8 @@ public final class ThreadFold {
               answered.approved(),
               answered.answers(),
               answered.reason(),
-              answered.by());
+              answered.by(),
+              null);
       return call(state, answered.call(), call -> call.answered(answer))
           .with(state.mailbox().answered(answered.answerId(), answered.call()));
     } else if (event instanceof ThreadEvent.CallDelegated delegated) {

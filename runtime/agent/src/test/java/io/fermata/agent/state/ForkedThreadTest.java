@@ -189,6 +189,116 @@ class ForkedThreadTest {
     requireSame(sandbox, agent);
   }
 
+  private static FlowCall book() {
+    return FlowCall.of("book", "Books", Json.object().put("type", "object"));
+  }
+
+  private static Outside.FlowOutcome asking(String question) {
+    return new Outside.FlowOutcome.Asking(Json.object().put("question", question));
+  }
+
+  /** What a person is asked in the fork at an entry that another agent continues. */
+  private static List<String> asked(Conversation fork) {
+    return fork.state().open().stream()
+        .map(call -> Objects.requireNonNull(call.question()).path("question").asText())
+        .toList();
+  }
+
+  private Agent careful(Offered... tools) {
+    return Agent.aiHuman("careful", Prompt.of("support", model.model()).tools(tools));
+  }
+
+  @Test
+  void anApprovalThatOnlyTheAgentOfTheForkDemandsIsAskedBeforeItsFlowIsCalled() {
+    Agent careful = careful(book().approval(args -> "Book?"));
+    Conversation source = Conversation.with(desk(book()), careful);
+    model.call("book").say("Booked.");
+    source.world().flow = args -> asking("When?");
+    source.say("Go");
+
+    Conversation fork = source.fork(source.records(), ForkOrigin.Mode.LIVE, "careful", null);
+    fork.world().flow = args -> asking("Where?");
+    fork.run();
+
+    assertThat(asked(fork)).containsExactly("Book?");
+    assertThat(fork.world().flowCalls).isEmpty();
+    fork.approve("s1.0").run();
+    assertThat(asked(fork)).containsExactly("Where?");
+    assertThat(fork.world().flowCalls).containsExactly("book s1.0 {}");
+    requireSame(fork, desk(book()), careful);
+
+    Conversation sandbox = source.fork(source.records(), ForkOrigin.Mode.SANDBOX, "careful", null);
+    assertThat(asked(sandbox)).isEmpty();
+    assertThat(sandbox.code()).isEqualTo(StopCode.SANDBOXED);
+  }
+
+  @Test
+  void anApprovalStaysGivenInAForkWhoseAgentAsksTheSameQuestion() {
+    Agent careful = careful(tool("pay").approval(args -> "Pay from the safe?"));
+    Agent same = Agent.aiHuman("same", Prompt.of("support", model.model()).tools(paying()));
+    Conversation source = Conversation.with(desk(paying()), careful, same);
+    model.call("pay").say("Paid.");
+    source.say("Go");
+    int open = source.records();
+    source.approve("s1.0");
+    int given = source.records();
+
+    for (String agent : List.of("desk", "same")) {
+      Conversation fork = source.fork(given, ForkOrigin.Mode.LIVE, agent, null).run();
+      assertThat(asked(fork)).isEmpty();
+      assertThat(ran).containsExactly("pay");
+      ran.clear();
+    }
+    for (int entry : List.of(open, given)) {
+      Conversation fork = source.fork(entry, ForkOrigin.Mode.LIVE, "careful", null).run();
+      assertThat(asked(fork)).containsExactly("Pay from the safe?");
+      assertThat(ran).isEmpty();
+    }
+    source.fork(open, ForkOrigin.Mode.LIVE, "careful", null).approve("s1.0").run();
+    assertThat(ran).containsExactly("pay");
+  }
+
+  private Tool paying() {
+    return tool("pay").approval(args -> "Pay?");
+  }
+
+  @Test
+  void anApprovalStaysGivenWhereTheFlowHasAskedSince() {
+    Agent careful = careful(book().approval(args -> "Book at any price?"));
+    Conversation source = Conversation.with(desk(book().approval(args -> "Book?")), careful);
+    model.call("book").say("Booked.");
+    source.world().flow = args -> asking("When?");
+    source.say("Go").approve("s1.0").run();
+    int asks = source.records();
+    source.answer("s1.0", "a2", Json.object().put("when", "now"));
+
+    for (int entry : List.of(asks, source.records())) {
+      Conversation same = source.live(entry).run();
+      assertThat(same.world().flowCalls).containsExactly("book s1.0 {}");
+      Conversation other = source.fork(entry, ForkOrigin.Mode.LIVE, "careful", null).run();
+      assertThat(asked(other)).containsExactly("Book at any price?");
+      assertThat(other.world().flowCalls).isEmpty();
+    }
+  }
+
+  @Test
+  void aCallThatTheAgentOfTheForkDoesNotKnowFailsAlsoIfItWasUnderWay() {
+    Agent other = Agent.aiHuman("other", Prompt.of("support", model.model()));
+    Conversation source = Conversation.with(desk(tool("one")), other);
+    model.call("one").say("Never mind.");
+    source.post("Go").step();
+    assertThat(source.state().frames().values())
+        .singleElement()
+        .satisfies(frame -> assertThat(frame.calls().get(0).attempt()).isEqualTo(1));
+
+    Conversation fork = source.fork(source.records(), ForkOrigin.Mode.LIVE, "other", null).run();
+
+    assertThat(fork.refusal()).isNull();
+    assertThat(fork.lines())
+        .contains("one failed: Failed to execute tool: There is no tool one; there are .");
+    assertThat(ran).isEmpty();
+  }
+
   @Test
   void anApprovalOutsideOfAStepIsForgottenInASandboxWhoseConversationContinues() {
     Agent agent = desk(tool("pay").approval(args -> "Pay?"));
