@@ -47,6 +47,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -263,23 +264,33 @@ public final class AgentThreads implements Threads {
     return send(key, principal, source.as(key, principal, how, clock.millis()));
   }
 
-  /** A source that was deleted or erased meanwhile takes its fork with it. */
+  /** Deletes a fork whose source is gone meanwhile, or of whose source that is unknown. */
   private CompletionStage<ThreadReply> unlessGone(
       ThreadKey source, String principal, ThreadReply fork) {
-    return store
-        .readBack(source.entityId(), Long.MAX_VALUE, 1)
-        .thenComposeAsync(
-            last ->
-                last.stream()
-                        .map(stored -> entry(source.entityId(), stored))
-                        .anyMatch(entry -> !ThreadForks.deletes(entry.events()))
-                    ? CompletableFuture.completedFuture(fork)
-                    : delete(principal, fork.state().threadId())
-                        .thenApply(
-                            gone -> {
-                              throw unknown(source.threadId());
-                            }),
-            executor);
+    return StoreErrors.translated(store.readBack(source.entityId(), Long.MAX_VALUE, 1))
+        .thenApplyAsync(
+            last -> {
+              if (last.stream()
+                  .map(stored -> entry(source.entityId(), stored))
+                  .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
+                throw unknown(source.threadId());
+              }
+              return fork;
+            },
+            executor)
+        .exceptionallyCompose(thrown -> removed(principal, fork.state().threadId(), thrown));
+  }
+
+  private CompletionStage<ThreadReply> removed(String principal, String fork, Throwable cause) {
+    return delete(principal, fork)
+        .handle(
+            (gone, failed) -> {
+              if (failed != null) {
+                LOG.warn(
+                    "The fork {} was refused and could not be deleted; delete it", fork, failed);
+              }
+              throw new CompletionException(RootCauses.of(cause));
+            });
   }
 
   @Override

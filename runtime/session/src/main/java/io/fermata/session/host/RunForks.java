@@ -39,6 +39,8 @@ import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Forks runs. A fork is a new session of the source's owner, so that what erases the owner erases
@@ -57,6 +59,7 @@ public record RunForks(
     Eraser eraser,
     InstantSource clock,
     Executor threads) {
+  private static final Logger LOG = LoggerFactory.getLogger(RunForks.class);
   private static final int PAGE = 200;
 
   /** The journal of a run's session as far as it was read. */
@@ -144,13 +147,13 @@ public record RunForks(
     Request.Fork fork = new Request.Fork(events, options.newest());
     return gateway
         .fork(key, Request.OfRun.fork(fork, options.answers()))
-        .thenCompose(reply -> unlessErased(source, key, reply))
-        .thenApplyAsync(
+        .thenComposeAsync(
             reply -> {
               if (isRefused(reply)) {
                 throw refused(shown.apply(reply));
               }
-              return new Fork(source.flow, forkId, owner.principal(), handle, reply);
+              Fork forked = new Fork(source.flow, forkId, owner.principal(), handle, reply);
+              return translated(unlessErased(source, key, forked));
             },
             threads);
   }
@@ -162,20 +165,34 @@ public record RunForks(
             .formatted(source.runId, source.flow));
   }
 
-  /** A source that was erased meanwhile takes its fork with it. */
-  private CompletionStage<ToolReply> unlessErased(Source source, SessionKey key, ToolReply reply) {
+  /** Removes a fork whose source was erased meanwhile, or of whose source that is unknown. */
+  private CompletionStage<Fork> unlessErased(Source source, SessionKey key, Fork fork) {
     return store
         .readBack(source.entityId, Long.MAX_VALUE, 1)
-        .thenCompose(
-            last ->
-                last.isEmpty()
-                    ? eraser
-                        .erase(new SessionScope(Set.of(key.entityId()), Set.of()))
-                        .thenApply(
-                            gone -> {
-                              throw unknown(source);
-                            })
-                    : CompletableFuture.completedFuture(reply));
+        .thenApply(
+            last -> {
+              if (last.isEmpty()) {
+                throw unknown(source);
+              }
+              return fork;
+            })
+        .exceptionallyCompose(thrown -> removed(key, fork, thrown));
+  }
+
+  private CompletionStage<Fork> removed(SessionKey key, Fork fork, Throwable cause) {
+    return eraser
+        .erase(new SessionScope(Set.of(key.entityId()), Set.of()))
+        .handle(
+            (gone, failed) -> {
+              if (failed != null) {
+                LOG.warn(
+                    "The fork {} of {} was refused and could not be erased; erase it",
+                    fork.runId(),
+                    fork.flow(),
+                    failed);
+              }
+              throw new CompletionException(RootCauses.of(cause));
+            });
   }
 
   /** What is refused has no run. */
