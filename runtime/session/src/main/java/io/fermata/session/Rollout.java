@@ -81,19 +81,32 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
 
   /** Like {@link #check(Store, Flow...)}, with the agents of the release. */
   public static Rollout check(Store store, Collection<Agent> agents, Flow<?>... flows) {
-    return check(store, Encryption.ofEnvironment(), agents, flows);
+    return check(store, Limits.DEFAULT, agents, flows);
   }
 
-  /** Like {@link #check(Store, Collection, Flow...)}, with the given keys. */
+  /**
+   * Like {@link #check(Store, Collection, Flow...)}, within the limits of the host that continues
+   * the runs.
+   */
   public static Rollout check(
-      Store store, KeyProvider keys, Collection<Agent> agents, Flow<?>... flows) {
-    return check(store, Encryption.reading(keys), agents, flows);
+      Store store, Limits limits, Collection<Agent> agents, Flow<?>... flows) {
+    return check(store, Encryption.ofEnvironment(), limits, agents, flows);
+  }
+
+  /** Like {@link #check(Store, Limits, Collection, Flow...)}, with the given keys. */
+  public static Rollout check(
+      Store store, KeyProvider keys, Limits limits, Collection<Agent> agents, Flow<?>... flows) {
+    return check(store, Encryption.reading(keys), limits, agents, flows);
   }
 
   private static Rollout check(
-      Store store, Encryption encryption, Collection<Agent> agents, Flow<?>... flows) {
+      Store store,
+      Encryption encryption,
+      Limits limits,
+      Collection<Agent> agents,
+      Flow<?>... flows) {
     try (OpenStore open = store.openToRead()) {
-      return check(open, encryption, Limits.DEFAULT, Instant.now(), agents, flows);
+      return check(open, encryption, limits, Instant.now(), agents, flows);
     }
   }
 

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Migration;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Rollout.Verdict;
@@ -14,6 +15,7 @@ import io.fermata.session.TestHost.Client;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
@@ -207,5 +209,25 @@ class VersionsTest {
     Rollout closed = Rollout.check(store, second(m -> {}), TestFlows.trip(), TestFlows.talk());
     assertThat(closed.of(Verdict.CONTINUES)).hasSize(2);
     assertThat(closed.of(Verdict.STRANDED).get(0).why()).contains("dish");
+  }
+
+  @Test
+  void aReleaseIsCheckedWithinTheLimitsOfTheHostThatContinuesTheRuns() {
+    Store store = sqlite();
+    try (TestHost host = new TestHost(store, first())) {
+      host.client().start("dish", "soup");
+    }
+    Flow<Meal> second =
+        second(
+            m -> {
+              renamed(m);
+              m.state(state -> state.set("note", "x".repeat(1_000)));
+            });
+    Limits small = new Limits(1_000, 2_000, 1_000, 10);
+
+    assertThat(Rollout.check(store, second).of(Verdict.MIGRATES)).hasSize(1);
+    assertThat(Rollout.check(store, small, List.of(), second).of(Verdict.STRANDED))
+        .singleElement()
+        .satisfies(run -> assertThat(run.why()).contains("larger than 1000 bytes"));
   }
 }

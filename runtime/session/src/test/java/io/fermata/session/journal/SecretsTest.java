@@ -25,6 +25,7 @@ import io.fermata.flow.Migrating;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.schema.Computed;
@@ -586,7 +587,7 @@ class SecretsTest {
       runId = runId(reply(host, "1", "start", answers()));
     }
     assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
-    assertThat(Rollout.check(store(), DataKeys.parse(K1), List.of(), pay()).runs())
+    assertThat(Rollout.check(store(), DataKeys.parse(K1), Limits.DEFAULT, List.of(), pay()).runs())
         .extracting(Rollout.RunResult::runId, Rollout.RunResult::verdict)
         .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
     try (OpenStore open = store().open()) {
@@ -611,7 +612,8 @@ class SecretsTest {
           throw new StepException(
               state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
         };
-    String said = Rollout.check(store(), DataKeys.parse(K1), List.of(), after(quotes)).text();
+    String said =
+        Rollout.check(store(), DataKeys.parse(K1), Limits.DEFAULT, List.of(), after(quotes)).text();
     assertThat(said).contains("CANNOT CONTINUE", "[redacted] and [redacted]");
     silent("the check", said);
   }
