@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Nodes of a sub-flow are named by their paths, {@code mount/node}, and so are its fields,
- * {@code mount.field}; a node that mounts a sub-flow takes what lies in it along.
+ * {@code mount.field}, or {@code mount.*.field} in each item of a list; a node that mounts a
+ * sub-flow takes what lies in it along.
  */
 public final class Migration {
   private final Map<String, String> nodes = new LinkedHashMap<>();

@@ -2,6 +2,7 @@ package io.fermata.flow;
 
 import io.fermata.flow.event.MigrationFold;
 import io.fermata.flow.json.Nearest;
+import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,7 +58,7 @@ public final class MigrationPath {
           }
           nodes(migration).forEach((old, now) -> node(name, from, old, now, defects));
           if (from.equals(byVersion.lastKey())) {
-            migration.fields().values().forEach(now -> field(name, now, defects));
+            migration.fields().forEach((old, now) -> field(name, old, now, defects));
           }
         });
     return defects;
@@ -98,8 +100,17 @@ public final class MigrationPath {
     return at;
   }
 
-  private void field(String name, String field, List<String> defects) {
-    if (flow.schema().field(field) == null) {
+  private void field(String name, String old, String field, List<String> defects) {
+    if (items(old) != items(field)) {
+      defects.add(
+          name
+              + "takes "
+              + old
+              + " out of the items of a list or into them, to "
+              + field
+              + "; write a * for each of the items in both names");
+    }
+    if (flow.schema().field(field.replace(StateSchema.ANY, "0")) == null) {
       defects.add(
           name
               + "puts a value into "
@@ -109,6 +120,10 @@ public final class MigrationPath {
                   .map(n -> "; did you mean " + n + "?")
                   .orElse(""));
     }
+  }
+
+  private static long items(String field) {
+    return Stream.of(field.split("\\.")).filter(StateSchema.ANY::equals).count();
   }
 
   /** The new names of fields, by their old ones. */
@@ -122,7 +137,18 @@ public final class MigrationPath {
   private void mounted(String old, String now, @Nullable Integer next, Map<String, String> fields) {
     String last = next == null ? now : inTheEnd(next - 1, now);
     if (flow.graph().has(last) && flow.graph().step(last).node() instanceof Node.Nested) {
-      fields.putIfAbsent(old.replace('/', '.'), now.replace('/', '.'));
+      FieldScope<?> around = flow.graph().step(last).scope();
+      fields.putIfAbsent(home(old, around), home(now, around));
     }
+  }
+
+  /** Where the state of a mounted flow lives, with {@code *} for the items of lists around it. */
+  private static String home(String node, FieldScope<?> around) {
+    int mount = node.lastIndexOf('/');
+    return mount < 0
+        ? node
+        : home(node.substring(0, mount), Objects.requireNonNull(around.parent()))
+            + (around.each() ? ".*." : ".")
+            + node.substring(mount + 1);
   }
 }

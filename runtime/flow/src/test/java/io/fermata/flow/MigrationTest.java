@@ -5,23 +5,28 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.replay.Replay;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -535,6 +540,113 @@ class MigrationTest {
     for (String path : List.of("city", "mail", "address", "address.town")) {
       assertThat(secret.names(path)).as(path).isFalse();
     }
+  }
+
+  // --- the items of lists ---------------------------------------------------------------------
+
+  record Travel(List<String> people, @Computed List<String> lines) {}
+
+  record Paper(String number, String issuer) {}
+
+  record Visitor(@Computed String name, String country) {}
+
+  record Guest(@Computed String name, String nation) {}
+
+  /** Asks for the paper of each traveller, and then for the country, or the nation. */
+  private static <T extends Record> Flow<Travel> travel(
+      int version, Class<T> item, String each, String mount, String ask, String field) {
+    Flow<Paper> paper =
+        Flows.chain(
+                Flow.of("paper", Paper.class)
+                    .description("Asks for a paper.")
+                    .ask("ask_number", q -> q.question("number", "Number?"))
+                    .ask("ask_issuer", q -> q.question("issuer", "Issuer?")),
+                "ask_number",
+                "ask_issuer")
+            .compile();
+    Flow<T> traveller =
+        Flows.chain(
+                Flow.of("traveller", item)
+                    .description("Asks a traveller.")
+                    .subflow(mount, paper, o -> {})
+                    .ask(ask, q -> q.question(field, field + "?")),
+                mount,
+                ask)
+            .compile();
+    FlowBuilder<Travel> travel =
+        Flow.of("travel", Travel.class).description("Asks travellers.").version(version);
+    if (version == 2) {
+      travel.migrate(
+          1,
+          m ->
+              m.node("traveller", each)
+                  .node("traveller/paper", each + "/" + mount)
+                  .node("traveller/ask_country", each + "/" + ask)
+                  .field("traveller.*.country", each + ".*." + field));
+    }
+    return Flows.chain(
+            travel
+                .ask("ask_people", q -> q.question("people", "Who?"))
+                .<T, String>forEach(
+                    each,
+                    traveller,
+                    o ->
+                        o.items(Travel::people)
+                            .input((all, name) -> Map.of("name", name))
+                            .atMost(3)
+                            .into("lines")),
+            "ask_people",
+            each)
+        .result(state -> state)
+        .compile();
+  }
+
+  @Test
+  void whatIsRenamedInTheItemsOfAListIsRenamedInEachOfThem() {
+    Driver before =
+        new Driver(travel(1, Visitor.class, "traveller", "paper", "ask_country", "country"));
+    before.start("people", List.of("Ann", "Bob"));
+    before.proceed("traveller.0.paper.number", "A1", "traveller.0.paper.issuer", "Rome");
+    before.proceed("traveller.1.paper.number", "B1");
+    assertThat(before.state.places())
+        .containsKey(Place.parse("traveller#1:0|traveller/ask_country#1"))
+        .containsKey(Place.parse("traveller#1:1|traveller/paper/ask_issuer#1"));
+    Flow<Travel> next = travel(2, Guest.class, "guest", "document", "ask_nation", "nation");
+
+    Driver run = new Driver(next);
+    Outcome open = run.takeOver(before);
+
+    assertThat(asked(open)).containsExactly("nation?", "Issuer?");
+    assertThat(run.state.places())
+        .containsKey(Place.parse("guest#1:0|guest/ask_nation#1"))
+        .containsKey(Place.parse("guest#1:1|guest/document/ask_issuer#1"));
+    ObjectNode item = run.state.branch("guest#1:1").memory().data();
+    assertThat(item.at("/guest/1/document/number").asText()).as("%s", item).isEqualTo("B1");
+    assertThat(item.has("traveller")).isFalse();
+    run.proceed("guest.1.document.issuer", "Oslo");
+    run.proceed("guest.0.nation", "Italy", "guest.1.nation", "Norway");
+    assertThat(run.state.status()).isEqualTo(RunState.Status.COMPLETED);
+    RunJournal journal = RunJournal.of("travel", run.state.runId(), journal(run));
+    Replay.of(next, journal).requireSame();
+    assertThat(Replay.of(next, journal).uncompared()).isNull();
+  }
+
+  private static List<RunJournal.Entry> journal(Driver run) {
+    return run.entries.stream()
+        .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
+        .toList();
+  }
+
+  @Test
+  void aFieldOfAnItemStaysInOne() {
+    assertThatThrownBy(
+            () ->
+                next(m -> m.node("ask_mail", "ask").field("traveller.*.mail", "email"))
+                    .ask("ask", q -> q.question("email", "Your e-mail?"))
+                    .edge(START, "ask")
+                    .edge("ask", END)
+                    .compile())
+        .hasMessageContaining("traveller.*.mail out of the items of a list");
   }
 
   // --- what is observed -----------------------------------------------------------------------

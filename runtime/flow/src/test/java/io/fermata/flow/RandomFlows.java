@@ -129,19 +129,14 @@ public final class RandomFlows {
     return this;
   }
 
-  /**
-   * What a version calls a node, or a sub-flow; in the items of a list everything keeps its name.
-   */
+  /** What a version calls a node, or a sub-flow. */
   private String named(String node, int by) {
     if (!renaming || by == 1) {
       return node;
     }
     List<String> names = new ArrayList<>();
     for (String name : node.split("/", -1)) {
-      boolean renamed =
-          name.startsWith("n")
-              && !names.contains("0")
-              && Integer.parseInt(name.substring(1)) % 5 == 0;
+      boolean renamed = name.startsWith("n") && Integer.parseInt(name.substring(1)) % 5 == 0;
       names.add(renamed ? name + "v" + by : name);
     }
     return String.join("/", names);
@@ -252,19 +247,13 @@ public final class RandomFlows {
 
     private String id(String kind) {
       String node = kind + nodes++;
-      if (!inList()) {
-        paths.add(prefix.replace('.', '/') + node);
-      }
+      paths.add(prefix.replace(".0.", ".").replace('.', '/') + node);
       return node;
     }
 
     /** What this version calls a node. */
     private String n(String node) {
-      return inList() ? node : named(node, version);
-    }
-
-    private boolean inList() {
-      return prefix.contains(".0.");
+      return named(node, version);
     }
 
     /** Makes steps that lead to a node, and tells the first of them. */

@@ -235,7 +235,7 @@ public final class EventNames {
     }
 
     private String field(String path) {
-      return MigrationFold.renamed(path, names.fields(), '.');
+      return MigrationFold.field(path, names.fields());
     }
 
     private @Nullable String maybe(@Nullable String path) {

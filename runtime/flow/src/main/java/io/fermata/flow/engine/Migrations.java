@@ -215,7 +215,7 @@ final class Migrations {
       return before;
     }
     ObjectNode renamed = MigrationFold.renamed(data, fields);
-    List<Write> writes = new ArrayList<>(secrets(renamed, fields));
+    List<Write> writes = new ArrayList<>(secrets(renamed, MigrationFold.here(data, fields)));
     if (change != null) {
       writes.addAll(writes(run, renamed, change));
     }

@@ -4,6 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.RunState.Draft;
 import io.fermata.flow.json.Paths;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -15,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 
 /** What it means for a run's state that the run was carried over to another version. */
 public final class MigrationFold {
+  /** Stands for any item of a list in the name of a field. */
+  private static final String ITEM = "*";
+
   private final Draft state;
   private final Event.Migrated event;
 
@@ -57,7 +65,51 @@ public final class MigrationFold {
   }
 
   private String field(String path) {
-    return renamed(path, event.fields(), '.');
+    return field(path, event.fields());
+  }
+
+  /** The new name of a field, where {@code *} in the names stands for any item of a list. */
+  public static String field(String path, Map<String, String> fields) {
+    String at = path;
+    while (at != null) {
+      String now = fields.get(at);
+      now = now == null ? inItem(at, fields) : now;
+      if (now != null) {
+        return now + path.substring(at.length());
+      }
+      int dot = at.lastIndexOf('.');
+      at = dot < 0 ? null : at.substring(0, dot);
+    }
+    return path;
+  }
+
+  private static @Nullable String inItem(String path, Map<String, String> fields) {
+    String[] parts = path.split("\\.", -1);
+    for (Map.Entry<String, String> each : fields.entrySet()) {
+      String[] old = each.getKey().split("\\.", -1);
+      List<String> items = new ArrayList<>();
+      boolean named = old.length == parts.length;
+      for (int i = 0; named && i < parts.length; i++) {
+        boolean item = old[i].equals(ITEM);
+        named = item || old[i].equals(parts[i]);
+        if (item) {
+          items.add(parts[i]);
+        }
+      }
+      if (named) {
+        return inItems(each.getValue(), items);
+      }
+    }
+    return null;
+  }
+
+  private static String inItems(String field, List<String> items) {
+    Iterator<String> next = items.iterator();
+    List<String> parts = new ArrayList<>();
+    for (String part : field.split("\\.", -1)) {
+      parts.add(part.equals(ITEM) && next.hasNext() ? next.next() : part);
+    }
+    return String.join(".", parts);
   }
 
   /** A name that changes with the longest of those it begins with. */
@@ -204,17 +256,55 @@ public final class MigrationFold {
     return next;
   }
 
-  /** All old names are taken away before the new ones come, so that two may be exchanged. */
+  /**
+   * All old names are taken away before the new ones come, so that two may be exchanged. What lies
+   * in a renamed part under a name of its own is taken away before that, and comes after it.
+   */
   public static ObjectNode renamed(ObjectNode data, Map<String, String> fields) {
+    Map<String, String> names = here(data, fields);
+    Deque<Map.Entry<String, JsonNode>> taken = new ArrayDeque<>();
     ObjectNode next = data;
-    for (String old : fields.keySet()) {
+    for (String old : innermostFirst(names.keySet())) {
+      JsonNode value = Paths.get(next, old);
+      if (!value.isMissingNode()) {
+        taken.push(Map.entry(Objects.requireNonNull(names.get(old)), value));
+      }
       next = Paths.delete(next, old);
     }
-    for (Map.Entry<String, String> field : fields.entrySet()) {
-      JsonNode value = Paths.get(data, field.getKey());
-      next = value.isMissingNode() ? next : Paths.set(next, field.getValue(), value);
+    for (Map.Entry<String, JsonNode> field : taken) {
+      next = Paths.set(next, field.getKey(), field.getValue());
     }
     return next;
+  }
+
+  private static List<String> innermostFirst(Set<String> names) {
+    return names.stream().sorted(Comparator.comparing(String::length).reversed()).toList();
+  }
+
+  /** The new names of the fields of a state by their old ones, in each item of its lists. */
+  public static Map<String, String> here(ObjectNode data, Map<String, String> fields) {
+    Map<String, String> here = new LinkedHashMap<>();
+    fields.forEach(
+        (old, now) ->
+            paths(data, List.of(old.split("\\.", -1)), List.of())
+                .forEach(path -> here.put(path, field(path, Map.of(old, now)))));
+    return here;
+  }
+
+  /** The paths that a name has in a tree. */
+  private static List<String> paths(JsonNode at, List<String> name, List<String> before) {
+    if (before.size() == name.size()) {
+      return List.of(String.join(".", before));
+    }
+    String part = name.get(before.size());
+    List<String> parts = new ArrayList<>(List.of(part));
+    if (part.equals(ITEM)) {
+      parts.clear();
+      at.fieldNames().forEachRemaining(parts::add);
+    }
+    List<String> paths = new ArrayList<>();
+    parts.forEach(one -> paths.addAll(paths(at.path(one), name, RunState.plus(before, one))));
+    return paths;
   }
 
   private StateMemory memory(StateMemory memory, List<Write> writes) {
