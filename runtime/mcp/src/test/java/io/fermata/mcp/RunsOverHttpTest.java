@@ -116,6 +116,14 @@ class RunsOverHttpTest {
     assertRefused(
         post("o-key", forks.replace(alices, alices + "x"), body.formatted(1)), 404, "unknown_run");
     assertRefused(post("o-key", forks, "{\"entry\":1}"), 400, "invalid_fields");
+    String onVersion = "{\"entry\":2,\"mode\":\"sandbox\",\"version\":%s}";
+    assertThat(post("o-key", forks, onVersion.formatted("1")).statusCode()).isEqualTo(201);
+    assertRefused(post("o-key", forks, onVersion.formatted("7")), 409, "version_changed");
+    assertRefused(post("o-key", forks, onVersion.formatted("1.5")), 400, "invalid_fields");
+    assertRefused(
+        post("o-key", forks, onVersion.formatted("1,\"newestVersion\":true")),
+        400,
+        "invalid_fields");
     assertRefused(get("o-key", forks), 405, "method_not_allowed");
   }
 

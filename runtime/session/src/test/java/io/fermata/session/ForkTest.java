@@ -452,6 +452,39 @@ class ForkTest {
   }
 
   @Test
+  void aForkIsCarriedOverToTheVersionThatIsNamed() {
+    Flow<Trip> second = graph(Flow.of("trip", Trip.class).version(2).migrate(1, m -> {})).compile();
+    Flow<Trip> third =
+        graph(Flow.of("trip", Trip.class).version(3).migrate(1, m -> {}).migrate(2, m -> {}))
+            .compile();
+    String source;
+    try (Fermata host = host(trip())) {
+      call(host, "trip", "s", "start");
+      source =
+          call(host, "trip", "s", "continue", "card", "4111-1111")
+              .meta()
+              .path("fermata/run")
+              .path("runId")
+              .asText();
+    }
+    try (Fermata host = host(trip(), second, third)) {
+      Fork carried = now(host.fork("trip", source, 2, ForkOptions.live().onVersion(2)));
+
+      assertThat(version(carried)).isEqualTo(2);
+      assertThat(asked(carried.reply())).isEqualTo("Where to?");
+      Replay.of(second, now(host.journalWithSecrets("trip", carried.runId()))).requireSame();
+      assertThat(version(now(host.fork("trip", source, 2, ForkOptions.live().onVersion(1)))))
+          .isEqualTo(1);
+      assertThatThrownBy(() -> now(host.fork("trip", source, 2, ForkOptions.live().onVersion(7))))
+          .hasMessageContaining("on version 1, and the host has no version 7 of its flow")
+          .hasMessageContaining("[1, 2, 3]");
+      assertThatThrownBy(
+              () -> now(host.fork("trip", carried.runId(), 1, ForkOptions.live().onVersion(1))))
+          .hasMessageContaining("on version 2, and version 1 has no migration from that");
+    }
+  }
+
+  @Test
   void anOperatorWhoseForkIsRefusedSeesNoSecretOfItsSource() {
     String source;
     try (Fermata host = host(trip())) {

@@ -55,6 +55,14 @@ public final class FlowVersions {
     return newestFirst;
   }
 
+  /** The program of a version, if it is registered. */
+  public Optional<FlowProgram<?>> of(int version) {
+    return newestFirst.stream()
+        .filter(p -> p.flow().version() == version)
+        .<FlowProgram<?>>map(p -> p)
+        .findFirst();
+  }
+
   private boolean has(int version) {
     return newestFirst.stream().anyMatch(p -> p.flow().version() == version);
   }

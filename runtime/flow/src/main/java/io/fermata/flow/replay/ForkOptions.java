@@ -14,12 +14,14 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * @param answers the answers that the fork has beside or instead of those of its source, by field
- * @param newest whether the fork continues on the newest version of its flow, even if the host has
- *     that of its source
+ * @param version the version of its flow that the fork continues on, even if the host has that of
+ *     its source; {@link #NEWEST} for the newest; null for that of its source
  * @param by the principal who forks; null for the owner of the source
  */
 public record ForkOptions(
-    ForkOrigin.Mode mode, ObjectNode answers, boolean newest, @Nullable String by) {
+    ForkOrigin.Mode mode, ObjectNode answers, @Nullable Integer version, @Nullable String by) {
+  /** The newest version that the host has. */
+  public static final int NEWEST = Integer.MAX_VALUE;
 
   /** The fork performs its effects, as any run does. */
   public static ForkOptions live() {
@@ -44,7 +46,7 @@ public record ForkOptions(
   }
 
   public static ForkOptions of(ForkOrigin.Mode mode) {
-    return new ForkOptions(mode, Json.object(), false, null);
+    return new ForkOptions(mode, Json.object(), null, null);
   }
 
   /**
@@ -59,16 +61,21 @@ public record ForkOptions(
   public ForkOptions answers(ObjectNode values) {
     ObjectNode all = answers.deepCopy();
     all.setAll(values);
-    return new ForkOptions(mode, all, newest, by);
+    return new ForkOptions(mode, all, version, by);
   }
 
   /** The fork is carried over to the newest version of its flow. */
   public ForkOptions onNewestVersion() {
-    return new ForkOptions(mode, answers, true, by);
+    return onVersion(NEWEST);
+  }
+
+  /** The fork is carried over to this version of its flow, one of those that the host has. */
+  public ForkOptions onVersion(int number) {
+    return new ForkOptions(mode, answers, number, by);
   }
 
   /** The principal who forks, for the journal of the fork. */
   public ForkOptions by(String principal) {
-    return new ForkOptions(mode, answers, newest, principal);
+    return new ForkOptions(mode, answers, version, principal);
   }
 }

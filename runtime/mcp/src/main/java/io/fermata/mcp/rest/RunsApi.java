@@ -348,6 +348,12 @@ public final class RunsApi implements HttpRoute {
     }
     ObjectNode answers = fields.object("answers");
     Boolean newest = fields.flag("newestVersion");
+    JsonNode version = fields.any("version");
+    if (version != null && (!version.canConvertToInt() || !version.isIntegralNumber())) {
+      fields.wrong("version", "must be the number of a version");
+    } else if (version != null && newest != null) {
+      fields.wrong("version", "names the version; leave out newestVersion");
+    }
     fields.check();
     ForkOptions options =
         ForkOptions.of(ForkOrigin.Mode.valueOf(String.valueOf(mode).toUpperCase(Locale.ROOT)))
@@ -355,12 +361,13 @@ public final class RunsApi implements HttpRoute {
             .by(request.principal());
     long at = entry == null ? 0 : entry.longValue();
     ForkOptions chosen = Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options;
+    ForkOptions named = version == null ? chosen : options.onVersion(version.intValue());
     return audited(
         request,
         "fork",
         flow,
         runId,
-        () -> runs.fork(flow, runId, at, chosen).thenApply(RunsApi::forked));
+        () -> runs.fork(flow, runId, at, named).thenApply(RunsApi::forked));
   }
 
   private static Response forked(Fork fork) {

@@ -95,9 +95,9 @@ public sealed interface Request {
    * How a forked run begins.
    *
    * @param events what happened in its source, and where it comes from
-   * @param newest whether it continues on the newest version of its flow
+   * @param version the version of its flow that it continues on, as {@code ForkOptions} has it
    */
-  record Fork(List<Event> events, boolean newest) {}
+  record Fork(List<Event> events, @Nullable Integer version) {}
 
   /** A signal from outside, for a run that may wait for it. */
   record Signal(String runId, String name, @Nullable JsonNode payload) {}

@@ -144,7 +144,7 @@ public record RunForks(
     String forkId = SessionKey.newRunId(key.entityId());
     ForkOptions named = options.by() == null ? options.by(owner.principal()) : options;
     List<Event> events = journal.fork(entry, forkId, named, clock.millis());
-    Request.Fork fork = new Request.Fork(events, options.newest());
+    Request.Fork fork = new Request.Fork(events, options.version());
     return gateway
         .fork(key, Request.OfRun.fork(fork, options.answers()))
         .thenComposeAsync(

@@ -16,6 +16,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.Effects;
 import io.fermata.session.actor.SessionActor;
@@ -220,7 +221,12 @@ public final class RunPort
   private Admission<Input, Event> fork(Request.Fork fork, ObjectNode answers, long now) {
     List<Event> events = new ArrayList<>(fork.events());
     RunState run = RunState.NONE.apply(events);
-    FlowProgram<?> program = fork.newest() ? newest() : program(run);
+    Integer version = fork.version();
+    FlowProgram<?> program = version == null ? program(run) : named(version);
+    if (version != null
+        && (program == null || !(runs(program, run) || program.migratesFrom(run.version())))) {
+      return answer(replies.of(notOn(version, run), RunState.NONE, 0));
+    }
     if (program == null) {
       program = host.catalog().versions(flow).takingOver(run).orElse(null);
     }
@@ -242,6 +248,25 @@ public final class RunPort
     }
     events.addAll(((Program.Accepted<Event>) begun).events());
     return new Happen<>(events, false);
+  }
+
+  private @Nullable FlowProgram<?> named(int version) {
+    return version == ForkOptions.NEWEST
+        ? newest()
+        : host.catalog().versions(flow).of(version).orElse(null);
+  }
+
+  private Outcome.Failure notOn(int version, RunState run) {
+    List<Integer> all =
+        host.catalog().versions(flow).all().stream().map(p -> p.flow().version()).sorted().toList();
+    int wanted = version == ForkOptions.NEWEST ? newest().flow().version() : version;
+    String why =
+        all.contains(wanted)
+            ? "version %d, and version %d has no migration from that; a run is carried over to later versions alone"
+            : "version %d, and the host has no version %d of its flow; it has %s";
+    return Outcome.Failure.of(
+        ErrorCode.VERSION_CHANGED,
+        "The run is on " + why.formatted(run.version(), wanted, all) + " at that entry.");
   }
 
   /** Whether a program is that of a run's version. */

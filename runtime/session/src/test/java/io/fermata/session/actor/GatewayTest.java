@@ -119,7 +119,7 @@ final class GatewayTest {
         gateway
             .fork(
                 new SessionKey("ann", "order", "s1"),
-                Request.OfRun.fork(new Request.Fork(List.of(), false), Json.object()))
+                Request.OfRun.fork(new Request.Fork(List.of(), null), Json.object()))
             .toCompletableFuture());
     assertThat(send("continue", Json.object())).isNotDone();
     assertThat(send("start", Json.object().put("fermata/callId", "c1")))

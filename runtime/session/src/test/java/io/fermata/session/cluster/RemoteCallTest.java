@@ -65,8 +65,7 @@ class RemoteCallTest {
             CallAction.START, "to book", answers, Input.Resolution.SKIP, null, null, null),
         Request.OfRun.signal(new Request.Signal("r", "paid", answers)),
         Request.OfRun.fork(
-            new Request.Fork(List.of(new Event.Signalled("paid", Json.tree("b"), 5)), true),
-            answers),
+            new Request.Fork(List.of(new Event.Signalled("paid", Json.tree("b"), 5)), 2), answers),
         new Request.View(true),
         new Request.ForkThread(
             new ThreadJournal(
