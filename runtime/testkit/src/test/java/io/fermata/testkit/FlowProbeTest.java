@@ -165,7 +165,7 @@ class FlowProbeTest {
             .edge("reserve", "confirm")
             .edge("confirm", Flow.END)
             .compile();
-    FlowProbe probe = FlowProbe.of(reserved).failAt("reserve~undo", 1);
+    FlowProbe<Order> probe = FlowProbe.of(reserved).failAt("reserve~undo", 1);
     probe.start("is hungry", "dish", "soup").shows("confirm").reset("dish", "cake");
     probe.fails(ErrorCode.COMPENSATION_FAILED);
     assertThat(released).isEmpty();
