@@ -8,6 +8,7 @@ import io.fermata.flow.SecretFields;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
@@ -17,6 +18,7 @@ import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.FlowTool;
+import io.fermata.session.cluster.CheckedCalls;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryCipher;
@@ -29,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -56,6 +59,7 @@ public final class HostBuilder {
   Retention retention = Retention.DEFAULT;
   InstantSource clock = InstantSource.system();
   StepInterceptor steps = StepInterceptor.NONE;
+  Gateway.Carrier carrier = Gateway.Carrier.DIRECT;
   LongSupplier nanos = System::nanoTime;
   Config config = ConfigFactory.empty();
   EncryptedFields encrypted = EncryptedFields.SECRETS;
@@ -246,6 +250,17 @@ public final class HostBuilder {
   /** Stands between runs and the code of their steps; for tests. */
   public HostBuilder steps(StepInterceptor interceptor) {
     steps = interceptor;
+    return this;
+  }
+
+  /**
+   * Writes and reads every call of a session, its replies and its progress as hosts of a cluster
+   * do, although they stay here; for tests.
+   *
+   * @param failed receives what does not arrive as it was sent
+   */
+  public HostBuilder checkCalls(Consumer<String> failed) {
+    carrier = new CheckedCalls(failed);
     return this;
   }
 

@@ -137,7 +137,8 @@ final class HostParts {
             threads.replies(),
             gauges,
             catalog::secretFields,
-            placement);
+            placement,
+            builder.carrier);
     this.agentThreads =
         new AgentThreads(
             gateway,

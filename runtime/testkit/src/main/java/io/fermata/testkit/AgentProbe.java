@@ -46,8 +46,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Tools, hooks and models really run. A model of the test needs rules, not turns, where its
- * request may be repeated. Every entry and every state is read back as it is stored; one that a
- * journal would change fails the test.
+ * request may be repeated. Every entry and every state is read back as it is stored, and every call
+ * and reply as it is sent between hosts; one that would be another then fails the test.
  */
 public final class AgentProbe implements AutoCloseable {
   private static final String PRINCIPAL = "tester";
@@ -218,7 +218,7 @@ public final class AgentProbe implements AutoCloseable {
             ? "« " + described(view())
             : "« %s: %s".formatted(refused.code(), refused.getMessage()));
     String damage = probed.faults.damage();
-    return check(damage == null, "the journal to be read as it was written. " + damage);
+    return check(damage == null, "everything to be read as it was written. " + damage);
   }
 
   private static Got got(Threads.@Nullable View view, @Nullable Throwable thrown) {

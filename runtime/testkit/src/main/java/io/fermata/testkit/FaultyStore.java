@@ -137,7 +137,7 @@ public final class FaultyStore implements StoreSource {
     return life;
   }
 
-  /** Something was to be stored that would be read differently. */
+  /** Something was to be stored or sent that would be read differently. */
   synchronized void damaged(String what) {
     damage = damage == null ? what : damage;
   }

@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The host of a probe: on a store that fails when a test wants it to, with a clock of the test,
- * killed and started again. Every entry and every state is read back as it is stored.
+ * killed and started again. Every entry and every state is read back as it is stored, and every
+ * call and reply as it is sent between hosts.
  */
 final class ProbedHost implements AutoCloseable {
   private static final Duration TIMEOUT = Duration.ofSeconds(40);
@@ -119,6 +120,7 @@ final class ProbedHost implements AutoCloseable {
             Fermata.host()
                 .store(faults.store())
                 .settings(Settings.DEFAULT.snapshotEvery(1))
+                .checkCalls(faults::damaged)
                 .clock(this::now)
                 .monotonicClock(this::nanos));
     builder.config(manualTime ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);

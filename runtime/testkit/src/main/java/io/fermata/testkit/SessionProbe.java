@@ -49,9 +49,10 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>The outcome of a call is read from the reply that a client gets. Every entry and every state
- * is read back as it is stored; one that a journal would change fails the test. Time is real,
- * except that {@link #passTime} sets the host's clock forward, which decides about expiry; with
- * {@link #manualTime} timers follow that clock, too.
+ * is read back as it is stored, and every call and reply as it is sent between hosts; one that
+ * would be another then fails the test. Time is real, except that {@link #passTime} sets the host's
+ * clock forward, which decides about expiry; with {@link #manualTime} timers follow that clock,
+ * too.
  */
 public final class SessionProbe extends Probe<SessionProbe> implements AutoCloseable {
   private static final String CALL_ID = "fermata/callId";
@@ -502,7 +503,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     history.add("« " + Trees.shortened(next.structured().toString(), 300));
     called(what, outcome(next.structured()));
     String damage = probed.faults.damage();
-    return check(damage == null, "the journal to be read as it was written. " + damage);
+    return check(damage == null, "everything to be read as it was written. " + damage);
   }
 
   private static String code(ToolReply reply) {

@@ -322,7 +322,7 @@ final class FaultyStoreTest {
           .get();
       assertThatThrownBy(() -> probe.answer("from", "Ulm"))
           .isInstanceOf(AssertionError.class)
-          .hasMessageContaining("Expected the journal to be read as it was written.")
+          .hasMessageContaining("Expected everything to be read as it was written.")
           .hasMessageContaining("A journal would not store");
     }
   }

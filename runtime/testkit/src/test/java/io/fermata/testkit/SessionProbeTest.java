@@ -5,10 +5,13 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
+import io.fermata.session.call.ToolCall;
 import io.fermata.session.key.HostError;
 import io.fermata.testkit.Orders.Order;
 import java.nio.file.Path;
@@ -177,6 +180,22 @@ class SessionProbeTest {
           .crash()
           .answer("day", "tomorrow")
           .completes();
+    }
+  }
+
+  @Test
+  void aCallThatAnotherHostCouldNotReadFailsTheTest() {
+    try (SessionProbe probe = SessionProbe.of(order)) {
+      ObjectNode arguments = Json.object().put("action", "start").put("intent", "is hungry");
+      arguments.putObject("stateUpdates").putPOJO("dish", new Object());
+      probe
+          .host()
+          .call(new ToolCall("order", "ann", arguments, Json.object(), null))
+          .toCompletableFuture()
+          .join();
+      assertThatThrownBy(() -> probe.start("is hungry"))
+          .hasMessageStartingWith("Expected everything to be read as it was written. The call ")
+          .hasMessageContaining(" to START could not reach another host of a cluster: ");
     }
   }
 }

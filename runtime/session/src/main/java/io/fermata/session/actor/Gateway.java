@@ -70,6 +70,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** Calls of one session beyond its queue: repetitions, and calls for status. */
   private static final int MARGIN = 64;
 
+  /** How a call reaches its session, and its replies the caller. */
+  public interface Carrier {
+    /** As they are, within the process. */
+    Carrier DIRECT = (entityId, call) -> call;
+
+    /** The call as its session gets it. */
+    SessionCommand.Call carried(String entityId, SessionCommand.Call call);
+  }
+
   /** A call in flight; its deadline is monotonic, so clock changes do not move it. */
   private static final class Pending {
     final String entityId;
@@ -116,6 +125,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private long warnedAt;
   private volatile @Nullable ActorRef<SessionRegion.Message> region;
   private final Placement placement;
+  private final Carrier carrier;
 
   /** The calls that other hosts have sent, and the numbers they have here. */
   private final Map<Sent, Long> received = new ConcurrentHashMap<>();
@@ -130,8 +140,10 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
       Executor replies,
       HostGauges gauges,
       Function<String, SecretFields> secrets,
-      Placement placement) {
+      Placement placement,
+      Carrier carrier) {
     this.placement = placement;
+    this.carrier = carrier;
     this.secrets = secrets;
     this.settings = settings;
     this.nanos = nanos;
@@ -409,7 +421,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     if (placement.awaitsOthers(waiting.entityId)) {
       reply(command.id(), SessionReply.failure(waiting.entityId, HostError.ROLLING_OUT.failure()));
     } else {
-      send(waiting.entityId, command);
+      send(waiting.entityId, carrier.carried(waiting.entityId, command));
     }
     return waiting.reply;
   }

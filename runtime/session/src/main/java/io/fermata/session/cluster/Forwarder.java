@@ -155,7 +155,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     if (command instanceof SessionCommand.DeadlinePassed passed) {
       send(Shard.of(entityId), new ToShard.StopWaiting(entityId, passed.id(), me()));
     } else if (command instanceof SessionCommand.Call call) {
-      byte[] written = RemoteCall.written(call, "~" + name + "-" + call.id());
+      byte[] written = RemoteCall.of(call, "~" + name + "-" + call.id()).written();
       Outcome.Failure tooLarge = RemoteCall.tooLarge(written);
       if (tooLarge != null) {
         gateway.reply(call.id(), SessionReply.failure(entityId, tooLarge));

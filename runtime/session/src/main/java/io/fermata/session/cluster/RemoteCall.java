@@ -10,6 +10,7 @@ import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.CallIds;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
@@ -74,21 +75,23 @@ record RemoteCall(
           .addMixIn(SessionReply.class, Replies.class);
 
   /**
-   * Writes a call.
+   * A call that is sent.
    *
    * @param name what makes it idempotent if its caller has not named it, and it is not so already
    */
-  static byte[] written(SessionCommand.Call call, String name) {
+  static RemoteCall of(SessionCommand.Call call, String name) {
     Request request = call.request();
-    return write(
-        RemoteCall.class,
-        new RemoteCall(
-            call.origin(),
-            call.callId() == null ? id(request, name) : call.callId(),
-            call.fresh(),
-            request,
-            call.mode(),
-            call.trace()));
+    return new RemoteCall(
+        call.origin(),
+        call.callId() == null ? id(request, name) : call.callId(),
+        call.fresh(),
+        request,
+        call.mode(),
+        call.trace());
+  }
+
+  byte[] written() {
+    return write(RemoteCall.class, this);
   }
 
   /** Posts and answers have a key, and what threads report a number. */
@@ -106,10 +109,9 @@ record RemoteCall(
 
   /** A call as it is sent again: it may have arrived, so its session may have a journal. */
   static byte[] again(byte[] call) {
-    RemoteCall first = read(call, RemoteCall.class);
-    return write(
-        RemoteCall.class,
-        new RemoteCall(first.origin, first.callId, false, first.request, first.mode, first.trace));
+    RemoteCall first = read(call);
+    return new RemoteCall(first.origin, first.callId, false, first.request, first.mode, first.trace)
+        .written();
   }
 
   static SessionCommand.Call read(byte[] call, long id, SessionCommand.ReplyTo replyTo) {
@@ -171,6 +173,14 @@ record RemoteCall(
 
   static SessionReply readReply(byte[] reply) {
     return read(reply, SessionReply.class);
+  }
+
+  static byte[] written(ToolProgress progress) {
+    return write(ToolProgress.class, progress);
+  }
+
+  static ToolProgress readProgress(byte[] progress) {
+    return read(progress, ToolProgress.class);
   }
 
   static boolean isTooLarge(JsonNode message) {

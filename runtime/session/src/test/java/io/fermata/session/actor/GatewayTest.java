@@ -46,7 +46,8 @@ final class GatewayTest {
           Runnable::run,
           new HostGauges(List.of(), congestion),
           flow -> SecretFields.NONE,
-          Placement.SINGLE);
+          Placement.SINGLE,
+          Gateway.Carrier.DIRECT);
 
   private final List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
 

@@ -116,7 +116,7 @@ class RemoteCallTest {
             ReplyMode.TAKES_A_TASK,
             new TraceContext("parent", "state", null),
             NOBODY);
-    assertThat(RemoteCall.read(RemoteCall.written(call, "~7"), 7, NOBODY)).isEqualTo(call);
+    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written(), 7, NOBODY)).isEqualTo(call);
   }
 
   /** However often a host sends a request, it must have its effect once. */
@@ -133,7 +133,7 @@ class RemoteCallTest {
             ReplyMode.WAITS,
             TraceContext.NONE,
             NOBODY);
-    SessionCommand.Call sent = RemoteCall.read(RemoteCall.written(call, "~7"), 7, NOBODY);
+    SessionCommand.Call sent = RemoteCall.read(RemoteCall.of(call, "~7").written(), 7, NOBODY);
     ThreadInput input = sent.request() instanceof Request.OfThread thread ? thread.input() : null;
     boolean hasKey =
         (input instanceof ThreadInput.Post post && post.key() != null)
@@ -167,7 +167,7 @@ class RemoteCallTest {
             ReplyMode.WAITS,
             TraceContext.NONE,
             NOBODY);
-    byte[] written = RemoteCall.written(call, "~7");
+    byte[] written = RemoteCall.of(call, "~7").written();
     assertThat(RemoteCall.read(written, 7, NOBODY).fresh()).isTrue();
     assertThat(RemoteCall.read(RemoteCall.again(written), 7, NOBODY).fresh()).isFalse();
   }

@@ -122,10 +122,11 @@ class ResendTest {
 
   private static byte[] written(String session, boolean fresh, Request request) {
     Entry.Origin origin = new Entry.Origin(Entry.By.CALLER, "ann", session);
-    return RemoteCall.written(
-        new SessionCommand.Call(
-            7, origin, null, fresh, request, ReplyMode.WAITS, TraceContext.NONE, NOBODY),
-        "~lost-7");
+    return RemoteCall.of(
+            new SessionCommand.Call(
+                7, origin, null, fresh, request, ReplyMode.WAITS, TraceContext.NONE, NOBODY),
+            "~lost-7")
+        .written();
   }
 
   private static <T> T now(CompletionStage<T> stage) {
