@@ -54,7 +54,6 @@ import io.fermata.session.runs.OpenedRuns;
 import io.fermata.session.runs.RunEvents;
 import io.fermata.session.thread.ThreadEvents;
 import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.NotSerializableException;
@@ -412,9 +411,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @return fails with an {@link IllegalArgumentException} if the run has no journal
    */
   public CompletionStage<RunJournal> journalWithSecrets(String flow, String runId) {
-    ByteArrayOutputStream exported = new ByteArrayOutputStream();
-    return exportWithSecrets(flow, runId, exported)
-        .thenApply(entries -> readJournal(exported.toByteArray(), host.encryption));
+    return reading(open -> journal(open, host.encryption, flow, runId));
   }
 
   /**
@@ -442,13 +439,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be read
    */
   public static RunJournal readJournal(Store store, String flow, String runId) {
-    RunJournal journal =
-        read(store, open -> RunEvents.journal(open, Encryption.ofEnvironment(), flow, runId));
-    if (journal.entries().isEmpty()) {
-      throw new IllegalArgumentException(
-          "%s has no journal of a run %s of %s".formatted(store, runId, flow));
-    }
-    return journal;
+    return read(store, open -> journal(open, Encryption.ofEnvironment(), flow, runId));
   }
 
   /** Reads from an open store. */
@@ -458,11 +449,42 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   private static <T> T read(Store store, Reading<T> reading) {
     try (OpenStore open = store.openToRead()) {
+      return read(open, reading);
+    }
+  }
+
+  private <T> CompletionStage<T> reading(Reading<T> reading) {
+    requireOpen();
+    return CompletableFuture.supplyAsync(() -> read(host.store, reading), host.threads.handlers());
+  }
+
+  private static <T> T read(OpenStore open, Reading<T> reading) {
+    try {
       return reading.from(open);
     } catch (NotSerializableException e) {
       throw new IllegalArgumentException(
-          "A journal in %s cannot be read by this release: %s".formatted(store, e.getMessage()), e);
+          "A journal in the store cannot be read by this release: " + e.getMessage(), e);
     }
+  }
+
+  private static RunJournal journal(
+      OpenStore open, Encryption encryption, String flow, String runId)
+      throws NotSerializableException {
+    RunJournal journal = RunEvents.journal(open, encryption, flow, runId);
+    if (journal.entries().isEmpty()) {
+      throw new IllegalArgumentException(unknown(flow, runId));
+    }
+    return journal;
+  }
+
+  private static ThreadJournal threadJournal(OpenStore open, Encryption encryption, String threadId)
+      throws NotSerializableException {
+    ThreadKey key = ThreadKey.of(threadId);
+    ThreadJournal journal = key == null ? null : ThreadEvents.journal(open, encryption, key);
+    if (journal == null || journal.entries().isEmpty()) {
+      throw new IllegalArgumentException("The store has no journal of a thread " + threadId);
+    }
+    return journal;
   }
 
   private static RunJournal readJournal(byte[] export, Encryption encryption) {
@@ -550,9 +572,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @return fails with an {@link IllegalArgumentException} if the thread has no journal
    */
   public CompletionStage<ThreadJournal> threadJournalWithSecrets(String threadId) {
-    ByteArrayOutputStream exported = new ByteArrayOutputStream();
-    return exportThreadWithSecrets(threadId, exported)
-        .thenApply(entries -> readThreadJournal(exported.toByteArray(), host.encryption));
+    return reading(open -> threadJournal(open, host.encryption, threadId));
   }
 
   /**
@@ -578,16 +598,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @throws IllegalArgumentException if the store has no journal of the thread
    */
   public static ThreadJournal readThreadJournal(Store store, String threadId) {
-    ThreadKey key = ThreadKey.of(threadId);
-    ThreadJournal journal =
-        key == null
-            ? new ThreadJournal("", threadId, List.of())
-            : read(store, open -> ThreadEvents.journal(open, Encryption.ofEnvironment(), key));
-    if (journal.entries().isEmpty()) {
-      throw new IllegalArgumentException(
-          "%s has no journal of a thread %s".formatted(store, threadId));
-    }
-    return journal;
+    return read(store, open -> threadJournal(open, Encryption.ofEnvironment(), threadId));
   }
 
   private static ThreadJournal readThreadJournal(byte[] export, Encryption encryption) {

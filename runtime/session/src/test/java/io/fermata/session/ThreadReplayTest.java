@@ -175,7 +175,7 @@ class ThreadReplayTest {
   void aThreadWithoutAJournalIsNamed() {
     try (Fermata host = host()) {
       assertThatThrownBy(() -> host.threadJournalWithSecrets("none").toCompletableFuture().join())
-          .hasMessageContaining("There is no thread none");
+          .hasMessageContaining("no journal of a thread none");
     }
   }
 }
