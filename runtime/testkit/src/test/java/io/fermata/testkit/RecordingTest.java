@@ -36,6 +36,7 @@ import io.fermata.session.admin.Scrubbing;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.SessionKey;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -201,7 +202,8 @@ class RecordingTest {
             () -> RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), order()))
         .doesNotThrowAnyException();
     assertThat(Files.readString(recording))
-        .doesNotContain(CARD, DIGITS, "x7", "1987-12-24", "acme", "chat-of-ann", "$binary", "Ann");
+        .doesNotContain(CARD, DIGITS, "x7", "1987-12-24", "acme", "chat-of-ann", "$binary", "Ann")
+        .doesNotContain(SessionKey.ownerOf("ann@acme.com"));
     RunJournal journal = Fermata.readJournal(recording);
     JsonNode data = journal.state().data();
     assertThat(data.path("card").asText()).matches("[1-9]\\d{15}").isNotEqualTo(DIGITS);
@@ -236,6 +238,36 @@ class RecordingTest {
 
       assertThat(again).isEqualTo(once);
     }
+  }
+
+  record Ticket(String seat, @Computed String link) {}
+
+  @Test
+  void anIdBecomesTheSameOtherOneWhereverItIs() throws Exception {
+    Flow<Ticket> flow =
+        Flow.of("order", Ticket.class)
+            .description("Sells a seat.")
+            .act("reserve", run -> run.set("link", "https://acme.com/" + run.idempotencyKey()))
+            .ask("ask_seat", q -> q.question("seat", "Which seat?"))
+            .edge(START, "reserve")
+            .edge("reserve", "ask_seat")
+            .edge("ask_seat", END)
+            .compile();
+    Path recording;
+    String run;
+    try (Fermata host = host(flow)) {
+      run = called(host, "start");
+      recording = recorded(host, run, Scrubbing.SECRETS);
+    }
+
+    RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), flow);
+    assertThat(Files.readString(recording))
+        .doesNotContain(run.substring(run.indexOf('.')))
+        .doesNotContain(SessionKey.ownerOf("ann@acme.com"))
+        .doesNotContain(SessionKey.brief(SessionKey.CHOSEN + "chat-of-ann"));
+    RunJournal journal = Fermata.readJournal(recording);
+    assertThat(journal.state().data().path("link").asText())
+        .isEqualTo("https://acme.com/" + journal.runId() + "/reserve#1");
   }
 
   @Test
@@ -320,6 +352,7 @@ class RecordingTest {
   @Test
   void aThreadIsRecordedWithInventedArgumentsWhereverTheyAreQuoted() throws Exception {
     Path recording = folder.resolve("thread.jsonl");
+    String id;
     try (Fermata host =
         Fermata.host()
             .store(Store.memory())
@@ -328,7 +361,7 @@ class RecordingTest {
             .agent(desk(script()))
             .start()) {
       Threads threads = host.threads();
-      String id =
+      id =
           now(threads.create(
                   new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
               .threadId();
@@ -348,7 +381,8 @@ class RecordingTest {
     assertThatCode(() -> RecordedRuns.requireSame(recording, false, Limits.DEFAULT, desk))
         .doesNotThrowAnyException();
     assertThat(Files.readString(recording))
-        .doesNotContain(CARD, "AMEX", "123\\\"", "ann@acme", "\"ann\"")
+        .doesNotContain(
+            CARD, "AMEX", "123\\\"", "ann@acme", "\"ann\"", SessionKey.ownerOf("ann"), id)
         .contains("B-1");
     ThreadJournal journal = Fermata.readThreadJournal(recording);
     List<String> said = new ArrayList<>();

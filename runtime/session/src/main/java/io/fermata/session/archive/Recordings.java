@@ -47,7 +47,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs and threads as tests to be kept with the code: exports in clear, with invented values in
- * place of secret ones. Only what is decided again is in them, and entries are numbered from 1.
+ * place of secret ones, and with other ids. Only what is decided again is in them, and entries are
+ * numbered from 1.
  */
 public final class Recordings {
   /** How often other values are invented, as those before were decided otherwise. */
@@ -146,7 +147,8 @@ public final class Recordings {
               .toList());
     }
     List<String> lines =
-        Archive.lines(Archive.Header.ofRun(journal.flow(), journal.runId()), entries);
+        RecordedIds.ofRun(journal.runId())
+            .in(Archive.lines(Archive.Header.ofRun(journal.flow(), journal.runId()), entries));
     RunJournal read = read(lines, Archive::journal);
     return Tried.of(lines, inventions, Replay.of(flow, limits, read).divergence());
   }
@@ -193,7 +195,8 @@ public final class Recordings {
               .toList());
     }
     ThreadKey key = Objects.requireNonNull(ThreadKey.of(journal.threadId()));
-    List<String> lines = Archive.lines(Archive.Header.ofThread(key), entries);
+    List<String> lines =
+        RecordedIds.ofThread(key).in(Archive.lines(Archive.Header.ofThread(key), entries));
     ThreadJournal read = read(lines, Archive::threadJournal);
     return Tried.of(lines, inventions, ThreadReplay.of(agents, flows, read).divergence());
   }

@@ -16,7 +16,7 @@ public record SessionKey(String principal, String flow, String session) {
   private static final String AGENT = "agent:";
 
   /** 96 bits, in characters of 6. */
-  static final int BRIEF = 16;
+  public static final int BRIEF = 16;
 
   /** The prefix of a session name that the client chose, as opposed to a handle. */
   public static final String CHOSEN = "hint\n";
