@@ -201,11 +201,11 @@ class BranchesTest {
       TestHost.Client client = host.client();
       assertThat(code(client.start())).isEqualTo("still_working");
       found.countDown();
-      TimeTest.eventually(() -> "flight".equals(field(client.status())));
+      TestHost.eventually(() -> "flight".equals(field(client.status())));
       host.crash();
       assertThat(field(client.status())).as("what is journaled").isEqualTo("flight");
       searched.countDown();
-      TimeTest.eventually(() -> !"still_working".equals(code(client.proceed())));
+      TestHost.eventually(() -> !"still_working".equals(code(client.proceed())));
       assertThat(status(client.proceed("flight", "LH1"))).isEqualTo("complete");
     }
   }
@@ -226,7 +226,7 @@ class BranchesTest {
             .compile();
     try (TestHost host = new TestHost(store(), flow)) {
       CompletableFuture<ToolReply> driving = host.client().startLater();
-      TimeTest.eventually(() -> runs.size() == 1);
+      TestHost.eventually(() -> runs.size() == 1);
       ToolReply taken =
           got(
               host.fermata()

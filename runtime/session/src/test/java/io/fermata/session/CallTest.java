@@ -2,7 +2,6 @@ package io.fermata.session;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
-import static io.fermata.session.PromisesTest.await;
 import static io.fermata.session.TestHost.code;
 import static io.fermata.session.TestHost.field;
 import static io.fermata.session.TestHost.got;
@@ -223,32 +222,6 @@ class CallTest {
   }
 
   @Test
-  void aFailedStepIsTriedAgainAsItsPolicySaysAndTheWaitSurvivesACrash() {
-    List<Integer> attempts = new CopyOnWriteArrayList<>();
-    Flow<Trip> flow =
-        TestFlows.trip(
-                run -> {
-                  attempts.add(run.attempt());
-                  if (run.attempt() < 3) {
-                    throw new IllegalStateException("not yet");
-                  }
-                },
-                o -> o.retry(3, Duration.ofMillis(400)))
-            .compile();
-    try (TestHost host =
-        new TestHost(Store.memory(), s -> s.callDeadline(Duration.ofMillis(100)), flow)) {
-      Client client = host.client();
-      client.start();
-      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("still_working");
-      assertThat(attempts).containsExactly(1);
-      host.crash();
-      await(() -> attempts.size() == 3);
-      await(() -> "to".equals(field(client.status())));
-      assertThat(attempts).containsExactly(1, 2, 3);
-    }
-  }
-
-  @Test
   void aStepThatTakesTooLongIsInterruptedAndItsLateResultIgnored() throws Exception {
     CountDownLatch interrupted = new CountDownLatch(1);
     Flow<Trip> flow =
@@ -269,19 +242,6 @@ class CallTest {
       assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("step_timeout");
       assertThat(interrupted.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(client.status().structured().at("/run/state").has("price")).isFalse();
-    }
-  }
-
-  @Test
-  void aTimeoutOfAStepThatMayRunOnlyOnceLeavesItsOutcomeUnknown() {
-    Flow<Trip> flow =
-        TestFlows.tripAsync(
-                run -> new CompletableFuture<>(), o -> o.once().timeout(Duration.ofMillis(100)))
-            .compile();
-    try (TestHost host = new TestHost(Store.memory(), flow)) {
-      Client client = host.client();
-      client.start();
-      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("outcome_unknown");
     }
   }
 
@@ -344,19 +304,6 @@ class CallTest {
       assertThat(field(got(first))).isEqualTo("to");
       assertThat(field(got(second))).isEqualTo("to");
       assertThat(field(host.client().start())).isEqualTo("from");
-    }
-  }
-
-  @Test
-  void anExpiredRunIsDistinguished() {
-    Flow<Trip> flow = TestFlows.trip(run -> {}, o -> {}).expireAfter(Duration.ofHours(1)).compile();
-    try (TestHost host = TestHost.manualTime(Store.memory(), s -> s, flow)) {
-      Client client = host.client();
-      assertThat(field(client.start())).isEqualTo("from");
-      host.passTime(Duration.ofHours(2));
-      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("run_expired");
-      assertThat(code(client.status())).isEqualTo("run_expired");
-      assertThat(field(client.start())).isEqualTo("from");
     }
   }
 

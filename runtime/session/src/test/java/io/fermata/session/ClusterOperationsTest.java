@@ -1,7 +1,7 @@
 package io.fermata.session;
 
+import static io.fermata.session.TestHost.eventually;
 import static io.fermata.session.TestHost.got;
-import static io.fermata.session.TimeTest.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import ch.qos.logback.classic.Level;

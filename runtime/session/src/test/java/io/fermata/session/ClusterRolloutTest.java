@@ -2,8 +2,8 @@ package io.fermata.session;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.session.TestHost.eventually;
 import static io.fermata.session.TestHost.got;
-import static io.fermata.session.TimeTest.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 

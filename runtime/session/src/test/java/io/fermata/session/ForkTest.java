@@ -360,9 +360,9 @@ class ForkTest {
               progress -> {});
       String source =
           call(host, "trip", "s", "status").meta().path("fermata/run").path("runId").asText();
-      TimeTest.eventually(() -> pricing.get() == 1);
+      TestHost.eventually(() -> pricing.get() == 1);
       CompletionStage<Fork> forking = host.fork("trip", source, 3, ForkOptions.live());
-      TimeTest.eventually(() -> pricing.get() == 2);
+      TestHost.eventually(() -> pricing.get() == 2);
       priced.countDown();
       Fork forked = now(forking);
       now(driving);

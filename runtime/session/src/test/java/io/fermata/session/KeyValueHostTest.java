@@ -86,15 +86,18 @@ class KeyValueHostTest {
 
   @Test
   void aSleepEndsInItsTimeAlthoughTheHostWasLostMeanwhile() throws Exception {
-    try (TestHost host =
-        new TestHost(
-            store,
-            s -> s.callDeadline(Duration.ofMillis(100)),
-            TimeTest.sleeping(Duration.ofSeconds(2)))) {
+    Flow<Trip> flow =
+        Flow.of("nap", Trip.class)
+            .description("Sleeps.")
+            .sleep("sleep", Duration.ofSeconds(2))
+            .edge(Flow.START, "sleep")
+            .edge("sleep", Flow.END)
+            .compile();
+    try (TestHost host = new TestHost(store, s -> s.callDeadline(Duration.ofMillis(100)), flow)) {
       Client client = host.client();
       assertThat(TestHost.status(client.start())).isEqualTo("waiting");
       host.crash();
-      TimeTest.eventually(() -> status(client.proceed()).equals("complete"));
+      TestHost.eventually(() -> status(client.proceed()).equals("complete"));
     }
   }
 
@@ -109,7 +112,7 @@ class KeyValueHostTest {
       assertThat(field(there.proceed("from", "Ulm"))).isEqualTo("to");
 
       assertThat(code(here.proceed("from", "Kiel"))).isEqualTo("store_unavailable");
-      TimeTest.eventually(() -> field(here.status()).equals("to"));
+      TestHost.eventually(() -> field(here.status()).equals("to"));
       assertThat(here.proceed("to", "Bonn").structured().path("result").path("from").asText())
           .isEqualTo("Ulm");
     }
@@ -123,7 +126,7 @@ class KeyValueHostTest {
       kv.down(true);
       assertThat(code(client.proceed("from", "Kiel"))).isEqualTo("store_unavailable");
       kv.down(false);
-      TimeTest.eventually(() -> field(client.proceed("from", "Ulm")).equals("to"));
+      TestHost.eventually(() -> field(client.proceed("from", "Ulm")).equals("to"));
       assertThat(client.proceed("to", "Bonn").structured().path("result").path("from").asText())
           .isEqualTo("Ulm");
     }
@@ -157,7 +160,7 @@ class KeyValueHostTest {
         client.start();
         stub.answer(status, body);
         assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("store_unavailable");
-        TimeTest.eventually(() -> List.copyOf(log.list).stream().anyMatch(e -> says(e, why)));
+        TestHost.eventually(() -> List.copyOf(log.list).stream().anyMatch(e -> says(e, why)));
         assertThat(log.list).noneMatch(event -> says(event, key));
       }
       assertThatThrownBy(() -> new TestHost(waniwani, TestFlows.trip()))
@@ -308,7 +311,7 @@ class KeyValueHostTest {
       String secret = id.substring(id.indexOf('.') + 1);
       assertThat(kv.knows(secret)).isTrue();
       now(host.threads().delete("ann", id));
-      TimeTest.eventually(() -> !kv.knows(secret));
+      TestHost.eventually(() -> !kv.knows(secret));
     }
   }
 

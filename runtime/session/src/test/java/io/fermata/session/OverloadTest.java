@@ -48,14 +48,14 @@ final class OverloadTest {
       assertThat(field(client.start())).isEqualTo("from");
       kv.writesIn(TOO_LONG);
       List<CompletableFuture<ToolReply>> others = new ArrayList<>();
-      TimeTest.eventually(
+      TestHost.eventually(
           () -> {
             clients(host).forEach(each -> others.add(each.startLater()));
             return isRefusedAtOnce(host.client().startLater());
           });
       assertThat(code(client.proceed("from", "Ulm"))).isNotEqualTo("overloaded");
       kv.writesIn(Duration.ZERO);
-      TimeTest.eventually(() -> field(host.client().start()).equals("from"));
+      TestHost.eventually(() -> field(host.client().start()).equals("from"));
       assertThat(others)
           .map(TestHost::got)
           .map(TestHost::code)
@@ -69,7 +69,7 @@ final class OverloadTest {
       List<Client> clients = clients(host);
       together(clients, Client::startLater);
       kv.readsIn(TOO_LONG);
-      TimeTest.eventually(
+      TestHost.eventually(
           () -> {
             awaitAsleep(host);
             together(clients, client -> client.proceedLater());
@@ -78,7 +78,7 @@ final class OverloadTest {
             return code(host.client().start()).equals("overloaded");
           });
       kv.readsIn(Duration.ZERO);
-      TimeTest.eventually(() -> field(host.client().start()).equals("from"));
+      TestHost.eventually(() -> field(host.client().start()).equals("from"));
       assertThat(field(got(clients.get(0).proceedLater("from", "Ulm")))).isEqualTo("to");
     }
   }
@@ -98,7 +98,7 @@ final class OverloadTest {
 
   private static void awaitAsleep(TestHost host) {
     try {
-      TimeTest.eventually(() -> host.fermata().awake().toCompletableFuture().join() == 0);
+      TestHost.eventually(() -> host.fermata().awake().toCompletableFuture().join() == 0);
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }

@@ -58,7 +58,7 @@ final class PostgresHostTest {
       assertThat(code(other.start())).isEqualTo("store_unavailable");
 
       server.restart();
-      TimeTest.eventually(() -> waits(host));
+      TestHost.eventually(() -> waits(host));
       assertThat(attempts).as("its result was kept while the server was away").containsExactly(1);
       assertThat(field(client.proceed())).isEqualTo("to");
       assertThat(client.proceed("to", "Bonn").structured().path("result"))

@@ -94,126 +94,6 @@ public class PromisesTest {
   }
 
   @Test
-  void everyAcknowledgedAnswerIsThereAfterACrash() {
-    try (TestHost host = new TestHost(sqlite(), TestFlows.trip())) {
-      Client client = host.client();
-      client.start();
-      client.proceed("from", "Ulm");
-      host.crash();
-      assertThat(client.status().structured().path("run").path("state").path("from").asText())
-          .isEqualTo("Ulm");
-      assertThat(client.proceed("to", "Bonn").structured().path("result"))
-          .isEqualTo(Json.object().put("from", "Ulm").put("to", "Bonn").put("price", 7));
-    }
-  }
-
-  @Test
-  void anActionCutOffByACrashRunsAgainByItselfWithTheSameKeyAndAHigherAttempt() throws Exception {
-    List<String> attempts = new CopyOnWriteArrayList<>();
-    CountDownLatch first = new CountDownLatch(1);
-    CountDownLatch second = new CountDownLatch(1);
-    Flow<Trip> flow =
-        TestFlows.tripAsync(
-                run -> {
-                  attempts.add(run.idempotencyKey() + " " + run.attempt());
-                  (run.attempt() == 1 ? first : second).countDown();
-                  return run.attempt() == 1
-                      ? new CompletableFuture<>()
-                      : CompletableFuture.completedFuture(run.set("price", 3));
-                },
-                o -> {})
-            .compile();
-    try (TestHost host = new TestHost(sqlite(), flow)) {
-      Client client = host.client();
-      client.start();
-      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
-      host.crash();
-      assertThat(second.await(60, TimeUnit.SECONDS)).isTrue();
-      assertThat(field(client.proceed())).isEqualTo("to");
-      assertThat(code(got(lost))).isEqualTo("shutting_down");
-      assertThat(attempts).hasSize(2);
-      assertThat(attempts.get(1)).isEqualTo(attempts.get(0).replace(" 1", " 2"));
-      assertThat(attempts.get(0)).endsWith("/book#1 1");
-    }
-  }
-
-  @Test
-  void anActionThatMayRunOnlyOnceIsNotRunAgainAfterACrashUntilSomebodyDecides() throws Exception {
-    AtomicInteger ran = new AtomicInteger();
-    CountDownLatch begun = new CountDownLatch(1);
-    Flow<Trip> flow =
-        TestFlows.tripAsync(
-                run -> {
-                  begun.countDown();
-                  return ran.incrementAndGet() == 1
-                      ? new CompletableFuture<>()
-                      : CompletableFuture.completedFuture(run.set("price", 3));
-                },
-                EffectOptions::once)
-            .compile();
-    try (TestHost host = new TestHost(sqlite(), flow)) {
-      Client client = host.client();
-      client.start();
-      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
-      host.crash();
-      assertThat(code(got(lost))).isEqualTo("shutting_down");
-      assertThat(code(client.proceed())).isEqualTo("outcome_unknown");
-      assertThat(code(client.reset("from", "Bonn"))).isEqualTo("outcome_unknown");
-      assertThat(ran).hasValue(1);
-      client.meta("fermata/resolve", "skip");
-      assertThat(field(client.proceed())).isEqualTo("to");
-      assertThat(ran).hasValue(1);
-    }
-  }
-
-  @Test
-  void aDecisionToRetryRunsTheStepAgain() throws Exception {
-    AtomicInteger ran = new AtomicInteger();
-    CountDownLatch begun = new CountDownLatch(1);
-    Flow<Trip> flow =
-        TestFlows.tripAsync(
-                run -> {
-                  begun.countDown();
-                  return ran.incrementAndGet() == 1
-                      ? new CompletableFuture<>()
-                      : CompletableFuture.completedFuture(run.set("price", 3));
-                },
-                EffectOptions::once)
-            .compile();
-    try (TestHost host = new TestHost(sqlite(), flow)) {
-      Client client = host.client();
-      client.start();
-      CompletableFuture<ToolReply> lost = client.proceedLater("from", "Ulm");
-      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
-      host.crash();
-      assertThat(code(got(lost))).isEqualTo("shutting_down");
-      client.meta("fermata/resolve", "retry");
-      assertThat(field(client.proceed())).isEqualTo("to");
-      assertThat(ran).hasValue(2);
-    }
-  }
-
-  @Test
-  void aJournaledResultIsNeverComputedAgain() {
-    AtomicInteger ran = new AtomicInteger();
-    Flow<Trip> flow =
-        TestFlows.trip(run -> run.set("price", ran.incrementAndGet()), o -> {}).compile();
-    try (TestHost host = new TestHost(sqlite(), flow)) {
-      Client client = host.client();
-      client.start("from", "Ulm");
-      host.crash();
-      client.proceed();
-      client.status();
-      host.crash();
-      assertThat(client.proceed("to", "Bonn").structured().path("result").path("price").asInt())
-          .isEqualTo(1);
-      assertThat(ran).hasValue(1);
-    }
-  }
-
-  @Test
   void aFailingWriteIsAnErrorAtOnceAndTheSessionComesBackWhenTheStoreDoes() throws Exception {
     UnaryOperator<Settings> patient = s -> s.callDeadline(Duration.ofHours(1));
     try (TestHost host = new TestHost(sqlite(), patient, TestFlows.trip())) {
@@ -259,7 +139,7 @@ public class PromisesTest {
       sql("alter table hidden_snapshot rename to snapshot");
       assertThat(code(client.proceed())).as("woken in vain").isEqualTo("store_unavailable");
       sql("alter table hidden rename to event_journal");
-      TimeTest.eventually(() -> field(client.proceed()).equals("to"));
+      TestHost.eventually(() -> field(client.proceed()).equals("to"));
       assertThat(client.proceed("to", "Bonn").structured().path("result").path("price").asInt())
           .isEqualTo(1);
       assertThat(ran).hasValue(1);
@@ -311,22 +191,6 @@ public class PromisesTest {
       gate.complete(null);
       assertThat(field(got(driving))).isEqualTo("to");
       waiting.forEach(reply -> assertThat(field(got(reply))).isEqualTo("to"));
-    }
-  }
-
-  @Test
-  void aCallThatIsSentAgainGetsTheRecordedReplyAndDrivesNothing() {
-    try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
-      Client client = host.client();
-      client.start();
-      ToolReply first = client.callId("c1").proceed("word", "hello");
-      client.callId("c2").proceed("word", "world");
-      ToolReply again = client.callId("c1").proceed("word", "hello");
-      assertThat(json(again)).isEqualTo(json(first));
-      host.crash();
-      assertThat(json(client.callId("c1").proceed("word", "hello"))).isEqualTo(json(first));
-      assertThat(client.noMeta().proceed("word", "bye").structured().path("result"))
-          .isEqualTo(Json.tree(List.of("hello", "world", "bye")));
     }
   }
 
@@ -412,19 +276,6 @@ public class PromisesTest {
       assertThat(field(client.noMeta().proceed())).isEqualTo("to");
       assertThat(field(client.callId("c1").proceed("from", "Ulm"))).isEqualTo("to");
       assertThat(ran).hasValue(2);
-    }
-  }
-
-  @Test
-  void theCallThatCompletedARunIsAnsweredAgainAfterACrash() {
-    try (TestHost host = new TestHost(sqlite(), TestFlows.talk())) {
-      Client client = host.client();
-      client.start();
-      ToolReply last = client.callId("c9").proceed("word", "bye");
-      assertThat(status(last)).isEqualTo("complete");
-      host.crash();
-      assertThat(json(client.callId("c9").proceed("word", "bye"))).isEqualTo(json(last));
-      assertThat(code(client.noMeta().proceed())).isEqualTo("run_completed");
     }
   }
 

@@ -11,7 +11,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
@@ -86,45 +85,6 @@ class RacesTest {
         assertThat(field(got(both.get(1)))).isEqualTo("to");
         client.cancel();
       }
-    }
-  }
-
-  @Test
-  void theResultOfAStepIsJournaledBeforeAnIdempotentStepBegins() throws Exception {
-    record Bill(String name, String receipt) {}
-    AtomicInteger charged = new AtomicInteger();
-    CountDownLatch looking = new CountDownLatch(1);
-    AtomicInteger looks = new AtomicInteger();
-    Flow<Bill> flow =
-        Flow.of("bill", Bill.class)
-            .description("Charges.")
-            .ask("ask", q -> q.question("name", "Who?"))
-            .act("charge", run -> charged.incrementAndGet(), EffectOptions::once)
-            .actAsync(
-                "look",
-                run -> {
-                  looking.countDown();
-                  return looks.incrementAndGet() == 1
-                      ? new CompletableFuture<>()
-                      : CompletableFuture.completedFuture(null);
-                },
-                EffectOptions::idempotent)
-            .ask("ask_receipt", q -> q.question("receipt", "Receipt?"))
-            .edge(START, "ask")
-            .edge("ask", "charge")
-            .edge("charge", "look")
-            .edge("look", "ask_receipt")
-            .edge("ask_receipt", END)
-            .compile();
-    try (TestHost host = new TestHost(sqlite(), flow)) {
-      Client client = host.client();
-      client.start();
-      CompletableFuture<ToolReply> lost = client.proceedLater("name", "Ann");
-      assertThat(looking.await(60, TimeUnit.SECONDS)).isTrue();
-      host.crash();
-      assertThat(code(got(lost))).isEqualTo("shutting_down");
-      assertThat(field(client.proceed())).isEqualTo("receipt");
-      assertThat(charged).hasValue(1);
     }
   }
 

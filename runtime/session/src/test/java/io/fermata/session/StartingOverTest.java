@@ -204,7 +204,7 @@ class StartingOverTest {
       CompletableFuture<ToolReply> lost = client.startLater();
       TestHost.Client watching = host.client();
       watching.sessionId = client.sessionId;
-      TimeTest.eventually(() -> code(watching.status()).equals("still_working"));
+      TestHost.eventually(() -> code(watching.status()).equals("still_working"));
       host.crash();
       GATE.set(CompletableFuture.completedFuture(null));
       ToolReply repeated = got(client.startLater());

@@ -204,7 +204,7 @@ class StoreFileTest {
         new Threads.NewThread("ann", "echo", null, Set.of("vip"), Map.of(), List.of());
     String id = now(host.threads().create(thread)).threadId();
     say(host, id);
-    TimeTest.eventually(() -> thread(host).equals(id));
+    TestHost.eventually(() -> thread(host).equals(id));
     host.crash();
     String name = System.getProperty("store.file") + ".db.gz";
     try (OutputStream out =
@@ -241,7 +241,7 @@ class StoreFileTest {
       assertThat(text(call(host, "widget", "status"), "/tool")).isEqualTo("seats");
       assertThat(text(call(host, "widget", "continue", "seat", "7a"), "/result/seat"))
           .isEqualTo("7a");
-      TimeTest.eventually(() -> slept(host));
+      TestHost.eventually(() -> slept(host));
       assertThat(text(call(host, "timer", "continue", "to", "Rome"), "/result/from"))
           .isEqualTo("Ulm");
       assertThat(text(call(host, "later", "status"), "/status")).isEqualTo("waiting");

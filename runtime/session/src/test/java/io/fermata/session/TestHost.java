@@ -7,8 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
-import com.typesafe.config.Config;
-import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
@@ -17,15 +15,12 @@ import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolReply;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
-import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 
 /** A real host that a test can restart, and a client of it that checks every reply's schema. */
@@ -37,28 +32,8 @@ public final class TestHost implements AutoCloseable {
   private static final Schema REPLY =
       SCHEMAS.getSchema(TestHost.class.getResourceAsStream("reply.schema.json"));
 
-  /** The store works in real time, however much of the other passes meanwhile. */
-  public static final Config MANUAL_TIME =
-      ConfigFactory.parseString(
-              """
-              pekko.persistence {
-                journal-plugin-fallback {
-                  recovery-event-timeout = 30d
-                  circuit-breaker.call-timeout = 30d
-                }
-                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
-              }
-              """)
-          .withFallback(ManualTime.config());
-
-  private static final Duration TICK = Duration.ofSeconds(5);
-  private static final int STEPS = 10;
-  private static final int MOST_TICKS = 1_000;
-
   private final Store store;
   private final UnaryOperator<Settings> settings;
-  private final boolean manualTime;
-  private volatile Instant now = Instant.parse("2026-06-01T12:00:00Z");
   private final List<DisplayTool> displays = new ArrayList<>();
   private Flow<?>[] flows;
   private Fermata fermata;
@@ -68,13 +43,7 @@ public final class TestHost implements AutoCloseable {
   }
 
   public TestHost(Store store, UnaryOperator<Settings> settings, Flow<?>... flows) {
-    this(store, settings, false, flows);
-  }
-
-  private TestHost(
-      Store store, UnaryOperator<Settings> settings, boolean manualTime, Flow<?>... flows) {
     this.store = store;
-    this.manualTime = manualTime;
     this.settings = settings;
     this.flows = flows;
     for (Flow<?> flow : flows) {
@@ -84,48 +53,13 @@ public final class TestHost implements AutoCloseable {
     this.fermata = start();
   }
 
-  /** A host whose time stands still unless the test lets it pass. */
-  static TestHost manualTime(Store store, UnaryOperator<Settings> settings, Flow<?>... flows) {
-    return new TestHost(store, settings, true, flows);
-  }
-
   private Fermata start() {
     HostBuilder builder = Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT));
-    if (manualTime) {
-      builder
-          .clock(() -> now)
-          .monotonicClock(() -> now.toEpochMilli() * 1_000_000)
-          .config(MANUAL_TIME);
-    }
     for (Flow<?> flow : flows) {
       builder.flow(flow);
     }
     displays.forEach(builder::display);
     return builder.start();
-  }
-
-  /** Lets time pass, with all that is due meanwhile; the clock and the timers go together. */
-  void passTime(Duration time) {
-    Duration step = time.dividedBy(STEPS);
-    for (int i = 0; i < STEPS; i++) {
-      passAtOnce(step);
-    }
-  }
-
-  /** The actors get a moment of real time after it. */
-  private void passAtOnce(Duration step) {
-    now = now.plus(step);
-    ManualTime.get(fermata.system()).timePasses(step);
-  }
-
-  /** Lets time pass slowly until something has come about. */
-  void passTimeUntil(BooleanSupplier condition) {
-    boolean met = condition.getAsBoolean();
-    for (int tick = 0; tick < MOST_TICKS && !met; tick++) {
-      passAtOnce(TICK);
-      met = condition.getAsBoolean();
-    }
-    assertThat(met).as("what was waited for").isTrue();
   }
 
   public Fermata fermata() {
@@ -259,6 +193,15 @@ public final class TestHost implements AutoCloseable {
       }
       return reply;
     }
+  }
+
+  public static void eventually(BooleanSupplier condition) throws InterruptedException {
+    boolean met = condition.getAsBoolean();
+    for (int i = 0; i < 2_400 && !met; i++) {
+      Thread.sleep(50);
+      met = condition.getAsBoolean();
+    }
+    assertThat(met).isTrue();
   }
 
   public static ToolReply got(CompletableFuture<ToolReply> reply) {

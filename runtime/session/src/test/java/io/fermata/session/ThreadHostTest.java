@@ -421,9 +421,9 @@ class ThreadHostTest {
       String id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
       // It does not settle: the flow may end at any time.
-      TimeTest.eventually(() -> runs(host) == 1);
+      TestHost.eventually(() -> runs(host) == 1);
       now(host.threads().post("ann", id, says("And now?")));
-      TimeTest.eventually(() -> lastOf(host.threads(), id).contains("Wait."));
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("Wait."));
 
       assertThat(texts(host.threads(), id).get(0))
           .contains("It waits for signal dried until 20", "has not ended yet")
@@ -455,7 +455,7 @@ class ThreadHostTest {
       now(host.threads().post("ann", id, says("go")));
       answer(host.threads(), id, "Which colour?", "colour");
       answer(host.threads(), id, "Is it fine?", "seen");
-      TimeTest.eventually(() -> lastOf(host.threads(), id).contains("seen"));
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("seen"));
     }
   }
 
@@ -477,7 +477,7 @@ class ThreadHostTest {
   private static void answer(Threads threads, String id, String question, String field)
       throws Exception {
     AtomicReference<Threads.Question> open = new AtomicReference<>();
-    TimeTest.eventually(
+    TestHost.eventually(
         () -> {
           threads.get("ann", id).toCompletableFuture().join().questions().stream()
               .filter(each -> each.question().toString().contains(question))

@@ -170,7 +170,7 @@ class VersionsTest {
       Client client = host.client();
       client.start();
       host.restart(sleeping("rest").version(2).migrate(1, m -> m.node("nap", "rest")).compile());
-      TimeTest.eventually(() -> text(client.status(), "/question").equals("Which dish?"));
+      TestHost.eventually(() -> text(client.status(), "/question").equals("Which dish?"));
       ToolReply done = client.proceed("dish", "soup");
       assertThat(text(done, "/result/note")).isEqualTo("rest");
       assertThat(version(done)).isEqualTo(2);

@@ -2,7 +2,7 @@ package io.fermata.session.admin;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
-import static io.fermata.session.TimeTest.eventually;
+import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 

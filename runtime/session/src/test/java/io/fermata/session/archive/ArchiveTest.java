@@ -21,7 +21,6 @@ import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestHost;
-import io.fermata.session.TimeTest;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.Erasure;
@@ -160,7 +159,7 @@ class ArchiveTest {
       assertThat(run(reply)).isEqualTo(run);
       assertThat(TestHost.status(reply)).isEqualTo("waiting");
       ToolReply[] last = {reply};
-      TimeTest.eventually(
+      TestHost.eventually(
           () -> {
             last[0] = call(host, Json.object().put("action", "continue"), "s");
             return TestHost.status(last[0]).equals("complete");
@@ -181,7 +180,7 @@ class ArchiveTest {
     }
     try (Fermata host = host("new").retention(Retention.ofJournals(Duration.ofDays(1))).start()) {
       imported(host, lines);
-      TimeTest.eventually(() -> exported(host, run).contains("\"end\":{\"runId\""));
+      TestHost.eventually(() -> exported(host, run).contains("\"end\":{\"runId\""));
     }
   }
 
@@ -395,7 +394,7 @@ class ArchiveTest {
     try (Fermata host = Fermata.host().store(store("new")).agent(desk).start()) {
       assertThat(imported(host, lines).kind()).isEqualTo("thread");
       assertThat(now(host.threads().get("ann", id)).about().tags()).containsExactly("vip");
-      TimeTest.eventually(
+      TestHost.eventually(
           () ->
               !now(host.threads()
                       .list(new Threads.Query("ann", null, Set.of(), null, null, true, 5, null)))

@@ -9,6 +9,8 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
@@ -53,6 +55,20 @@ import org.slf4j.LoggerFactory;
 /** What schedules promise, on a real SQLite file, in time that passes as the test says. */
 @Tag("slow")
 class SchedulesTest {
+  /** The store works in real time, however much of the other passes meanwhile. */
+  private static final Config MANUAL_TIME =
+      ConfigFactory.parseString(
+              """
+              pekko.persistence {
+                journal-plugin-fallback {
+                  recovery-event-timeout = 30d
+                  circuit-breaker.call-timeout = 30d
+                }
+                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
+              }
+              """)
+          .withFallback(ManualTime.config());
+
   record Report(String region, @Computed String written) {}
 
   private static final Schedule NIGHTLY =
@@ -128,7 +144,7 @@ class SchedulesTest {
             .schedule(schedule)
             .settings(settings)
             .clock(() -> now)
-            .config(TestHost.MANUAL_TIME)
+            .config(MANUAL_TIME)
             .start();
     host = started;
     return started;
