@@ -57,45 +57,41 @@ public final class Recordings {
   private Recordings() {}
 
   /**
-   * A recording that was tried.
+   * Where a journal is decided otherwise.
    *
-   * @param otherwise where it is decided otherwise; null if nowhere
    * @param entry up to which entry it is decided as it was
    * @param index up to which event of it
    */
-  private record Tried(List<String> lines, @Nullable String otherwise, long entry, int index) {
-    static Tried same(List<String> lines) {
-      return new Tried(lines, null, 0, 0);
+  private record Otherwise(String text, String textWithSecrets, long entry, int index) {
+    static @Nullable Otherwise of(@Nullable Divergence of) {
+      return of == null
+          ? null
+          : new Otherwise(of.text(), of.textWithSecrets(), of.entry().seq(), of.index());
     }
 
-    static Tried of(List<String> lines, Inventions inventions, @Nullable Divergence divergence) {
-      return divergence == null
-          ? same(lines)
-          : new Tried(
-              lines,
-              inventions.masked(divergence.textWithSecrets()),
-              divergence.entry().seq(),
-              divergence.index());
+    static @Nullable Otherwise of(@Nullable ThreadDivergence of) {
+      return of == null
+          ? null
+          : new Otherwise(of.text(), of.textWithSecrets(), of.entry().seq(), of.index());
     }
 
-    static Tried of(
-        List<String> lines, Inventions inventions, @Nullable ThreadDivergence divergence) {
-      return divergence == null
-          ? same(lines)
-          : new Tried(
-              lines,
-              inventions.masked(divergence.textWithSecrets()),
-              divergence.entry().seq(),
-              divergence.index());
+    boolean isFurtherThan(Otherwise other) {
+      return entry > other.entry || (entry == other.entry && index > other.index);
     }
+  }
 
+  /**
+   * A recording that was tried.
+   *
+   * @param otherwise where it is decided otherwise; null if nowhere
+   */
+  private record Tried(List<String> lines, Inventions inventions, @Nullable Otherwise otherwise) {
     /** This one, or another that is decided as it was up to a later event. */
     Tried further(Tried other) {
-      boolean further =
-          other.otherwise == null
-              || other.entry > entry
-              || (other.entry == entry && other.index > index);
-      return further ? other : this;
+      return otherwise != null
+              && (other.otherwise == null || other.otherwise.isFurtherThan(otherwise))
+          ? other
+          : this;
     }
   }
 
@@ -110,12 +106,8 @@ public final class Recordings {
             : marked.and(SecretFields.of(scrubbing.fields().toArray(String[]::new)));
     return chosen(
         inventions -> run(flow, limits, fields, journal, inventions),
-        () -> divergence(Replay.of(flow, limits, journal).divergence()),
+        () -> Otherwise.of(Replay.of(flow, limits, journal).divergence()),
         scrubbing);
-  }
-
-  private static @Nullable String divergence(@Nullable Divergence divergence) {
-    return divergence == null ? null : divergence.text();
   }
 
   private static Tried run(
@@ -149,8 +141,8 @@ public final class Recordings {
     List<String> lines =
         RecordedIds.ofRun(journal.runId())
             .in(Archive.lines(Archive.Header.ofRun(journal.flow(), journal.runId()), entries));
-    RunJournal read = read(lines, Archive::journal);
-    return Tried.of(lines, inventions, Replay.of(flow, limits, read).divergence());
+    Replay again = Replay.of(flow, limits, read(lines, Archive::journal));
+    return new Tried(lines, inventions, Otherwise.of(again.divergence()));
   }
 
   /** The lines of a thread's recording. */
@@ -160,12 +152,8 @@ public final class Recordings {
     catalog.programs().forEach(program -> flows.add(program.flow()));
     return chosen(
         inventions -> thread(flows, agents, scrubbing, journal, inventions),
-        () -> divergence(ThreadReplay.of(agents, flows, journal).divergence()),
+        () -> Otherwise.of(ThreadReplay.of(agents, flows, journal).divergence()),
         scrubbing);
-  }
-
-  private static @Nullable String divergence(@Nullable ThreadDivergence divergence) {
-    return divergence == null ? null : divergence.text();
   }
 
   private static Tried thread(
@@ -197,39 +185,38 @@ public final class Recordings {
     ThreadKey key = Objects.requireNonNull(ThreadKey.of(journal.threadId()));
     List<String> lines =
         RecordedIds.ofThread(key).in(Archive.lines(Archive.Header.ofThread(key), entries));
-    ThreadJournal read = read(lines, Archive::threadJournal);
-    return Tried.of(lines, inventions, ThreadReplay.of(agents, flows, read).divergence());
+    ThreadReplay again = ThreadReplay.of(agents, flows, read(lines, Archive::threadJournal));
+    return new Tried(lines, inventions, Otherwise.of(again.divergence()));
   }
 
   private interface Original {
-    /** Where the original is decided otherwise; null if nowhere. */
-    @Nullable String otherwise();
+    @Nullable Otherwise otherwise();
   }
 
   /** The first recording that is decided as it was. */
   private static List<String> chosen(
       Function<Inventions, Tried> recording, Original original, Scrubbing scrubbing) {
     Tried best = recording.apply(new Inventions(0, true));
-    String before = best.otherwise() == null ? null : original.otherwise();
+    Otherwise before = best.otherwise() == null ? null : original.otherwise();
     for (int seed = 0; seed < ATTEMPTS && best.otherwise() != null && before == null; seed++) {
       for (boolean words : List.of(true, false)) {
-        Tried next = recording.apply(new Inventions(seed, words));
-        best = best.otherwise() == null ? best : best.further(next);
+        best = best.further(recording.apply(new Inventions(seed, words)));
       }
     }
-    if (best.otherwise() == null || scrubbing.anyway()) {
+    Otherwise otherwise = best.otherwise();
+    if (otherwise == null || scrubbing.anyway()) {
       return best.lines();
     }
     throw new RecordingException(
         before == null
             ? "Nothing was recorded, as its test would fail: with invented values it is decided"
                 + " otherwise. "
-                + best.otherwise()
+                + best.inventions().masked(otherwise.textWithSecrets())
                 + "\nMark what is derived from a secret value as secret, too, or write the"
                 + " recording anyway and put in values by hand that do as well."
             : "Nothing was recorded, as its test would fail: this release decides it otherwise"
                 + " already. "
-                + before);
+                + before.text());
   }
 
   private interface Reading<T> {
