@@ -33,6 +33,13 @@ public final class Evidence {
     return List.copyOf(seen);
   }
 
+  /** What was kept of a value, as JSON: of a long list or record, it is a text that begins so. */
+  public static String text(JsonNode kept) {
+    String text = kept.isTextual() ? kept.textValue() : "";
+    boolean cut = text.length() >= LONGEST - 1 && text.endsWith("…");
+    return cut && (text.startsWith("[") || text.startsWith("{")) ? text : Json.text(kept);
+  }
+
   private static @Nullable JsonNode small(JsonNode value) {
     if (Paths.absent(value)) {
       return null;

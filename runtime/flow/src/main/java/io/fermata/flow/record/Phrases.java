@@ -2,6 +2,7 @@ package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Evidence;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
@@ -24,6 +25,10 @@ final class Phrases {
     return value == null || value.isMissingNode()
         ? "nothing"
         : Texts.shortened(Json.text(value), LONGEST_VALUE);
+  }
+
+  private static String kept(@Nullable JsonNode value) {
+    return value == null ? "nothing" : Texts.shortened(Evidence.text(value), LONGEST_VALUE);
   }
 
   /** {@code with 3}; nothing if there is no value. */
@@ -110,13 +115,13 @@ final class Phrases {
   /** Which way the looks of a rule went: {@code seats was 7, which is gt 6}. */
   static String look(Event.Seen seen) {
     String what = seen.what();
-    String was = what + " was " + value(seen.is());
+    String was = what + " was " + kept(seen.is());
     String op = seen.op();
     boolean held = Boolean.TRUE.equals(seen.held());
     if (op == null) {
       return was;
     }
-    String than = seen.than() == null ? "" : value(seen.than());
+    String than = seen.than() == null ? "" : kept(seen.than());
     return switch (op) {
       case "exists" -> what + (held ? " was there" : " was not there");
       case "eq" -> held ? was : was + ", not " + than;

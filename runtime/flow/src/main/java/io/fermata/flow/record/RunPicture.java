@@ -3,7 +3,7 @@ package io.fermata.flow.record;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.json.Json;
+import io.fermata.flow.event.Evidence;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Occurrence;
@@ -149,7 +149,7 @@ public final class RunPicture implements Recorder {
   private static String value(@Nullable JsonNode value) {
     return value == null || value.isNull() || value.isMissingNode()
         ? "none"
-        : Texts.shortened(Json.text(value), LONGEST_VALUE);
+        : Texts.shortened(Evidence.text(value), LONGEST_VALUE);
   }
 
   private Shape marked(Shape shape) {

@@ -6,6 +6,7 @@ import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.in;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Driver;
@@ -19,7 +20,9 @@ import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** How the narrative of a run reads. */
@@ -196,6 +199,23 @@ class NarrativeTest {
     return ask(talk(), "a")
         .edge(START, "ask_a")
         .decide("ask_a", d -> d.when("go on", eq("a", "more")).to("ask_a").otherwise(END));
+  }
+
+  @Test
+  void aListThatIsTooLongForTheJournalReadsAsAListAllTheSame() {
+    List<String> known = IntStream.range(100, 150).mapToObj(i -> "item " + i).toList();
+    Flow<Flows.Talk> flow =
+        ask(talk(), "a")
+            .edge(START, "ask_a")
+            .decide("ask_a", d -> d.when("known", in("a", known)).to(END).otherwise("ask_a"))
+            .compile();
+    Driver talk = new Driver(flow);
+    talk.start();
+    talk.proceed("a", "item 120");
+
+    assertThat(narrated(talk).text())
+        .contains("a was \"item 120\", one of [\"item 100\",\"item 101\",")
+        .doesNotContain("\\\"");
   }
 
   @Test
