@@ -3,6 +3,8 @@ package io.fermata.mcp.access;
 import com.nimbusds.jose.jwk.JWK;
 import com.nimbusds.jose.jwk.JWKSet;
 import com.nimbusds.jose.jwk.RSAKey;
+import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.rpc.RpcException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -129,7 +131,7 @@ public final class IssuerKeys {
   private void refuse(JWK key) {
     LOG.warn(
         "The key {} of the issuer {} is refused: RSA with {} bits, at least {} are needed",
-        key.getKeyID(),
+        LogTexts.inOneLine(String.valueOf(key.getKeyID())),
         issuer,
         key.size(),
         MIN_RSA_BITS);
@@ -176,7 +178,8 @@ public final class IssuerKeys {
       inFlight = null;
     }
     if (fetched == null) {
-      LOG.warn("Cannot fetch the keys of the issuer {}", issuer, failure);
+      Throwable trace = failure == null ? null : LoggedFailure.of(failure);
+      LOG.warn("Cannot fetch the keys of the issuer {}", issuer, trace);
       fetching.completeExceptionally(unavailable());
     } else {
       fetching.complete(fetched);

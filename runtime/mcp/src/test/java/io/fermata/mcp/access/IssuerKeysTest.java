@@ -3,7 +3,12 @@ package io.fermata.mcp.access;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.ThrowableProxyUtil;
+import ch.qos.logback.core.read.ListAppender;
 import com.nimbusds.jose.jwk.JWKSet;
+import com.nimbusds.jose.jwk.gen.RSAKeyGenerator;
 import io.fermata.mcp.rpc.RpcException;
 import java.io.IOException;
 import java.time.Duration;
@@ -14,6 +19,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 
 /** When an issuer's keys are fetched, and how long they stay valid. */
 @Timeout(20)
@@ -21,13 +27,14 @@ class IssuerKeysTest {
   private final AtomicLong now = new AtomicLong();
   private final AtomicInteger fetched = new AtomicInteger();
   private final AtomicReference<@Nullable JWKSet> there = new AtomicReference<>(new JWKSet());
+  private String away = "away";
   private final IssuerKeys keys = new IssuerKeys("https://auth.example.com", this::fetch, now::get);
 
   private JWKSet fetch() throws IOException {
     fetched.incrementAndGet();
     JWKSet set = there.get();
     if (set == null) {
-      throw new IOException("away");
+      throw new IOException(away);
     }
     return set;
   }
@@ -96,5 +103,32 @@ class IssuerKeysTest {
 
     pass(Duration.ofSeconds(1));
     assertThat(keys.known()).isNull();
+  }
+
+  @Test
+  void nothingOfAnIssuerForgesALineOfTheLog() throws Exception {
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    Logger log = (Logger) LoggerFactory.getLogger(IssuerKeys.class);
+    lines.start();
+    log.addAppender(lines);
+    try {
+      String forged = "x\r\n16:59:59.000 ERROR i.f.FORGED \u001b[31mred";
+      there.set(new JWKSet(new RSAKeyGenerator(1024, true).keyID(forged).generate()));
+      latest();
+      there.set(null);
+      away = forged;
+      assertThatThrownBy(() -> keys.latest(keys.known()).toCompletableFuture().join())
+          .hasCauseInstanceOf(RpcException.class);
+
+      assertThat(lines.list).hasSize(2);
+      assertThat(lines.list.get(0).getFormattedMessage())
+          .startsWith("The key x  16:59:59.000 ERROR i.f.FORGED  [31mred of the issuer")
+          .doesNotContainPattern("\\p{Cc}");
+      assertThat(ThrowableProxyUtil.asString(lines.list.get(1).getThrowableProxy()))
+          .contains("IOException: x  16:59:59.000", "IssuerKeysTest.fetch")
+          .doesNotContain("\n16:59:59", "\u001b");
+    } finally {
+      log.detachAppender(lines);
+    }
   }
 }
