@@ -11,6 +11,8 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -171,6 +173,48 @@ class StrangersTest {
 
       server.call("quote", cancel(first));
       assertThat(server.call("trip", start()).path("status").asText()).isEqualTo("interrupt");
+    }
+  }
+
+  private static HttpResponse<String> threads(ServerProcess server, String method, String path)
+      throws Exception {
+    HttpRequest request =
+        HttpRequest.newBuilder(server.at(path))
+            .header("Content-Type", "application/json")
+            .method(method, BodyPublishers.ofString("{\"agent\":\"desk\"}"))
+            .build();
+    return HttpClient.newHttpClient().send(request, BodyHandlers.ofString());
+  }
+
+  private static ObjectNode say() {
+    return Json.object().put("action", "send").put("message", "Hello");
+  }
+
+  @Test
+  void aPrincipalHasAsManyThreadsAsTheServerAllowsAndDeletesThemByHttpOrMcp() throws Exception {
+    String enough = "The caller has as many threads as it may: 1. Delete one of them first.";
+    try (ServerProcess server = server("--threads", "1")) {
+      HttpResponse<String> first = threads(server, "POST", "/threads");
+      assertThat(first.statusCode()).isEqualTo(201);
+
+      HttpResponse<String> second = threads(server, "POST", "/threads");
+      assertThat(second.statusCode()).isEqualTo(409);
+      JsonNode refused = Json.parse(second.body()).path("error");
+      assertThat(refused.path("code").asText()).isEqualTo("too_many_threads");
+      assertThat(refused.path("message").asText()).isEqualTo(enough);
+      JsonNode said = server.call("desk", say());
+      assertThat(said.path("code").asText()).isEqualTo("too_many_threads");
+      assertThat(said.path("error").asText()).isEqualTo(enough);
+
+      String place = first.headers().firstValue("Location").orElseThrow();
+      assertThat(threads(server, "DELETE", place).statusCode()).isEqualTo(204);
+      said = server.call("desk", say());
+      assertThat(said.path("status").asText()).isEqualTo("rest");
+
+      ObjectNode delete = Json.object().put("action", "delete");
+      delete.set("threadId", said.path("threadId"));
+      assertThat(server.call("desk", delete).path("status").asText()).isEqualTo("deleted");
+      assertThat(threads(server, "POST", "/threads").statusCode()).isEqualTo(201);
     }
   }
 

@@ -89,7 +89,9 @@ class AgentToolTest {
     assertThat(tool.path("description").asText())
         .startsWith("A support desk.")
         .contains("send", "status", "answer", "asking", "working");
-    assertThat(instructions("alice")).contains("threadId", "- rest:", "- asking:", "- stop:");
+    assertThat(instructions("alice"))
+        .contains("threadId", "- rest:", "- asking:", "- stop:")
+        .containsPattern("- delete: [^.]*for good[^.]*; only if the user wants that");
     assertThat(tool.path("description").asText().length()).isLessThan(700);
     assertThat(tool.at("/inputSchema/additionalProperties").isBoolean()).isTrue();
   }
@@ -153,6 +155,39 @@ class AgentToolTest {
     assertThat(other.has("messages")).isFalse();
   }
 
+  @Test
+  void aThreadIsDeletedByItsOwnerAndIsGoneForEverybody() {
+    JsonNode asking = call("\"action\":\"send\",\"message\":\"refund\"");
+    assertThat(asking.path("status").asText()).isEqualTo("asking");
+    String delete = "\"action\":\"delete\"," + thread(asking);
+
+    assertThat(call("bob", delete, "").path("code").asText()).isEqualTo("unknown_thread");
+    JsonNode gone = call(delete);
+
+    assertThat(gone.path("status").asText()).isEqualTo("deleted");
+    assertThat(gone.path("threadId")).isEqualTo(asking.path("threadId"));
+    String status = "\"action\":\"status\"," + thread(asking);
+    assertThat(call(status).path("code").asText()).isEqualTo("unknown_thread");
+    assertThat(call(delete).path("code").asText()).isEqualTo("unknown_thread");
+    desk.alice().get("/threads/" + asking.path("threadId").asText()).is(404);
+  }
+
+  @Test
+  void aToolDeletesNoThreadOfAnotherAgent() {
+    JsonNode other =
+        client("alice")
+            .request(
+                "tools/call",
+                "\"name\":\"other\",\"arguments\":{\"action\":\"send\",\"message\":\"hi\"}")
+            .result()
+            .path("structuredContent");
+
+    JsonNode refused = call("\"action\":\"delete\"," + thread(other));
+
+    assertThat(refused.path("code").asText()).isEqualTo("unknown_thread");
+    desk.alice().get("/threads/" + other.path("threadId").asText()).is(200);
+  }
+
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -164,6 +199,7 @@ class AgentToolTest {
         "\"action\":\"send\",\"message\":\"hi\",\"approved\":true | approved",
         "\"action\":\"send\",\"message\":\"hi\",\"model\":\"x\" | model",
         "\"action\":\"status\" | threadId",
+        "\"action\":\"delete\" | threadId",
         "\"action\":\"answer\",\"threadId\":\"x\" | call"
       })
   void argumentsThatDoNotFitAreNamed(String arguments, String field) {

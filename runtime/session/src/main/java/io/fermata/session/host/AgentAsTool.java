@@ -87,9 +87,10 @@ public final class AgentAsTool {
       Other actions:
       - status: waits while the agent works, changes nothing, and repeats what was said since the user \
       last spoke.
-      - stop: lets the agent rest at once; running work is cancelled.""";
+      - stop: lets the agent rest at once; running work is cancelled.
+      - delete: ends the conversation and deletes it for good; only if the user wants that.""";
 
-  private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer");
+  private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer", "delete");
 
   /** The fields of each action, besides the action itself. */
   private static final Map<String, Set<String>> FIELDS =
@@ -97,6 +98,7 @@ public final class AgentAsTool {
           "send", Set.of("threadId", "message"),
           "status", Set.of("threadId"),
           "stop", Set.of("threadId"),
+          "delete", Set.of("threadId"),
           "answer", Set.of("threadId", "call", "approved", "answers", "reason"));
 
   private static final Set<String> ALL =
@@ -160,6 +162,7 @@ public final class AgentAsTool {
             case "send" -> send(call, progress, within);
             case "status" -> awaited(call, text(arguments, "threadId"), null, null, progress);
             case "stop" -> stop(call, within);
+            case "delete" -> delete(call, within);
             default -> answer(call, progress, within);
           };
     } catch (RuntimeException e) {
@@ -271,6 +274,14 @@ public final class AgentAsTool {
     return own(call.principal(), id)
         .thenCompose(view -> within.stop(call.principal(), id))
         .thenCompose(view -> fetchReply(call.principal(), view, null));
+  }
+
+  private CompletionStage<ToolReply> delete(ToolCall call, Threads within) {
+    String id = text(call.arguments(), "threadId");
+    ObjectNode body = Json.object().put("status", "deleted").put("threadId", id);
+    return own(call.principal(), id)
+        .thenCompose(view -> within.delete(call.principal(), id))
+        .thenApply(gone -> new ToolReply(body, Json.object()));
   }
 
   private CompletionStage<ToolReply> answer(
@@ -584,7 +595,7 @@ public final class AgentAsTool {
     ObjectNode schema = Json.object().put("type", "object");
     ObjectNode properties = schema.putObject("properties");
     ArrayNode statuses = properties.putObject("status").putArray("enum");
-    statuses.add("rest").add("asking").add("working").add("error");
+    statuses.add("rest").add("asking").add("working").add("deleted").add("error");
     properties.putObject("threadId").put("type", "string");
     schema.putArray("required").add("status");
     return schema;
