@@ -6,6 +6,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.examples.command.Commands;
 import io.fermata.flow.json.Json;
+import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.postgres.Cable;
+import io.fermata.postgres.PostgresServer;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -35,7 +39,11 @@ class LostStoreTest {
   }
 
   private ServerProcess server() throws Exception {
-    return ServerProcess.start(directory, "serve", "--port", "0", "--store", "sqlite:test.db");
+    return server("sqlite:test.db");
+  }
+
+  private ServerProcess server(String store) throws Exception {
+    return ServerProcess.start(directory, "serve", "--port", "0", "--store", store);
   }
 
   private static ObjectNode start() {
@@ -55,7 +63,11 @@ class LostStoreTest {
   }
 
   private static boolean ready(ServerProcess server) throws InterruptedException {
-    HttpRequest ready = HttpRequest.newBuilder(server.at("/health/ready")).build();
+    return healthy(server, "ready");
+  }
+
+  private static boolean healthy(ServerProcess server, String probe) throws InterruptedException {
+    HttpRequest ready = HttpRequest.newBuilder(server.at("/health/" + probe)).build();
     try {
       return HttpClient.newHttpClient().send(ready, BodyHandlers.discarding()).statusCode() == 200;
     } catch (IOException ended) {
@@ -96,6 +108,41 @@ class LostStoreTest {
 
       assertThat(replies).allMatch("error"::equals);
       assertThat(server.ended()).isEqualTo(Commands.LOST);
+    }
+  }
+
+  @Test
+  @Tag("long")
+  @Tag("faults")
+  void itEndsWhenAnotherHostHasTakenItsDatabaseAndWritesThereNoMore() throws Exception {
+    PostgresServer postgres = PostgresServer.shared();
+    String address = postgres.newDatabase();
+    try (Cable cable = Cable.to(postgres);
+        ServerProcess server = server(cable.through(address))) {
+      assertThat(reply(server)).hasValue("interrupt");
+      assertThat(healthy(server, "live")).isTrue();
+      cable.halt();
+      // As the database does when it finds the machine of a host gone.
+      postgres.cut(PostgresServer.database(address));
+
+      try (OpenStore next = Store.postgres(address).open()) {
+        long written = next.newest().toCompletableFuture().get(60, TimeUnit.SECONDS);
+        cable.mend();
+        List<String> replies = new ArrayList<>();
+        long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
+        while (server.isAlive() && System.nanoTime() < end) {
+          reply(server).ifPresent(replies::add);
+          assertThat(ready(server)).isFalse();
+        }
+
+        assertThat(server.ended()).isEqualTo(Commands.LOST);
+        assertThat(errors())
+            .containsOnlyOnce(
+                "This server ends: another host took over the store; stop one of the two hosts");
+        assertThat(replies).allMatch("error"::equals);
+        assertThat(next.newest().toCompletableFuture().get(60, TimeUnit.SECONDS))
+            .isEqualTo(written);
+      }
     }
   }
 
