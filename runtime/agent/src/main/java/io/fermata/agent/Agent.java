@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import io.fermata.agent.message.Side;
 import io.fermata.flow.ToolHints;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -39,6 +40,7 @@ public final class Agent {
   private final int maxSteps;
   private final Budget budget;
   private final @Nullable Compaction compaction;
+  private final @Nullable Duration expiry;
   private final boolean internal;
   private final ToolHints hints;
   private final Map<String, Prompt> promptsByName;
@@ -63,6 +65,7 @@ public final class Agent {
     maxSteps = draft.maxSteps;
     budget = draft.budget;
     compaction = draft.compaction;
+    expiry = draft.expiry;
     internal = draft.internal;
     hints = draft.hints;
     promptsByName = check();
@@ -149,6 +152,15 @@ public final class Agent {
   /** Summarizes the older part of long conversations. */
   public Agent compaction(Compaction how) {
     return with(draft -> draft.compaction = how);
+  }
+
+  /**
+   * Deletes its threads for good when nobody has said anything in them for so long. One that works,
+   * that has work scheduled, or whose sub-agents work, stays; the threads that it created go with
+   * it. Without this, threads are kept until they are deleted.
+   */
+  public Agent expireAfter(Duration idle) {
+    return with(draft -> draft.expiry = idle);
   }
 
   /**
@@ -253,6 +265,11 @@ public final class Agent {
     return compaction;
   }
 
+  /** How long its threads may be idle; null for any time. */
+  public @Nullable Duration expiry() {
+    return expiry;
+  }
+
   /** The prompt of this name; null if there is none. */
   public @Nullable Prompt prompt(String prompt) {
     return promptsByName.get(prompt);
@@ -341,6 +358,9 @@ public final class Agent {
     if (sideA instanceof Participant.Person && sideB instanceof Participant.Person) {
       wrong.add("both sides are people; nobody would act");
     }
+    if (expiry != null && (expiry.isNegative() || expiry.isZero())) {
+      wrong.add("its threads expire after " + expiry + "; use a time that can pass");
+    }
     Map<String, Prompt> prompts = new LinkedHashMap<>();
     for (Prompt prompt : collectPrompts()) {
       Prompt other = prompts.put(prompt.name(), prompt);
@@ -422,6 +442,7 @@ public final class Agent {
     int maxSteps = STEPS;
     Budget budget = Budget.NONE;
     @Nullable Compaction compaction;
+    @Nullable Duration expiry;
     boolean internal;
     ToolHints hints = ToolHints.CHANGES;
 
@@ -442,6 +463,7 @@ public final class Agent {
       maxSteps = from.maxSteps;
       budget = from.budget;
       compaction = from.compaction;
+      expiry = from.expiry;
       internal = from.internal;
       hints = from.hints;
     }

@@ -319,7 +319,8 @@ public final class Conversation {
               .filter(effect -> Objects.requireNonNull(effect.due()) <= now)
               .toList();
       if (due.isEmpty()) {
-        return run();
+        // The end of a thread that was deleted is known to its host.
+        return state.deleted() ? this : run();
       }
       accept(new ThreadInput.EffectDue(due.get(0), now));
     }

@@ -44,7 +44,7 @@ final class EffectResults {
       case COMPACT -> compacted(effect, result, at);
       case REPORT -> reported(effect, result, at);
       case WITHDRAW -> withdrawn(effect, result, at);
-      case ERASE -> {}
+      case EXPIRE, ERASE -> {}
     }
   }
 

@@ -98,7 +98,7 @@ final class EffectRunner {
       case STORE -> store(effect);
       case DEFERRED -> deferred(effect);
       case COMPACT -> compact();
-      case CALL, WITHDRAW, REPORT, ERASE ->
+      case CALL, WITHDRAW, REPORT, EXPIRE, ERASE ->
           throw new IllegalArgumentException(effect + " waits for others");
     };
   }

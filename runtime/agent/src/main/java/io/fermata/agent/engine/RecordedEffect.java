@@ -83,7 +83,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       case WITHDRAW ->
           (event instanceof ThreadEvent.CallWithdrawn e && e.call().equals(id))
               || failed(effect, event);
-      case ERASE -> false;
+      case EXPIRE, ERASE -> false;
     };
   }
 
@@ -138,7 +138,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       case CALL -> called(event);
       case DEFERRED -> List.of(new Result(deferred(event)));
       case COMPACT -> List.of(new Result(compacted(event)));
-      case REPORT, WITHDRAW, ERASE ->
+      case REPORT, WITHDRAW, EXPIRE, ERASE ->
           List.of(
               new Result(
                   event instanceof ThreadEvent.DeliveryFailed failed

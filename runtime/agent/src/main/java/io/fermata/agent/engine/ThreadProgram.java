@@ -39,6 +39,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -178,10 +179,7 @@ public final class ThreadProgram
     } else if (input instanceof ThreadInput.Change change) {
       return change(loop, change);
     } else if (input instanceof ThreadInput.Delete delete) {
-      if (agents.find(state.agent()) != null) {
-        state.frames().values().forEach(frame -> abandon(loop, frame));
-      }
-      loop.emit(new ThreadEvent.Deleted(delete.at()));
+      delete(loop, state, delete.at());
       return null;
     } else if (input instanceof ThreadInput.Report report) {
       return report(loop, state, report);
@@ -638,8 +636,21 @@ public final class ThreadProgram
     return false;
   }
 
-  private static void due(TurnLoop loop, ThreadState state, ThreadInput.EffectDue due) {
+  private void delete(TurnLoop loop, ThreadState state, long at) {
+    if (agents.find(state.agent()) != null) {
+      state.frames().values().forEach(frame -> abandon(loop, frame));
+    }
+    loop.emit(new ThreadEvent.Deleted(at));
+  }
+
+  private void due(TurnLoop loop, ThreadState state, ThreadInput.EffectDue due) {
     ThreadEffect effect = due.effect();
+    if (effect.kind() == ThreadEffect.Kind.EXPIRE) {
+      if (next(state) instanceof Pause<ThreadEffect> pause && pause.timers().contains(effect)) {
+        delete(loop, state, due.at());
+      }
+      return;
+    }
     if (effect.kind() == ThreadEffect.Kind.DEFERRED) {
       ScheduledEffect waiting = state.effects().get(effect.id());
       if (waiting != null && waiting.status() == ScheduledEffect.Status.PENDING) {
@@ -800,7 +811,28 @@ public final class ThreadProgram
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       wanted.add(delivery(state, ThreadEffect.Kind.WITHDRAW, left.call()));
     }
+    ThreadEffect expiry = wanted.isEmpty() ? expiry(state, agent) : null;
+    if (expiry != null) {
+      wanted.add(expiry);
+    }
     return result(state, wanted);
+  }
+
+  /** A thread that another one created goes with that one; one that still has work ahead stays. */
+  private static @Nullable ThreadEffect expiry(ThreadState state, Agent agent) {
+    Duration idle = agent.expiry();
+    ThreadEvent.Created created = state.created();
+    if (idle == null
+        || created == null
+        || created.parent() != null
+        || scheduled(state) != null
+        || state.children().values().stream()
+            .anyMatch(child -> child.status() == ChildThread.Status.RUNNING)) {
+      return null;
+    }
+    long said = TimeUnit.MICROSECONDS.toMillis(state.history().last());
+    long due = Math.max(created.at(), said) + idle.toMillis();
+    return new ThreadEffect(ThreadEffect.Kind.EXPIRE, "" + due, 1, due, Policy.DEFAULT);
   }
 
   private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {

@@ -36,13 +36,19 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     REPORT,
     /** Withdraws work elsewhere after a stop. */
     WITHDRAW,
+    /** Deletes the thread, as nobody has said anything for too long. */
+    EXPIRE,
     /** Deletes the data of the thread. */
     ERASE
   }
 
   /** Whether it is a timer that no caller waits for, so that the thread can be passivated. */
   public boolean backgroundTimer() {
-    return timer() && (kind == Kind.DEFERRED || kind == Kind.REPORT || kind == Kind.WITHDRAW);
+    return timer()
+        && switch (kind) {
+          case DEFERRED, REPORT, WITHDRAW, EXPIRE -> true;
+          default -> false;
+        };
   }
 
   /** The key of a delivery. */

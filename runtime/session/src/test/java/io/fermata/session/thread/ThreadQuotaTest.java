@@ -18,6 +18,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -49,15 +50,21 @@ class ThreadQuotaTest {
               .tools(SubAgent.of("helper", "Helps.").asBlocking()));
 
   @TempDir private Path folder;
+  private Duration ahead = Duration.ZERO;
   private Fermata host;
 
   @BeforeEach
   void start() {
+    start(DESK);
+  }
+
+  private void start(Agent desk) {
     host =
         Fermata.host()
             .store(Store.sqlite(folder.resolve("t.db")))
-            .agent(DESK)
+            .agent(desk)
             .agent(HELPER)
+            .clock(() -> Instant.now().plus(ahead))
             .settings(Settings.DEFAULT.threads(2))
             .start();
   }
@@ -158,6 +165,35 @@ class ThreadQuotaTest {
         Thread.sleep(20);
       }
     }
+  }
+
+  @Test
+  void aForkIsAThreadOfItsOwner() throws Exception {
+    String id = create("ann", null);
+    now(host.threads().fork("ann", id, Threads.NewFork.sandbox()));
+
+    assertThatThrownBy(() -> now(host.threads().fork("ann", id, Threads.NewFork.live())))
+        .hasMessage(REFUSED);
+    isRefused();
+  }
+
+  @Test
+  void aThreadThatExpiresMakesRoomForAnotherAlsoIfItsHostWasAwayMeanwhile() throws Exception {
+    stop();
+    Agent desk = DESK.expireAfter(Duration.ofHours(1));
+    start(desk);
+    String id = create("ann", null);
+    create("ann", null);
+    isRefused();
+    stop();
+
+    ahead = Duration.ofHours(2);
+    start(desk);
+
+    createWhenCounted("ann");
+    assertThatThrownBy(() -> now(host.threads().get("ann", id)))
+        .isInstanceOfSatisfying(
+            ThreadException.class, e -> assertThat(e.code()).isEqualTo("unknown_thread"));
   }
 
   @Test

@@ -1,0 +1,143 @@
+package io.fermata.agent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.json.Json;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of threads in which nobody says anything. */
+class ThreadExpiryTest {
+  private record Nothing() {}
+
+  private static final Duration WEEK = Duration.ofDays(7);
+  private static final Duration MOMENT = Duration.ofSeconds(1);
+
+  private final Scripted model = new Scripted();
+
+  private Agent desk(Offered... tools) {
+    return Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(tools));
+  }
+
+  private Conversation talk(Offered... tools) {
+    return Conversation.with(desk(tools).expireAfter(WEEK));
+  }
+
+  private static boolean expires(Conversation talk, Duration time) {
+    assertThat(talk.state().deleted()).isFalse();
+    return talk.pass(time).state().deleted();
+  }
+
+  @Test
+  void aThreadIsDeletedWhenNobodyHasSaidAnythingForSoLong() {
+    model.say("Hello.").say("Still here.");
+    Conversation talk = talk().say("Hi");
+
+    assertThat(expires(talk, WEEK.minusDays(1))).isFalse();
+    talk.say("Are you there?");
+    assertThat(expires(talk.crash(), WEEK.minusDays(1))).isFalse();
+    assertThat(expires(talk.crash(), Duration.ofDays(1).plus(MOMENT))).isTrue();
+    assertThat(talk.events(ThreadEvent.Deleted.class)).hasSize(1);
+  }
+
+  @Test
+  void soIsOneInWhichNobodyHasEverSaidAnything() {
+    Conversation talk = talk();
+
+    assertThat(expires(talk, WEEK.minusDays(1))).isFalse();
+    assertThat(expires(talk, Duration.ofDays(1))).isTrue();
+  }
+
+  @Test
+  void unlessItsAgentSaysSoAThreadIsKept() {
+    model.say("Hello.");
+    Conversation talk = Conversation.with(desk()).say("Hi");
+
+    assertThat(talk.wanted()).isEmpty();
+    assertThat(expires(talk, Duration.ofDays(10_000))).isFalse();
+  }
+
+  @Test
+  void aTimerThatAMessageOvertookDeletesNothing() {
+    model.say("Hello.").say("Hello again.");
+    Conversation talk = talk().say("Hi");
+    ThreadEffect timer = talk.wanted().get(0);
+
+    talk.pass(WEEK.minus(MOMENT)).say("Hi again");
+    talk.accept(new ThreadInput.EffectDue(timer, talk.now()));
+
+    assertThat(talk.state().deleted()).isFalse();
+    assertThat(timer.backgroundTimer()).isTrue();
+  }
+
+  @Test
+  void aQuestionThatNobodyAnswersDoesNotKeepAThread() {
+    FlowCall quote = FlowCall.of("quote", "Quotes", Json.object().put("type", "object"));
+    model.call("quote");
+    Conversation talk = talk(quote);
+    talk.world().flow = args -> new Outside.FlowOutcome.Asking(Json.object().put("field", "email"));
+    talk.say("Go");
+
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+    talk.perform(talk.ready().get(0));
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void scheduledWorkKeepsAThread() {
+    Tool plans =
+        Tool.of(
+            "plans",
+            "Plans",
+            (flow, args) -> flow.scheduleEffect("remind", Map.of(), WEEK.multipliedBy(2)));
+    ScheduledHandler remind =
+        ScheduledHandler.of(
+            "remind",
+            "Reminds.",
+            Nothing.class,
+            (flow, args) -> flow.injectMessage(Message.assistant("Has it come?")));
+    model.call("plans").say("Done.");
+    Agent agent = desk(plans).expireAfter(WEEK);
+    Conversation talk = Conversation.with(agent.effects(remind)).say("Go");
+
+    assertThat(expires(talk, WEEK.plusDays(1))).isFalse();
+    talk.replace(agent).crash();
+    assertThat(expires(talk, WEEK.plusDays(1))).as("its handler is missing").isFalse();
+    talk.replace(agent.effects(remind)).crash();
+    assertThat(expires(talk, MOMENT)).as("just reminded").isFalse();
+    assertThat(expires(talk, WEEK)).isTrue();
+  }
+
+  @Test
+  void aChildGoesWithItsParentAndAParentWaitsForItsWork() {
+    Conversation child =
+        Conversation.of(desk().expireAfter(WEEK))
+            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
+            .run();
+    assertThat(expires(child, WEEK.plus(MOMENT))).isFalse();
+
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
+    model.call("worker", Map.of("message", "dig")).say("Begun.").say("It is dug.");
+    Conversation talk =
+        Conversation.with(desk(SubAgent.of("worker", "Works")).expireAfter(WEEK), worker).say("Go");
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
+
+    talk.report("child-s1.0", 1, false, "a hole").run();
+    assertThat(expires(talk, WEEK.minus(MOMENT))).isFalse();
+    assertThat(expires(talk, MOMENT.plus(MOMENT))).isTrue();
+  }
+
+  @Test
+  void aTimeThatCannotPassIsRefused() {
+    assertThatThrownBy(() -> desk().expireAfter(Duration.ZERO))
+        .isInstanceOf(InvalidAgentException.class)
+        .hasMessageContaining("expire after PT0S; use a time that can pass");
+  }
+}
