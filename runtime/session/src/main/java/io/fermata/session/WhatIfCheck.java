@@ -15,6 +15,7 @@ import io.fermata.flow.json.Limits;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Divergence;
+import io.fermata.flow.replay.OtherDecision;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.replay.RunReplayer;
@@ -62,6 +63,9 @@ final class WhatIfCheck {
   /** How many entries of a run are kept. */
   private static final int KEPT = 1_000;
 
+  /** Of how many runs it is shown on what they decide otherwise. */
+  private static final int SHOWN = 3;
+
   private final FlowCatalog catalog;
   private final List<Agent> agents;
   private final Limits limits;
@@ -84,6 +88,11 @@ final class WhatIfCheck {
     String id();
 
     List<Change> changes();
+
+    /** The decisions among the changes. */
+    default List<OtherDecision> decisions() {
+      return List.of();
+    }
 
     /** From where on it was not compared; null if that is nowhere. */
     default Replay.@Nullable Uncompared uncompared() {
@@ -145,6 +154,11 @@ final class WhatIfCheck {
     @Override
     public String id() {
       return journal.runId();
+    }
+
+    @Override
+    public List<OtherDecision> decisions() {
+      return divergence == null ? List.of() : divergence.decisions();
     }
 
     @Override
@@ -571,16 +585,34 @@ final class WhatIfCheck {
           (first, one) -> first.oneMore());
       return;
     }
-    for (Change change : decided.changes()) {
-      changes.merge(
-          List.of(flow, change),
-          new WhatIfResult.Count(flow, change, 1, run),
-          (first, one) -> new WhatIfResult.Count(flow, change, first.runs() + 1, first.example()));
-    }
+    decided.changes().forEach(change -> count(change, decided));
     List<String> place =
         List.of(flow, decided.node(), decided.parts() ? "parts" : "cannot continue");
     WhatIfResult.Example known = examples.get(place);
     examples.put(place, known == null ? example(decided) : known.oneMore());
+  }
+
+  private void count(Change change, Decided decided) {
+    List<Object> key = List.of(decided.name(), change);
+    WhatIfResult.Count known = changes.get(key);
+    List<WhatIfResult.DecidedOtherwise> decisions =
+        new ArrayList<>(known == null ? List.of() : known.decisions());
+    if (change.kind() == Change.Kind.DECISION && decisions.size() < SHOWN) {
+      decided.decisions().stream()
+          .filter(other -> other.change().equals(change))
+          .map(
+              other ->
+                  new WhatIfResult.DecidedOtherwise(decided.id(), other.recorded(), other.now()))
+          .forEach(decisions::add);
+    }
+    changes.put(
+        key,
+        new WhatIfResult.Count(
+            decided.name(),
+            change,
+            known == null ? 1 : known.runs() + 1,
+            known == null ? decided.id() : known.example(),
+            decisions));
   }
 
   private static WhatIfResult.Example example(Decided decided) {

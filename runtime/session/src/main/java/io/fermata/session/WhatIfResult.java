@@ -2,11 +2,13 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.Change;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,8 +59,46 @@ public record WhatIfResult(
    * In how many runs the same is otherwise.
    *
    * @param example one of them
+   * @param decisions if it is another decision of a flow, that of the first runs
    */
-  public record Count(String flow, Change change, int runs, String example) {}
+  public record Count(
+      String flow, Change change, int runs, String example, List<DecidedOtherwise> decisions) {
+    public Count {
+      decisions = List.copyOf(decisions);
+    }
+  }
+
+  /**
+   * A decision of a run: its rules, its targets, and what it looked at; secrets are masked.
+   *
+   * @param recorded as it was taken
+   * @param now as it would be
+   */
+  public record DecidedOtherwise(String run, Event.Decided recorded, Event.Decided now) {
+    private String text() {
+      return "        in %s it looked at %s; now at %s%n"
+          .formatted(run, looked(recorded), looked(now));
+    }
+
+    private static String looked(Event.Decided decision) {
+      return decision.evidence().isEmpty() ? "nothing" : String.join(", ", decision.evidence());
+    }
+
+    private ObjectNode json() {
+      ObjectNode json = Json.object().put("run", run);
+      json.set("recorded", json(recorded));
+      json.set("now", json(now));
+      return json;
+    }
+
+    private static ObjectNode json(Event.Decided decision) {
+      ObjectNode json = Json.object();
+      decision.rules().forEach(json.putArray("rules")::add);
+      decision.targets().forEach(json.putArray("targets")::add);
+      decision.evidence().forEach(json.putArray("lookedAt")::add);
+      return json;
+    }
+  }
 
   /**
    * Runs that part from their journals at the same place.
@@ -145,7 +185,9 @@ public record WhatIfResult(
   private static String line(Count count) {
     Change change = count.change();
     String where = change.node().isEmpty() ? count.flow() : count.flow() + " " + change.node();
-    return "%6d  %s: %s, %s%n".formatted(count.runs(), where, change.kind().title(), change.text());
+    String title = change.kind().title();
+    return "%6d  %s: %s, %s%n".formatted(count.runs(), where, title, change.text())
+        + count.decisions().stream().map(DecidedOtherwise::text).collect(Collectors.joining());
   }
 
   private static String described(Example example) {
@@ -180,14 +222,18 @@ public record WhatIfResult(
     ArrayNode counts = json.putArray("changes");
     for (Count count : changes) {
       String kind = count.change().kind().name().toLowerCase(Locale.ROOT);
-      counts
-          .addObject()
+      ObjectNode counted = counts.addObject();
+      counted
           .put("flow", count.flow())
           .put("node", count.change().node())
           .put("kind", kind)
           .put("text", count.change().text())
           .put("runs", count.runs())
           .put("example", count.example());
+      if (!count.decisions().isEmpty()) {
+        ArrayNode decisions = counted.putArray("decisions");
+        count.decisions().forEach(each -> decisions.add(each.json()));
+      }
     }
     ArrayNode shown = json.putArray("examples");
     for (Example example : examples) {

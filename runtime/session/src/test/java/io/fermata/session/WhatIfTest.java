@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -46,6 +47,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -129,7 +131,10 @@ class WhatIfTest {
     assertThat(other.changes())
         .extracting(WhatIfResult.Count::change, WhatIfResult.Count::runs)
         .containsExactly(
-            tuple(new Change(Kind.DECISION, "ask_seats", "to charge instead of to call"), 2),
+            tuple(
+                new Change(
+                    Kind.DECISION, "ask_seats", "to charge (no rule) instead of to call (large)"),
+                2),
             tuple(new Change(Kind.EFFECT_ADDED, "charge", "once"), 2),
             tuple(new Change(Kind.EFFECT_DROPPED, "call", "once"), 2),
             tuple(new Change(Kind.OUTCOME, "", "still at charge instead of completed"), 2));
@@ -149,6 +154,73 @@ class WhatIfTest {
     assertThat(other.json().at("/changes/0/kind").asText()).isEqualTo("decision");
     assertThat(other.json().toString()).doesNotContain("4111");
     assertThat(charged).hasValue(3);
+  }
+
+  @Test
+  void anotherDecisionIsCountedPerRuleAndTheFirstRunsSayOnWhichValues() {
+    List<String> runs = recorded();
+    Flow<Order> other =
+        Flow.of("order", Order.class)
+            .description("Sells seats.")
+            .ask("ask_card", q -> q.question("card", "Which card?"))
+            .ask("ask_seats", q -> q.question("seats", "How many seats?"))
+            .act("charge", run -> {})
+            .act("call", run -> {})
+            .edge(START, "ask_card")
+            .edge("ask_card", "ask_seats")
+            .decide(
+                "ask_seats",
+                d ->
+                    d.when("vip", Condition.and(eq("card", "4111-1111"), eq("seats", 9)))
+                        .to("charge")
+                        .when("huge", gt("seats", 99))
+                        .to("call")
+                        .otherwise("charge"))
+            .edge("charge", END)
+            .edge("call", END)
+            .compile();
+
+    WhatIfResult result = WhatIf.of(other).keys(KEYS).over(store());
+
+    assertThat(result.changes())
+        .filteredOn(count -> count.change().kind() == Kind.DECISION)
+        .extracting(count -> count.change().text(), WhatIfResult.Count::runs)
+        .containsExactlyInAnyOrder(
+            tuple("to charge (no rule) instead of to call (large)", 1),
+            tuple("to charge (vip) instead of to call (large)", 1));
+    assertThat(result.text())
+        .contains("        in " + runs.get(2) + " it looked at seats gt 6: 9 (true); now at card")
+        .doesNotContain("4111");
+    JsonNode vip =
+        StreamSupport.stream(result.json().path("changes").spliterator(), false)
+            .filter(change -> change.path("text").asText().contains("vip"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(vip.at("/decisions/0/run").asText()).isEqualTo(runs.get(2));
+    assertThat(vip.at("/decisions/0/recorded").toString())
+        .isEqualTo(
+            "{\"rules\":[\"large\"],\"targets\":[\"call\"],\"lookedAt\":[\"seats gt 6: 9 (true)\"]}");
+    assertThat(vip.at("/decisions/0/now/rules/0").asText()).isEqualTo("vip");
+    assertThat(vip.at("/decisions/0/now/lookedAt").toString())
+        .contains("seats eq 9: 9 (true)", "[redacted]")
+        .doesNotContain("4111");
+  }
+
+  @Test
+  void onlyTheFirstRunsSayOnWhichValuesTheyDecideOtherwise() {
+    try (Fermata host = host()) {
+      for (int seats = 7; seats <= 11; seats++) {
+        bought(host, "s" + seats, seats);
+      }
+    }
+
+    WhatIfResult result = trying(20).over(store());
+
+    assertThat(result.changes().get(0).runs()).isEqualTo(5);
+    assertThat(result.changes().get(0).decisions())
+        .hasSize(3)
+        .extracting(WhatIfResult.DecidedOtherwise::run)
+        .doesNotHaveDuplicates();
   }
 
   @Test
@@ -424,7 +496,9 @@ class WhatIfTest {
         assertThat(parted.json()).isEqualTo(ofExport(store, run, talk(1, last)).json());
         assertThat(parted.changes())
             .extracting(WhatIfResult.Count::change)
-            .contains(new Change(Kind.DECISION, "hear", "to __end__ instead of to hear"));
+            .contains(
+                new Change(
+                    Kind.DECISION, "hear", "to __end__ (last) instead of to hear (no rule)"));
       }
     }
   }

@@ -235,6 +235,11 @@ public sealed interface Event extends Fact {
       return tried.stream().filter(Tried::matched).map(Tried::rule).findFirst().orElse(null);
     }
 
+    /** The labels of all rules that matched: of a fork there may be several. */
+    public List<String> rules() {
+      return tried.stream().filter(Tried::matched).map(Tried::rule).toList();
+    }
+
     /** What decided, look by look: {@code seats gt 6: 7 (true)}. */
     public List<String> evidence() {
       return tried.stream().flatMap(rule -> rule.seen().stream()).map(Seen::text).toList();

@@ -25,10 +25,18 @@ final class Changes {
   private final Way now;
   private final boolean endless;
   private final Set<Change> changes = new LinkedHashSet<>();
+  private final Map<Change, OtherDecision> decisions = new LinkedHashMap<>();
+
+  /**
+   * What was found.
+   *
+   * @param decisions the first decision of each change that is one
+   */
+  record Found(List<Change> changes, List<OtherDecision> decisions) {}
 
   /** What happens on one of the two ways. */
   private static final class Way {
-    final Map<Place, List<String>> decisions = new HashMap<>();
+    final Map<Place, Event.Decided> decisions = new HashMap<>();
     final Map<String, Event> answers = new HashMap<>();
     final Map<Put, Object> questions = new LinkedHashMap<>();
     final Map<String, Set<Place>> effects = new LinkedHashMap<>();
@@ -62,7 +70,7 @@ final class Changes {
 
     private void add(Event event) {
       if (event instanceof Event.Decided decided) {
-        decisions.putIfAbsent(decided.place(), decided.targets());
+        decisions.putIfAbsent(decided.place(), decided);
       } else if (event instanceof Event.Accepted accepted) {
         answers.putIfAbsent(accepted.place().node() + " " + accepted.field(), accepted);
       } else if (event instanceof Event.Rejected rejected) {
@@ -108,7 +116,7 @@ final class Changes {
    * @param refused why what came in would be refused
    * @param node where they part
    */
-  static List<Change> of(
+  static Found of(
       Graph graph,
       RunState before,
       List<Event> recorded,
@@ -125,15 +133,17 @@ final class Changes {
     if (all.changes.isEmpty()) {
       all.add(Change.Kind.OTHER, node, "decided otherwise");
     }
-    return List.copyOf(all.changes);
+    return new Found(List.copyOf(all.changes), List.copyOf(all.decisions.values()));
   }
 
   private void compare() {
     recorded.decisions.forEach(
         (place, was) -> {
-          List<String> is = now.decisions.get(place);
-          if (is != null && !is.equals(was)) {
-            add(Change.Kind.DECISION, place.node(), "%s instead of %s".formatted(to(is), to(was)));
+          Event.Decided is = now.decisions.get(place);
+          if (is != null && !is.targets().equals(was.targets())) {
+            String text = "%s instead of %s".formatted(to(is), to(was));
+            Change change = add(Change.Kind.DECISION, place.node(), text);
+            decisions.putIfAbsent(change, new OtherDecision(change, was, is));
           }
         });
     recorded.answers.forEach((what, was) -> answer(was, now.answers.get(what)));
@@ -154,8 +164,15 @@ final class Changes {
     outcome();
   }
 
-  private static String to(List<String> targets) {
-    return targets.isEmpty() ? "no way" : "to " + String.join(" and ", targets);
+  private static String to(Event.Decided decision) {
+    if (decision.targets().isEmpty()) {
+      return "no way";
+    }
+    List<String> rules = decision.rules();
+    return "to %s (%s)"
+        .formatted(
+            String.join(" and ", decision.targets()),
+            rules.isEmpty() ? "no rule" : String.join(" and ", rules));
   }
 
   private void answer(Event was, @Nullable Event is) {
@@ -231,7 +248,9 @@ final class Changes {
     return "still at " + String.join(", ", nodes);
   }
 
-  private void add(Change.Kind kind, String node, String text) {
-    changes.add(new Change(kind, node, text));
+  private Change add(Change.Kind kind, String node, String text) {
+    Change change = new Change(kind, node, text);
+    changes.add(change);
+    return change;
   }
 }

@@ -33,6 +33,7 @@ public final class Divergence {
   private final Redecision again;
   private final JournalCheck.Difference<RunState, Event> difference;
   private Redecision.@Nullable Onward sequel;
+  private Changes.@Nullable Found found;
 
   Divergence(
       Flow<?> flow,
@@ -98,9 +99,40 @@ public final class Divergence {
    * it has none, the comparison ends; nothing is performed.
    */
   public List<Change> changes() {
-    List<Event> was = new ArrayList<>(difference.recorded());
-    was.addAll(later());
-    return Changes.of(flow.graph(), before(), was, sequel(), refused(), node());
+    return compared().changes();
+  }
+
+  /**
+   * The decisions among the changes, each where it first leads another way: the rules of the
+   * journal and of the present code, and what they looked at, without the values of secret fields.
+   */
+  public List<OtherDecision> decisions() {
+    List<OtherDecision> decisions = compared().decisions();
+    if (decisions.isEmpty()) {
+      return decisions;
+    }
+    SecretFields fields = flow.secretFields();
+    Secrets secrets = journal.secrets(fields);
+    sequel().events().forEach(event -> secrets.learn(fields, event));
+    return decisions.stream()
+        .map(
+            each ->
+                new OtherDecision(
+                    each.change(),
+                    (Event.Decided) Redaction.masked(each.recorded(), fields, secrets),
+                    (Event.Decided) Redaction.masked(each.now(), fields, secrets)))
+        .toList();
+  }
+
+  private Changes.Found compared() {
+    Changes.Found known = found;
+    if (known == null) {
+      List<Event> was = new ArrayList<>(difference.recorded());
+      was.addAll(later());
+      known = Changes.of(flow.graph(), before(), was, sequel(), refused(), node());
+      found = known;
+    }
+    return known;
   }
 
   /** The way of the run up to here, on the picture of the flow. */

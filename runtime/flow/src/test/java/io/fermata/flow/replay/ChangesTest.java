@@ -90,11 +90,55 @@ class ChangesTest {
 
     assertThat(replay.changes())
         .containsExactlyInAnyOrder(
-            new Change(Kind.DECISION, "ask_seats", "to ask_boss instead of to charge"),
+            new Change(
+                Kind.DECISION, "ask_seats", "to ask_boss (large) instead of to charge (no rule)"),
             new Change(Kind.QUESTION_ADDED, "ask_boss", "boss"),
             new Change(Kind.EFFECT_DROPPED, "charge", "once"),
             new Change(Kind.OUTCOME, "", "still at ask_boss instead of completed"));
     assertThat(charged).isEqualTo(1);
+  }
+
+  @Test
+  void anotherDecisionHasItsRulesAndWhatTheyLookedAt() {
+    Replay replay = Replay.of(order(3, "#", 1), small());
+
+    OtherDecision other = Objects.requireNonNull(replay.divergence()).decisions().get(0);
+    assertThat(replay.changes()).contains(other.change());
+    assertThat(other.recorded().rules()).isEmpty();
+    assertThat(other.recorded().evidence()).containsExactly("seats gt 6: 5 (false)");
+    assertThat(other.now().rules()).containsExactly("large");
+    assertThat(other.now().evidence()).containsExactly("seats gt 3: 5 (true)");
+  }
+
+  record Guess(@Secret String word, Boolean sure) {}
+
+  private static Flow<Guess> guess(String right) {
+    return Flow.of("guess", Guess.class)
+        .description("Guesses a word.")
+        .ask("ask", q -> q.question("word", "Which word?"))
+        .act("win", run -> {})
+        .edge(START, "ask")
+        .decide("ask", d -> d.when("right", Condition.eq("word", right)).to("win").otherwise(END))
+        .edge("win", END)
+        .compile();
+  }
+
+  @Test
+  void whatADecisionLookedAtHasNoSecrets() {
+    Driver run = new Driver(guess("cabbage"));
+    run.start("word", "aubergine");
+
+    Replay replay = Replay.of(guess("aubergine"), journal(run));
+
+    assertThat(Objects.requireNonNull(replay.divergence()).decisions())
+        .singleElement()
+        .satisfies(
+            other -> {
+              assertThat(other.recorded().evidence())
+                  .containsExactly("word eq \"cabbage\": \"[redacted]\" (false)");
+              assertThat(other.now().evidence())
+                  .containsExactly("word eq \"[redacted]\": \"[redacted]\" (true)");
+            });
   }
 
   @Test
@@ -107,7 +151,8 @@ class ChangesTest {
 
     assertThat(Replay.of(order(10, "#", 1), journal(large)).changes())
         .containsExactlyInAnyOrder(
-            new Change(Kind.DECISION, "ask_seats", "to charge instead of to ask_boss"),
+            new Change(
+                Kind.DECISION, "ask_seats", "to charge (no rule) instead of to ask_boss (large)"),
             new Change(Kind.QUESTION_DROPPED, "ask_boss", "boss"),
             new Change(Kind.EFFECT_ADDED, "charge", "once"),
             new Change(Kind.EFFECT_DROPPED, "call", "once"),

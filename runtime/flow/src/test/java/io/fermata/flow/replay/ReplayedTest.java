@@ -231,7 +231,11 @@ class ReplayedTest {
         .contains("Recorded: After ask_guest the run went to group")
         .contains("Now:      After ask_guest the run went to single");
     assertThat(other.changes())
-        .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"))
+        .contains(
+            new Change(
+                Change.Kind.DECISION,
+                "ask_guest",
+                "to single (no rule) instead of to group (many)"))
         .noneMatch(change -> change.node().startsWith("confirm"));
     assertThat(divergence(other).picture().svg()).contains("confirm3");
     assertThat(divergence(other).pictureNow().svg()).contains("confirm3");
@@ -246,7 +250,11 @@ class ReplayedTest {
 
     assertThat(replayed(stay(3, 6), journal(run)).requireSame().decided()).isEqualTo(4);
     assertThat(replayed(stay(3, 10), journal(run)).changes())
-        .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"))
+        .contains(
+            new Change(
+                Change.Kind.DECISION,
+                "ask_guest",
+                "to single (no rule) instead of to group (many)"))
         .noneMatch(change -> change.node().startsWith("confirm"));
   }
 
@@ -331,7 +339,11 @@ class ReplayedTest {
     assertThat(replayed(stay(2, 10), fork).same()).isFalse();
     assertThat(replayed(stay(3, 10), fork).divergence()).isNotNull();
     assertThat(replayed(stay(3, 10), fork).changes())
-        .contains(new Change(Change.Kind.DECISION, "ask_guest", "to single instead of to group"));
+        .contains(
+            new Change(
+                Change.Kind.DECISION,
+                "ask_guest",
+                "to single (no rule) instead of to group (many)"));
   }
 
   @Test
