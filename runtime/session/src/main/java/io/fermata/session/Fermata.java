@@ -41,6 +41,7 @@ import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.cluster.HostCluster;
+import io.fermata.session.host.BoundedWork;
 import io.fermata.session.host.HostTasks;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
@@ -105,6 +106,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostParts host;
   private final Tasks tasks;
   private final List<DisplayTool> displays;
+  private final BoundedWork trying = new BoundedWork(1);
 
   Fermata(HostParts parts, Timetable timetable) {
     this.host = parts;
@@ -370,6 +372,34 @@ public final class Fermata implements ToolHost, AutoCloseable {
                 agents,
                 flows),
         host.threads.handlers());
+  }
+
+  /**
+   * What other code would have decided in the runs and threads of this host, or of its cluster,
+   * while they go on. They are not affected, and one processor is used; the memory is that of a few
+   * runs. Keys and limits are those of this host, unless others are given.
+   *
+   * @return fails with an {@link IllegalStateException} while another one is under way, and if the
+   *     host is closed
+   */
+  public CompletionStage<WhatIfResult> whatIf(WhatIf tried) {
+    requireOpen();
+    return trying.begin(
+        () -> CompletableFuture.supplyAsync(() -> decided(tried), host.threads.handlers()),
+        () ->
+            CompletableFuture.failedFuture(
+                new IllegalStateException(
+                    "Another what-if of this host is under way; ask again when it has ended")));
+  }
+
+  private WhatIfResult decided(WhatIf tried) {
+    try {
+      return tried.over(host.store, host.encryption, host.settings.limits(), this::requireOpen);
+    } catch (RuntimeException e) {
+      // A store that is being closed fails in its own words.
+      requireOpen();
+      throw e;
+    }
   }
 
   /**

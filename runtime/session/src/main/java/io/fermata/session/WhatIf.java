@@ -27,14 +27,14 @@ import org.jspecify.annotations.Nullable;
 public final class WhatIf {
   private final List<Flow<?>> flows;
   private final List<Agent> agents;
-  private final Limits limits;
+  private final @Nullable Limits limits;
   private final @Nullable Instant since;
   private final @Nullable KeyProvider keys;
 
   private WhatIf(
       List<Flow<?>> flows,
       List<Agent> agents,
-      Limits limits,
+      @Nullable Limits limits,
       @Nullable Instant since,
       @Nullable KeyProvider keys) {
     this.flows = flows;
@@ -50,7 +50,7 @@ public final class WhatIf {
    * @param flows the release to try; of several versions of a flow the newest decides
    */
   public static WhatIf of(Flow<?>... flows) {
-    return new WhatIf(Arrays.asList(flows), List.of(), Limits.DEFAULT, null, null);
+    return new WhatIf(Arrays.asList(flows), List.of(), null, null, null);
   }
 
   /** Tries these agents on their threads, too. A thread counts as a run of its agent. */
@@ -64,13 +64,17 @@ public final class WhatIf {
   }
 
   /**
-   * Decides within these limits, those of the host that ran the runs; by default the usual ones.
+   * Decides within these limits, those of the host that ran the runs; by default those of the host
+   * whose runs they are, and of stores and exports the usual ones.
    */
   public WhatIf limits(Limits ofHost) {
     return new WhatIf(flows, agents, ofHost, since, keys);
   }
 
-  /** Decrypts with these keys; by default with those from the environment. */
+  /**
+   * Decrypts with these keys; by default with those of the host whose runs they are, and of stores
+   * with those from the environment.
+   */
   public WhatIf keys(KeyProvider provider) {
     return new WhatIf(flows, agents, limits, since, provider);
   }
@@ -90,16 +94,28 @@ public final class WhatIf {
 
   WhatIfResult over(OpenStore store) {
     Encryption encryption = keys == null ? Encryption.ofEnvironment() : Encryption.reading(keys);
-    return check().over(store, encryption);
+    return check(Limits.DEFAULT)
+        .over(store, encryption, Runtime.getRuntime().availableProcessors(), () -> {});
+  }
+
+  /**
+   * Looks at the store of a running host, whose sessions keep the other processors.
+   *
+   * @param open fails when the host is closed
+   */
+  WhatIfResult over(OpenStore store, Encryption ofHost, Limits limitsOfHost, Runnable open) {
+    Encryption encryption = keys == null ? ofHost : Encryption.reading(keys);
+    return check(limitsOfHost).over(store, encryption, 1, open);
   }
 
   /** Looks at runs and threads that were exported, one after the other. */
   public WhatIfResult over(Iterator<ExportedJournal> exports) {
-    return check().over(exports);
+    return check(Limits.DEFAULT).over(exports);
   }
 
-  private WhatIfCheck check() {
+  private WhatIfCheck check(Limits usual) {
+    Limits within = limits == null ? usual : limits;
     return new WhatIfCheck(
-        new FlowCatalog(flows, List.of(), List.of(), limits), agents, limits, since);
+        new FlowCatalog(flows, List.of(), List.of(), within), agents, within, since);
   }
 }

@@ -54,8 +54,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides runs again. Sessions are read and decided on all processors, a few at a time, and counted
- * in their order.
+ * Decides runs again. Sessions are read and decided on several processors, a few at a time, and
+ * counted in their order.
  */
 final class WhatIfCheck {
   private static final int AHEAD = 8;
@@ -228,9 +228,14 @@ final class WhatIfCheck {
 
   // --- stores -----------------------------------------------------------------------------------
 
-  WhatIfResult over(OpenStore store, Encryption keys) {
+  /**
+   * Looks at a store.
+   *
+   * @param processors how many are used
+   * @param open is asked for every journal whether to continue, and fails if not
+   */
+  WhatIfResult over(OpenStore store, Encryption keys, int processors, Runnable open) {
     Encryption encryption = keys.knowing(catalog.secretFields());
-    int processors = Runtime.getRuntime().availableProcessors();
     ExecutorService workers =
         Executors.newFixedThreadPool(processors, HandlerThreads.named("fermata-what-if-"));
     Deque<CompletableFuture<Session>> ahead = new ArrayDeque<>();
@@ -239,6 +244,7 @@ final class WhatIfCheck {
           store,
           encryption,
           journal -> {
+            open.run();
             ahead.add(
                 CompletableFuture.supplyAsync(() -> session(store, encryption, journal), workers));
             if (ahead.size() > AHEAD * processors) {
@@ -246,6 +252,7 @@ final class WhatIfCheck {
             }
           });
       while (!ahead.isEmpty()) {
+        open.run();
         count(Stages.now(ahead.remove()));
       }
     } finally {

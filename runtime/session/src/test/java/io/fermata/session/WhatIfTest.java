@@ -13,6 +13,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.Change;
@@ -24,6 +25,7 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.KeyProvider;
@@ -45,6 +47,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.StreamSupport;
@@ -350,6 +353,7 @@ class WhatIfTest {
       ToolReply reply =
           now(host.call(new ToolCall("pass", "ann", start, meta, null), progress -> {}));
       assertThat(TestHost.status(reply)).isEqualTo("complete");
+      assertThat(now(host.whatIf(WhatIf.of(passing("How many?")))).same()).isEqualTo(1);
     }
     WhatIf whatIf = WhatIf.of(passing("How many?"));
 
@@ -399,6 +403,84 @@ class WhatIfTest {
       assertThat(read).containsExactly(SessionKey.entityOf("order", late));
       assertThat(trying(10).since(Instant.now()).over(store).otherwise()).isZero();
     }
+  }
+
+  @Test
+  void aRunningHostIsAskedAboutItsOwnRunsWithItsKeys() {
+    WhatIfResult asked;
+    try (Fermata host = host()) {
+      bought(host, "a", 3);
+      bought(host, "b", 8);
+      assertThatThrownBy(() -> trying(10).over(store())).isInstanceOf(StoreException.class);
+      asked = now(host.whatIf(WhatIf.of(order(10))));
+      assertThat(asked.otherwise()).isEqualTo(1);
+
+      Instant since = Instant.now();
+      bought(host, "c", 9);
+      WhatIfResult late = now(host.whatIf(WhatIf.of(order(10)).since(since)));
+      assertThat(late.same() + late.otherwise()).isEqualTo(1);
+      assertThat(charged).hasValue(3);
+      assertThat(now(host.whatIf(WhatIf.of(order(10)))).json().path("runs").asInt()).isEqualTo(3);
+    }
+    assertThat(asked.same()).isEqualTo(1);
+  }
+
+  /** Decides again only when it may. */
+  private Flow<Order> waiting(CountDownLatch until) {
+    return Flow.of("order", Order.class)
+        .description("Sells seats.")
+        .ask("ask_card", q -> q.question("card", "Which card?"))
+        .ask(
+            "ask_seats",
+            q ->
+                q.question(
+                    "seats",
+                    "How many seats?",
+                    o ->
+                        o.validate(
+                            (Integer seats) -> {
+                              awaited(until);
+                              return Verdict.accept();
+                            })))
+        .edge(START, "ask_card")
+        .edge("ask_card", "ask_seats")
+        .edge("ask_seats", END)
+        .compile();
+  }
+
+  private static void awaited(CountDownLatch until) {
+    try {
+      assertThat(until.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void aHostIsAskedOnceAtATime() {
+    CountDownLatch go = new CountDownLatch(1);
+    try (Fermata host = host()) {
+      bought(host, "a", 8);
+      CompletionStage<WhatIfResult> first = host.whatIf(WhatIf.of(waiting(go)));
+      assertThatThrownBy(() -> now(host.whatIf(WhatIf.of(order(6)))))
+          .hasStackTraceContaining("Another what-if of this host is under way");
+      go.countDown();
+      assertThat(now(first).otherwise()).isEqualTo(1);
+      assertThat(now(host.whatIf(WhatIf.of(order(6)))).same()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void aHostThatClosesEndsWhatItIsAsked() {
+    CountDownLatch go = new CountDownLatch(1);
+    CompletionStage<WhatIfResult> asked;
+    try (Fermata host = host()) {
+      bought(host, "a", 8);
+      bought(host, "b", 8);
+      asked = host.whatIf(WhatIf.of(waiting(go)));
+    }
+    go.countDown();
+    assertThatThrownBy(() -> now(asked)).hasStackTraceContaining("The host is closed");
   }
 
   /** What was written after the mark of the directory is found without it. */

@@ -7,11 +7,11 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Semaphore;
 import java.util.function.Supplier;
 
-/** Work that holds whole journals in memory: so much at once, and what is more is refused. */
-final class BoundedWork {
+/** Work that costs memory or time of the host: so much at once, and what is more is refused. */
+public final class BoundedWork {
   private final Semaphore permits;
 
-  BoundedWork(int atOnce) {
+  public BoundedWork(int atOnce) {
     this.permits = new Semaphore(atOnce);
   }
 
@@ -26,7 +26,7 @@ final class BoundedWork {
   }
 
   /** Begins work, or does instead what refuses it. */
-  <T> CompletionStage<T> begin(
+  public <T> CompletionStage<T> begin(
       Supplier<CompletionStage<T>> work, Supplier<CompletionStage<T>> refused) {
     if (!permits.tryAcquire()) {
       return refused.get();
