@@ -2,6 +2,8 @@ package io.fermata.session;
 
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.session.admin.ExportSignature;
+import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.archive.Archive;
 import io.fermata.session.journal.Encryption;
 import java.io.ByteArrayInputStream;
@@ -9,12 +11,37 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
-/** The journal of an export, whichever it is. */
+/**
+ * The journal of an export, whichever it is. Nothing is missing at its end and nobody altered it by
+ * accident; that nobody did so by intent is known if its {@linkplain #signature signature} is
+ * verified.
+ */
 public sealed interface ExportedJournal {
-  record OfRun(RunJournal journal) implements ExportedJournal {}
+  /** Of a run. */
+  record OfRun(RunJournal journal, ExportSignature signature, @Nullable String signedBy)
+      implements ExportedJournal {
+    /** A journal that nobody signed. */
+    public OfRun(RunJournal journal) {
+      this(journal, ExportSignature.UNSIGNED, null);
+    }
+  }
 
-  record OfThread(ThreadJournal journal) implements ExportedJournal {}
+  /** Of a thread. */
+  record OfThread(ThreadJournal journal, ExportSignature signature, @Nullable String signedBy)
+      implements ExportedJournal {
+    /** A journal that nobody signed. */
+    public OfThread(ThreadJournal journal) {
+      this(journal, ExportSignature.UNSIGNED, null);
+    }
+  }
+
+  /** Whether it is from a host with a key that is here, too. */
+  ExportSignature signature();
+
+  /** The id of the key that it says to be signed with; null if it is not signed. */
+  @Nullable String signedBy();
 
   /**
    * Checks that it can be decided again.
@@ -33,20 +60,31 @@ public sealed interface ExportedJournal {
    * Reads an export. Encrypted data is read with the keys from the environment; what is encrypted
    * with another key is redacted.
    *
-   * @throws io.fermata.session.admin.ArchiveException if it is incomplete or inconsistent
+   * @throws io.fermata.session.admin.ArchiveException if it is incomplete, altered or inconsistent
    */
   static ExportedJournal read(Path export) throws IOException {
-    try (InputStream from = Files.newInputStream(export)) {
-      return read(from);
-    }
+    return read(Files.readAllBytes(export), Encryption.ofEnvironment());
+  }
+
+  /** As {@link #read(Path)}, with the given keys. */
+  static ExportedJournal read(Path export, KeyProvider keys) throws IOException {
+    return read(Files.readAllBytes(export), Encryption.reading(keys));
   }
 
   /** As {@link #read(Path)}, from a stream, which is read to its end. */
   static ExportedJournal read(InputStream export) throws IOException {
-    byte[] whole = export.readAllBytes();
-    Encryption keys = Encryption.ofEnvironment();
-    return Archive.isThread(new ByteArrayInputStream(whole))
-        ? new OfThread(Archive.threadJournal(new ByteArrayInputStream(whole), keys))
-        : new OfRun(Archive.journal(new ByteArrayInputStream(whole), keys));
+    return read(export.readAllBytes(), Encryption.ofEnvironment());
+  }
+
+  private static ExportedJournal read(byte[] export, Encryption keys) throws IOException {
+    InputStream lines = new ByteArrayInputStream(export);
+    if (Archive.isThread(new ByteArrayInputStream(export))) {
+      ThreadJournal journal = Archive.threadJournal(lines, keys);
+      Archive.Signed signed = Archive.signed(export, keys);
+      return new OfThread(journal, signed.signature(), signed.key());
+    }
+    RunJournal journal = Archive.journal(lines, keys);
+    Archive.Signed signed = Archive.signed(export, keys);
+    return new OfRun(journal, signed.signature(), signed.key());
   }
 }

@@ -15,6 +15,7 @@ import io.fermata.persistence.Store;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
+import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.call.ToolCall;
@@ -122,6 +123,35 @@ class RedactedJournalTest {
     assertThat(journal.runId()).isEqualTo(whole.runId());
     assertThat(journal.narrative(order())).contains("Entry 1").contains("encrypted with a key");
     assertThat(journal.toString()).contains("order");
+  }
+
+  @Test
+  void anExportSaysWhoSignedItAndWhetherThatIsVerified() throws Exception {
+    Path export = exported(EncryptedFields.SECRETS);
+
+    ExportedJournal verified = ExportedJournal.read(export, KEYS);
+    ExportedJournal unverified = ExportedJournal.read(export, OTHER);
+    Fermata.acceptEdits(export);
+    ExportedJournal edited = ExportedJournal.read(export, KEYS);
+
+    assertThat(List.of(verified, unverified, edited))
+        .extracting(ExportedJournal::signature)
+        .containsExactly(
+            ExportSignature.VERIFIED, ExportSignature.NOT_VERIFIED, ExportSignature.UNSIGNED);
+    assertThat(verified.signedBy()).isNotNull().isEqualTo(unverified.signedBy());
+    assertThat(edited.signedBy()).isNull();
+  }
+
+  @Test
+  void aJournalThatWasCutSaysSo() throws Exception {
+    RunJournal journal = Fermata.readJournal(exported(EncryptedFields.SECRETS), KEYS);
+    long last = journal.entries().get(journal.entries().size() - 1).seq();
+
+    assertThat(journal.cut()).isFalse();
+    assertThat(journal.upTo(last)).isEqualTo(journal);
+    assertThat(journal.upTo(last - 1).cut()).isTrue();
+    assertThat(journal.upTo(last - 1).upTo(last).cut()).as("what was cut stays so").isTrue();
+    assertThat(journal.upTo(last - 1)).asString().endsWith("cut there");
   }
 
   @Test

@@ -32,14 +32,21 @@ import org.jspecify.annotations.Nullable;
  * @param agent the agent that the thread began with
  * @param redacted whether entries are encrypted with a key that was not there when it was read;
  *     such a journal can be looked at, but not decided again
+ * @param cut whether entries that followed were {@linkplain #upTo left out}, so that its end is not
+ *     that of the thread
  */
-public record ThreadJournal(String agent, String threadId, List<Entry> entries, boolean redacted) {
+public record ThreadJournal(
+    String agent, String threadId, List<Entry> entries, boolean redacted, boolean cut) {
   public ThreadJournal {
     entries = List.copyOf(entries);
   }
 
   public ThreadJournal(String agent, String threadId, List<Entry> entries) {
     this(agent, threadId, entries, false);
+  }
+
+  public ThreadJournal(String agent, String threadId, List<Entry> entries, boolean redacted) {
+    this(agent, threadId, entries, redacted, false);
   }
 
   /**
@@ -82,10 +89,10 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries, 
     }
   }
 
-  /** The journal as it was when an entry had been written. */
+  /** The journal as it was when an entry had been written; {@link #cut} if others followed. */
   public ThreadJournal upTo(long seq) {
-    return new ThreadJournal(
-        agent, threadId, entries.stream().filter(entry -> entry.seq() <= seq).toList(), redacted);
+    List<Entry> kept = entries.stream().filter(entry -> entry.seq() <= seq).toList();
+    return new ThreadJournal(agent, threadId, kept, redacted, cut || kept.size() < entries.size());
   }
 
   /**
@@ -184,6 +191,7 @@ public record ThreadJournal(String agent, String threadId, List<Entry> entries, 
   /** For logs, without what was said. */
   @Override
   public String toString() {
-    return "thread %s of %s with %d entries".formatted(threadId, agent, entries.size());
+    return "thread %s of %s with %d entries%s"
+        .formatted(threadId, agent, entries.size(), cut ? ", cut there" : "");
   }
 }

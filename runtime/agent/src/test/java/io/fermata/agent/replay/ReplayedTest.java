@@ -302,6 +302,8 @@ class ReplayedTest {
             "the thread rests: stop_on_response");
     assertThat(journal.upTo(1).state().greeted()).isTrue();
     assertThat(journal.upTo(1).messages()).isEmpty();
+    assertThat(journal.upTo(1).cut()).isTrue();
+    assertThat(journal.cut()).isFalse();
     assertThat(journal.state().turn().code()).isEqualTo("stop_on_response");
   }
 

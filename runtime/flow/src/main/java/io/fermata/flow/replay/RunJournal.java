@@ -39,14 +39,21 @@ import org.jspecify.annotations.Nullable;
  *
  * @param redacted whether {@code [redacted]} stands for what is encrypted with a key that was not
  *     there when it was read; such a journal can be looked at, but not decided again
+ * @param cut whether entries that followed were {@linkplain #upTo left out}, so that its end is not
+ *     that of the run
  */
-public record RunJournal(String flow, String runId, List<Entry> entries, boolean redacted) {
+public record RunJournal(
+    String flow, String runId, List<Entry> entries, boolean redacted, boolean cut) {
   public RunJournal {
     entries = List.copyOf(entries);
   }
 
   public RunJournal(String flow, String runId, List<Entry> entries) {
     this(flow, runId, entries, false);
+  }
+
+  public RunJournal(String flow, String runId, List<Entry> entries, boolean redacted) {
+    this(flow, runId, entries, redacted, false);
   }
 
   /**
@@ -124,10 +131,10 @@ public record RunJournal(String flow, String runId, List<Entry> entries, boolean
     return new Entry(seq, 0, "host", null, events);
   }
 
-  /** The journal as it was when an entry had been written. */
+  /** The journal as it was when an entry had been written; {@link #cut} if others followed. */
   public RunJournal upTo(long seq) {
-    return new RunJournal(
-        flow, runId, entries.stream().filter(entry -> entry.seq() <= seq).toList(), redacted);
+    List<Entry> kept = entries.stream().filter(entry -> entry.seq() <= seq).toList();
+    return new RunJournal(flow, runId, kept, redacted, cut || kept.size() < entries.size());
   }
 
   public List<Event> events() {
@@ -314,6 +321,7 @@ public record RunJournal(String flow, String runId, List<Entry> entries, boolean
   /** For logs, without what the run knows. */
   @Override
   public String toString() {
-    return "run %s of %s with %d entries".formatted(runId, flow, entries.size());
+    return "run %s of %s with %d entries%s"
+        .formatted(runId, flow, entries.size(), cut ? ", cut there" : "");
   }
 }

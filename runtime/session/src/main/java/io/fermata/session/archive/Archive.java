@@ -360,6 +360,26 @@ public final class Archive {
     return new ThreadJournal(header.name(), header.id(), entries);
   }
 
+  /**
+   * Who signed an export.
+   *
+   * @param key the id of the key, as the export says; null if it is not signed
+   */
+  public record Signed(ExportSignature signature, @Nullable String key) {}
+
+  /**
+   * Checks the signature of an export, and that its lines are those that were written.
+   *
+   * @throws ArchiveException if it was cut or altered
+   */
+  public static Signed signed(byte[] export, Encryption encryption) {
+    List<String> lines = export(export);
+    ExportChain chain = new ExportChain();
+    lines.subList(0, lines.size() - 1).forEach(chain::add);
+    JsonNode end = parsed(lines.get(lines.size() - 1), lines.size());
+    return new Signed(chain.checked(end, lines.size() - 2, encryption), ExportChain.signedBy(end));
+  }
+
   /** Whether an export is that of a thread, and not of a run. */
   public static boolean isThread(InputStream from) throws IOException {
     BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The chain of an export's lines: each is hashed together with the hash of all before it. The last
@@ -47,6 +48,11 @@ final class ExportChain {
 
   static boolean ends(JsonNode line) {
     return line.has(END);
+  }
+
+  /** The key with which the last line says to be signed; null if it is not signed. */
+  static @Nullable String signedBy(JsonNode end) {
+    return end.has(SIGNATURE) ? end.path(KEY).asText() : null;
   }
 
   /**
