@@ -64,11 +64,15 @@ final class SmallHeapTest {
   record Chat(@Nullable String word) {}
 
   private static Flow<Chat> chat() {
+    return chat("bye");
+  }
+
+  private static Flow<Chat> chat(String last) {
     return Flow.of("chat", Chat.class)
         .description("Chats.")
         .ask("hear", q -> q.question("word", "And?"))
         .edge(START, "hear")
-        .decide("hear", d -> d.when("bye", eq("word", "bye")).to(END).otherwise("hear"))
+        .decide("hear", d -> d.when("bye", eq("word", last)).to(END).otherwise("hear"))
         .compile();
   }
 
@@ -151,7 +155,7 @@ final class SmallHeapTest {
         now(host.threads().settled("ann", threadId, Duration.ofMinutes(1)));
       }
     }
-    multiply(few, many, SessionKey.entityOf("chat", runId), answered());
+    multiply(few, many, SessionKey.entityOf("chat", runId), answered("a word"));
     multiply(
         few,
         many,
@@ -159,7 +163,7 @@ final class SmallHeapTest {
         UnaryOperator.identity());
     assertThat(Files.size(many)).as("bytes on disk").isGreaterThan(64L << 20);
 
-    String said = readInASmallHeap(many.toString(), runId, threadId);
+    String said = inASmallHeap(Reader.class, many.toString(), runId, threadId);
 
     assertThat(said)
         .contains("run " + ENTRIES, "thread " + ENTRIES, "events ", "1 run(s): 1 continue")
@@ -179,17 +183,72 @@ final class SmallHeapTest {
         null);
   }
 
+  /** Decides the runs of a store otherwise in a process with a small heap. */
+  static final class Trier {
+    private Trier() {}
+
+    public static void main(String[] names) {
+      WhatIf whatIf = WhatIf.of(chat(names[1]));
+      System.out.println("what if " + whatIf.over(Store.sqlite(Path.of(names[0]))).text());
+    }
+  }
+
+  @Test
+  void tenTimesAsManyJournalsAreDecidedOtherwiseInTheSameHeap() throws Exception {
+    String word = "word ".repeat(600);
+    Path one = folder.resolve("one.db");
+    String journal;
+    try (Fermata host = host(one)) {
+      var started = now(host.call(call("{\"action\":\"start\",\"intent\":\"x\"}"), progress -> {}));
+      journal = SessionKey.entityOf("chat", started.meta().at("/fermata~1run/runId").asText());
+      for (int i = 0; i < 3; i++) {
+        now(
+            host.call(
+                call("{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"a word\"}}"),
+                progress -> {}));
+      }
+    }
+    List<Entry<?>> entries = entries(one, journal);
+    int few = 35;
+    for (int runs : List.of(few, 10 * few)) {
+      Path store = folder.resolve(runs + ".db");
+      try (OpenStore open = Store.sqlite(store).open()) {
+        for (int run = 0; run < runs; run++) {
+          multiply(entries, open, journal + run, 50, answered(word));
+        }
+      }
+      if (runs > few) {
+        assertThat(Files.size(store)).as("bytes on disk").isGreaterThan(64L << 20);
+      }
+
+      assertThat(inASmallHeap(Trier.class, store.toString(), word))
+          .contains(
+              "what if %d run(s): 0 are decided as they were, %d otherwise".formatted(runs, runs));
+    }
+  }
+
+  private static void multiply(Path from, Path to, String journal, UnaryOperator<Entry<?>> next) {
+    List<Entry<?>> entries = entries(from, journal);
+    try (OpenStore store = Store.sqlite(to).open()) {
+      multiply(entries, store, journal, ENTRIES, next);
+    }
+  }
+
   /**
    * Copies a journal, and what its last turns wrote again and again, to another store.
    *
    * @param next what an entry becomes
    */
-  private static void multiply(Path from, Path to, String journal, UnaryOperator<Entry<?>> next) {
-    List<Entry<?>> entries = entries(from, journal);
+  private static void multiply(
+      List<Entry<?>> entries,
+      OpenStore store,
+      String journal,
+      int many,
+      UnaryOperator<Entry<?>> next) {
     JournalSerializer serializer = new JournalSerializer();
     int turns = entries.size() / 3;
     Iterator<NewEntry> all =
-        IntStream.rangeClosed(1, ENTRIES)
+        IntStream.rangeClosed(1, many)
             .mapToObj(
                 seq -> {
                   int again = entries.size() - turns + (seq - entries.size() - 1) % turns;
@@ -205,16 +264,14 @@ final class SmallHeapTest {
                   return new NewEntry(stored, entry.at(), Set.of());
                 })
             .iterator();
-    try (OpenStore store = Store.sqlite(to).open()) {
-      now(store.importJournal(journal, () -> all));
-    }
+    now(store.importJournal(journal, () -> all));
   }
 
   /** Answers the question of a run again and again. */
   @SuppressWarnings("unchecked") // the entries of a run hold its events
-  private static UnaryOperator<Entry<?>> answered() {
+  private static UnaryOperator<Entry<?>> answered(String answer) {
     FlowProgram<?> program = FlowProgram.of(chat(), Limits.DEFAULT);
-    ObjectNode word = Json.object().put("word", "a word");
+    ObjectNode word = Json.object().put("word", answer);
     RunState[] run = {RunState.NONE};
     return template -> {
       Entry<?> next = template;
@@ -254,11 +311,11 @@ final class SmallHeapTest {
     return entries;
   }
 
-  private String readInASmallHeap(String... names) throws Exception {
+  private String inASmallHeap(Class<?> main, String... names) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of(HEAP, "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"));
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Reader.class.getName()));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
     command.addAll(List.of(names));
     Path said = folder.resolve("said.txt");
     Process reader =
