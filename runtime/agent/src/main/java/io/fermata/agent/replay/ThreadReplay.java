@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * ThreadReplay.of(agents, journal).requireSame();
  * }</pre>
  *
+ * <p>The comparison ends at the first difference: from there on models would be asked something
+ * else, and what they would say is in no journal.
+ *
  * <p>What models are asked is not journaled, so instructions, windows, models and the descriptions
  * of tools may change without a difference. Hooks that change the request are called and are
  * compared in what they do to the thread, and in whether they block. Times are not compared, and
