@@ -304,6 +304,21 @@ class StoreCommandsTest {
         .hasParent(pictures)
         .content()
         .contains("<svg");
+    String changed = store("changed.db");
+    command("import", export.toString(), "--store", changed);
+    JsonNode ofStore =
+        Json.parse(
+            ended(
+                Commands.DECIDED_OTHERWISE,
+                "replay",
+                "--store",
+                changed,
+                "--since",
+                "P30D",
+                "--json"));
+    assertThat(ofStore.path("changes")).isEqualTo(found.path("changes"));
+    assertThat(ended(0, "replay", "--store", changed, "--since", "2099-12-31", "--json"))
+        .contains("\"otherwise\" : 0");
     assertThat(ended(Commands.UNUSABLE, "replay", "missing.jsonl"))
         .contains("write one with export");
 

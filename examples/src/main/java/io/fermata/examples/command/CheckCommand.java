@@ -21,7 +21,8 @@ import picocli.CommandLine.Spec;
     name = "check",
     description = {
       "Lists the runs of a store that this release would migrate to a newer version of their flow,",
-      "and the runs and threads that it could not continue, with the reason. Changes nothing.",
+      "and the runs and threads that it could not continue, with the reason. Changes nothing. What",
+      "it would decide otherwise in runs that it could continue, or that have ended, says replay.",
       "No server may have the store open, but those of a cluster may."
     },
     mixinStandardHelpOptions = true,
