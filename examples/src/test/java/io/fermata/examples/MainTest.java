@@ -326,7 +326,7 @@ class MainTest {
     Path file = directory.resolve("test.jsonl");
     String store = newStore("one.db").toString();
     assertThat(error(3, "record", file.toString(), "--run", "quote/a.b", "--store", store))
-        .contains("no journal of a.b")
+        .contains("no journal of a run a.b of quote")
         .hasLineCount(1);
     assertThat(error(3, "record", file.toString(), "--run", "quota/a.b", "--store", store))
         .contains("quota")
