@@ -146,7 +146,8 @@ class ClusterStreamsTest {
   }
 
   @Test
-  void theyGoOnWithoutAGapOrARepetitionWhileHostsCloseAndOthersStart() throws InterruptedException {
+  void theyContinueWithoutAGapOrARepetitionWhileHostsCloseAndOthersStart()
+      throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> open());
     List<Follower> followers = new ArrayList<>();
     for (int i = 0; i < THREADS; i++) {
