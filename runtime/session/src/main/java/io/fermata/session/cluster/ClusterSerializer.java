@@ -48,6 +48,7 @@ public final class ClusterSerializer extends SerializerWithStringManifest {
           ToHost.Bar.class,
           ToHost.Confirmed.class,
           ToHost.Unbar.class,
+          ToHost.Opened.class,
           ToHost.AskStore.class,
           ToHost.StoreReached.class);
 

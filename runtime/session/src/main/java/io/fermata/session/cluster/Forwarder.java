@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.apache.pekko.actor.typed.ActorRef;
-import org.apache.pekko.actor.typed.Scheduler;
+import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
@@ -41,7 +41,8 @@ import org.jspecify.annotations.Nullable;
  * second arrival carries an id, which the session journals with what it did. The latest 256 are
  * remembered.
  */
-final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Message> {
+final class Forwarder
+    implements Shards.Forwarding, ShardHost.Others, Consumer<SessionRegion.Message> {
   /** How long a call may take until its host confirms it. */
   private static final Duration CONFIRMED = Duration.ofMillis(500);
 
@@ -91,7 +92,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   private final Gateway gateway;
   private final SessionSubscriptions subscriptions;
   private final ActorRef<ShardingEnvelope<ToShard>> toShards;
-  private final ActorRef<SessionRegion.Message> region;
+  private final ActorSystem<SessionRegion.Message> system;
   private final Telemetry telemetry;
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Request> requests = new HashMap<>();
@@ -112,7 +113,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
       Gateway gateway,
       SessionSubscriptions subscriptions,
       ActorRef<ShardingEnvelope<ToShard>> toShards,
-      ActorRef<SessionRegion.Message> region,
+      ActorSystem<SessionRegion.Message> system,
       Telemetry telemetry) {
     this.name = name;
     this.cluster = cluster;
@@ -120,7 +121,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     this.gateway = gateway;
     this.subscriptions = subscriptions;
     this.toShards = toShards;
-    this.region = region;
+    this.system = system;
     this.telemetry = telemetry;
   }
 
@@ -144,8 +145,20 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     }
   }
 
-  private void send(int shard, ToShard message) {
+  @Override
+  public void send(int shard, ToShard message) {
     toShards.tell(new ShardingEnvelope<>(Integer.toString(shard), message));
+  }
+
+  @Override
+  public void send(int shard, ToShard message, Duration later) {
+    system.scheduler().scheduleOnce(later, () -> send(shard, message), system.executionContext());
+  }
+
+  @Override
+  public void announce(int shard) {
+    me().tell(new ToHost.Opened(shard));
+    peers.values().forEach(host -> host.tell(new ToHost.Opened(shard)));
   }
 
   // --- calls -----------------------------------------------------------------------------------
@@ -219,6 +232,28 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
     }
   }
 
+  /**
+   * A shard is open at a host. Calls that were dropped while it moved are sent again, and this host
+   * learns where it is while the coordinator is there, which may leave next.
+   */
+  void opened(int shard) {
+    touch(shard);
+    calls.forEach(
+        (id, sent) -> {
+          if (sent.host() == null && Shard.of(sent.entityId()) == shard) {
+            resend(id, false);
+          }
+        });
+  }
+
+  private void resend(long id, boolean confirmed) {
+    calls.computeIfPresent(id, (same, first) -> first.again());
+    // A host that works on the call only confirms it again.
+    if (deliver(id) && !confirmed) {
+      resends.incrementAndGet();
+    }
+  }
+
   // --- upkeep ----------------------------------------------------------------------------------
 
   /** Sends again what may be lost. */
@@ -230,11 +265,7 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
           Duration patience = confirmed ? REPLIED : CONFIRMED;
           boolean late = now - sent.sentNanos() > patience.toNanos();
           if (late || (confirmed && gateway.left(id) == null)) {
-            calls.computeIfPresent(id, (same, first) -> first.again());
-            // A host that works on the call only confirms it again.
-            if (deliver(id) && !confirmed) {
-              resends.incrementAndGet();
-            }
+            resend(id, confirmed);
           }
         });
   }
@@ -259,23 +290,23 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   }
 
   /** Deletes journals, each by the host that holds its shard. */
-  CompletionStage<Deleted> delete(Collection<String> entityIds, Scheduler scheduler) {
+  CompletionStage<Deleted> delete(Collection<String> entityIds) {
     Map<Integer, List<String>> byShard =
         entityIds.stream().collect(Collectors.groupingBy(Shard::of));
     CompletionStage<Deleted> all = CompletableFuture.completedFuture(Deleted.NOTHING);
     for (Map.Entry<Integer, List<String>> each : byShard.entrySet()) {
-      all = all.thenCombine(delete(each.getKey(), each.getValue(), scheduler), Deleted::and);
+      all = all.thenCombine(delete(each.getKey(), each.getValue()), Deleted::and);
     }
     return all;
   }
 
-  private CompletionStage<Deleted> delete(int shard, List<String> ids, Scheduler scheduler) {
+  private CompletionStage<Deleted> delete(int shard, List<String> ids) {
     return AskPattern.<ShardingEnvelope<ToShard>, ToShard.Deletion>ask(
             toShards,
             replyTo ->
                 new ShardingEnvelope<>(Integer.toString(shard), new ToShard.Delete(ids, replyTo)),
             DELETES,
-            scheduler)
+            system.scheduler())
         .thenApply(
             deletion -> {
               if (deletion.why() != null) {
@@ -304,12 +335,12 @@ final class Forwarder implements Shards.Forwarding, Consumer<SessionRegion.Messa
   @Override
   public void accept(SessionRegion.Message message) {
     if (message instanceof SessionRegion.Bar bar) {
-      region.tell(new SessionRegion.Bar(bar.scope(), bar(bar.scope(), bar.stopped())));
+      system.tell(new SessionRegion.Bar(bar.scope(), bar(bar.scope(), bar.stopped())));
     } else if (message instanceof SessionRegion.Unbar unbar) {
-      region.tell(
+      system.tell(
           new SessionRegion.Unbar(unbar.scope(), unbar.resume(), unbar(unbar, unbar.lifted())));
     } else {
-      region.tell(message);
+      system.tell(message);
     }
   }
 

@@ -117,6 +117,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
         .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
         .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))
+        .onMessage(ToHost.Opened.class, m -> done(() -> forwarder.opened(m.shard())))
         .onMessage(ToHost.Peers.class, this::peers)
         .onMessage(
             ToHost.AskStore.class,

@@ -211,18 +211,6 @@ public final class HostCluster {
                                     ? agreement.mayHold(region.path().address().toString())
                                     : agreement.mayHold(),
                             shard -> joined().forwarder().touch(shard))));
-    host.sendBy(
-        (shard, message, later) -> {
-          ShardingEnvelope<ToShard> envelope =
-              new ShardingEnvelope<>(Integer.toString(shard), message);
-          if (later.isZero()) {
-            toShards.tell(envelope);
-          } else {
-            hostSystem
-                .scheduler()
-                .scheduleOnce(later, () -> toShards.tell(envelope), hostSystem.executionContext());
-          }
-        });
     Forwarder forwarder =
         new Forwarder(
             membership.id(),
@@ -248,6 +236,7 @@ public final class HostCluster {
                 .onFailure(SupervisorStrategy.resume()),
             "fermata-host",
             Props.empty()));
+    host.reachOthersBy(forwarder);
     View view = new View(cluster, membership, shards, forwarder, store);
     joined = new Joined(membership, forwarder, hostSystem, view);
     membership.join();
@@ -302,7 +291,7 @@ public final class HostCluster {
 
   /** Deletes journals, each by the host that holds its shard. */
   public CompletionStage<Deleted> delete(Collection<String> entityIds) {
-    return joined().forwarder().delete(entityIds, joined().system().scheduler());
+    return joined().forwarder().delete(entityIds);
   }
 
   /** Whether there are hosts that take over the sessions of this one. */

@@ -61,22 +61,27 @@ final class ShardHost {
   /** The shards that other hosts took, until they are started where they are placed. */
   private final Set<Integer> taken = ConcurrentHashMap.newKeySet();
 
-  private volatile @Nullable Sender sender;
+  private volatile @Nullable Others others;
   private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
   private final AtomicBoolean lostProgress = new AtomicBoolean();
 
-  /** Sends messages to shards, wherever they are. */
-  interface Sender {
+  /** How the other hosts are reached. */
+  interface Others {
+    /** Sends a message to a shard, wherever it is. */
+    void send(int shard, ToShard message);
+
     void send(int shard, ToShard message, Duration later);
+
+    /** Notifies all hosts that a shard is open here. */
+    void announce(int shard);
   }
 
-  void sendBy(Sender how) {
-    sender = how;
+  void reachOthersBy(Others how) {
+    others = how;
   }
 
-  private void send(int shard, ToShard message, Duration later) {
-    Objects.requireNonNull(sender, "The host has not joined its cluster")
-        .send(shard, message, later);
+  private Others others() {
+    return Objects.requireNonNull(others, "The host has not joined its cluster");
   }
 
   ShardHost(
@@ -126,6 +131,7 @@ final class ShardHost {
     taken.remove(shard);
     upkeep.opened(shard, mark, context);
     subscriptions.missed(entityId -> Shard.of(entityId) == shard);
+    others().announce(shard);
   }
 
   /** Completes when all sessions of the shard have stopped. */
@@ -154,6 +160,8 @@ final class ShardHost {
   void gone(int shard) {
     shards.close(shard);
     open.remove(shard);
+    // Cluster sharding stops a shard that closes for too long, and does not ask it first.
+    vacate(shard);
     store.release(shard);
     upkeep.closed(shard);
     unfollow(shard);
@@ -167,7 +175,7 @@ final class ShardHost {
     for (int shard : List.copyOf(taken)) {
       if (!open.containsKey(shard)) {
         taken.remove(shard);
-        send(shard, new ToShard.Touch(), Duration.ZERO);
+        others().send(shard, new ToShard.Touch());
       }
     }
     // Read before what is held: a shard that opens meanwhile is not lost.
@@ -270,7 +278,7 @@ final class ShardHost {
 
   /** Another host, or this one again, is to delete them. */
   void pass(int shard, ToShard.Delete delete, Duration later) {
-    send(shard, delete, later);
+    others().send(shard, delete, later);
   }
 
   /** Only the host that holds the shard may delete what is in it. */

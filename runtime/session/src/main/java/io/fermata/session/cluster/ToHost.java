@@ -60,6 +60,9 @@ sealed interface ToHost {
   /** A host has done what another asked it for. */
   record Confirmed(long id, String host) implements Sent {}
 
+  /** A host holds a shard from now on. */
+  record Opened(int shard) implements Sent {}
+
   /** A host that cannot reach the store asks another whether it does. */
   record AskStore(ActorRef<ToHost> replyTo) implements Sent {}
 

@@ -1,0 +1,151 @@
+package io.fermata.session.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.json.Json;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.Handles;
+import io.fermata.session.observe.Congestion;
+import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.Telemetry;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
+import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
+import org.apache.pekko.cluster.typed.Cluster;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The calls that a host has sent to others. */
+class ForwarderTest {
+  private static final TaskRun RUN = new TaskRun("ann", "trip", "1");
+  private static final int SHARD = Shard.of(RUN.entityId());
+
+  private final ActorSystem<SessionRegion.Message> system =
+      ActorSystem.create(
+          Behaviors.ignore(),
+          "forwards",
+          ConfigFactory.parseString(
+                  "pekko.actor.provider = cluster, pekko.remote.artery.canonical.port = 0")
+              .withFallback(ConfigFactory.load()));
+
+  private final TestProbe<ShardingEnvelope<ToShard>> toShards = TestProbe.create(system);
+  private final TestProbe<ToHost> me = TestProbe.create(system);
+  private final Shards shards = new Shards(never());
+  private final Gateway gateway =
+      new Gateway(
+          Settings.DEFAULT,
+          System::nanoTime,
+          new Handles(new byte[32]),
+          Runnable::run,
+          new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
+          flow -> SecretFields.NONE,
+          shards,
+          Gateway.Carrier.DIRECT);
+
+  private final Forwarder forwarder =
+      new Forwarder(
+          "here",
+          Cluster.get(system),
+          shards,
+          gateway,
+          new SessionSubscriptions(),
+          toShards.ref(),
+          system,
+          Telemetry.NONE);
+
+  private final List<CompletableFuture<ToolReply>> replies = new ArrayList<>();
+
+  private static SharedStore never() {
+    return (SharedStore)
+        Proxy.newProxyInstance(
+            SharedStore.class.getClassLoader(),
+            new Class<?>[] {SharedStore.class},
+            (proxy, method, arguments) -> {
+              throw new UnsupportedOperationException(method.getName());
+            });
+  }
+
+  @BeforeEach
+  void start() {
+    forwarder.start(me.ref());
+    gateway.start(system);
+  }
+
+  @AfterEach
+  void stop() {
+    ActorTestKit.shutdown(system);
+  }
+
+  /** A call that a host of the shard has, or lost, and the number that it has here. */
+  private ToShard.Deliver called() {
+    replies.add(
+        gateway
+            .command(RUN, Request.OfRun.of(CallAction.CONTINUE, Json.object(), null))
+            .toCompletableFuture());
+    return (ToShard.Deliver) sent();
+  }
+
+  private ToShard sent() {
+    ShardingEnvelope<ToShard> envelope = toShards.receiveMessage();
+    assertThat(envelope.entityId()).isEqualTo(Integer.toString(SHARD));
+    return envelope.message();
+  }
+
+  @Test
+  void aCallThatNobodyConfirmedIsSentAgainAsSoonAsItsShardIsOpenAtSomeHost() {
+    ToShard.Deliver first = called();
+
+    forwarder.opened(SHARD);
+
+    assertThat(sent()).isEqualTo(new ToShard.Touch());
+    assertThat(((ToShard.Deliver) sent()).id()).isEqualTo(first.id());
+    assertThat(forwarder.resends()).isEqualTo(1);
+  }
+
+  @Test
+  void aCallThatItsHostHasConfirmedIsNotSentAgainWhenAShardOpens() {
+    ToShard.Deliver first = called();
+    forwarder.accepted(first.id(), "there");
+
+    forwarder.opened(SHARD);
+
+    assertThat(sent()).isEqualTo(new ToShard.Touch());
+    toShards.expectNoMessage();
+  }
+
+  @Test
+  void theCallsOfOtherShardsAreNotSentAgain() {
+    called();
+
+    forwarder.opened((SHARD + 1) % Shard.COUNT);
+
+    assertThat(toShards.receiveMessage().message()).isEqualTo(new ToShard.Touch());
+    toShards.expectNoMessage();
+  }
+
+  @Test
+  void aShardThatOpensHereIsAnnouncedHereAsWell() {
+    forwarder.announce(SHARD);
+
+    me.expectMessage(new ToHost.Opened(SHARD));
+  }
+}
