@@ -157,8 +157,9 @@ final class Forwarder
 
   @Override
   public void announce(int shard) {
-    me().tell(new ToHost.Opened(shard));
-    peers.values().forEach(host -> host.tell(new ToHost.Opened(shard)));
+    ToHost.Opened opened = new ToHost.Opened(shard, cluster.selfMember().address().toString());
+    me().tell(opened);
+    peers.values().forEach(host -> host.tell(opened));
   }
 
   // --- calls -----------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
         .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
         .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))
-        .onMessage(ToHost.Opened.class, m -> done(() -> forwarder.opened(m.shard())))
+        .onMessage(ToHost.Opened.class, this::opened)
         .onMessage(ToHost.Peers.class, this::peers)
         .onMessage(
             ToHost.AskStore.class,
@@ -154,6 +154,14 @@ final class HostActor extends AbstractBehavior<ToHost> {
 
   private Behavior<ToHost> done(Runnable action) {
     action.run();
+    return this;
+  }
+
+  private Behavior<ToHost> opened(ToHost.Opened opened) {
+    forwarder.opened(opened.shard());
+    if (!opened.host().equals(membership.address())) {
+      shards.openedElsewhere(opened.shard());
+    }
     return this;
   }
 

@@ -28,6 +28,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
+import org.apache.pekko.Done;
 import org.apache.pekko.actor.CoordinatedShutdown;
 import org.apache.pekko.actor.setup.Setup;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -73,6 +74,7 @@ public final class HostCluster {
   private record Joined(
       Membership membership,
       Forwarder forwarder,
+      ShardHost shardHost,
       ActorSystem<SessionRegion.Message> system,
       View view) {}
 
@@ -238,7 +240,7 @@ public final class HostCluster {
             Props.empty()));
     host.reachOthersBy(forwarder);
     View view = new View(cluster, membership, shards, forwarder, store);
-    joined = new Joined(membership, forwarder, hostSystem, view);
+    joined = new Joined(membership, forwarder, host, hostSystem, view);
     membership.join();
     telemetry.opened(view);
     org.apache.pekko.cluster.Cluster.get(Adapter.toClassic(hostSystem))
@@ -312,7 +314,12 @@ public final class HostCluster {
 
   private void handOver() {
     try {
-      CoordinatedShutdown.get(Adapter.toClassic(joined().system()))
+      CoordinatedShutdown shutdown = CoordinatedShutdown.get(Adapter.toClassic(joined().system()));
+      shutdown.addTask(
+          CoordinatedShutdown.PhaseClusterShardingShutdownRegion(),
+          "fermata-departure",
+          () -> joined().shardHost().departure().thenApply(left -> Done.getInstance()));
+      shutdown
           .runAll(CoordinatedShutdown.clusterLeavingReason())
           .toCompletableFuture()
           .get(LEAVING.toMillis(), TimeUnit.MILLISECONDS);

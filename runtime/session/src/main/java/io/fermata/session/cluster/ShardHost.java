@@ -62,6 +62,7 @@ final class ShardHost {
   private final Set<Integer> taken = ConcurrentHashMap.newKeySet();
 
   private volatile @Nullable Others others;
+  private volatile @Nullable Departure departure;
   private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
   private final AtomicBoolean lostProgress = new AtomicBoolean();
 
@@ -165,6 +166,24 @@ final class ShardHost {
     store.release(shard);
     upkeep.closed(shard);
     unfollow(shard);
+    Departure leaves = departure;
+    if (leaves != null) {
+      leaves.closed(shard);
+    }
+  }
+
+  /** Completes when this host, which hands its shards over, may leave. */
+  CompletionStage<Void> departure() {
+    Departure leaves = new Departure(Set.copyOf(open.keySet()));
+    departure = leaves;
+    return leaves.done();
+  }
+
+  void openedElsewhere(int shard) {
+    Departure leaves = departure;
+    if (leaves != null) {
+      leaves.openedElsewhere(shard);
+    }
   }
 
   /**

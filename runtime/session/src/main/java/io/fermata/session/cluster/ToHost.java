@@ -61,7 +61,7 @@ sealed interface ToHost {
   record Confirmed(long id, String host) implements Sent {}
 
   /** A host holds a shard from now on. */
-  record Opened(int shard) implements Sent {}
+  record Opened(int shard, String host) implements Sent {}
 
   /** A host that cannot reach the store asks another whether it does. */
   record AskStore(ActorRef<ToHost> replyTo) implements Sent {}

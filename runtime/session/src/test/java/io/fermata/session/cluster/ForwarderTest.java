@@ -146,6 +146,6 @@ class ForwarderTest {
   void aShardThatOpensHereIsAnnouncedHereAsWell() {
     forwarder.announce(SHARD);
 
-    me.expectMessage(new ToHost.Opened(SHARD));
+    assertThat(((ToHost.Opened) me.receiveMessage()).shard()).isEqualTo(SHARD);
   }
 }
