@@ -327,18 +327,13 @@ final class TurnLoop {
     return new ToolResult(false, text.formatted(why, not), code, null, List.of());
   }
 
-  /** What is waited for, without what only clients of a flow can use. */
+  /** What is waited for. */
   private static String asked(CallState call) {
     JsonNode question = call.question();
     if (question == null) {
       return "in the thread " + call.child() + ".";
     }
-    List<String> words = new ArrayList<>();
-    words.add(question.path("question").asText());
-    question.path("questions").forEach(each -> words.add(each.path("question").asText()));
-    words.add(question.path("description").asText());
-    words.removeIf(String::isBlank);
-    return String.join(" ", words);
+    return CallState.words(question);
   }
 
   /** The outcome of a call that left its step is a message of the other side. */

@@ -1,13 +1,19 @@
 package io.fermata.agent.replay;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.agent.state.TurnState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Events of threads in English. */
@@ -38,7 +44,7 @@ final class ThreadAccount {
     return masked(whole(event));
   }
 
-  private String masked(String text) {
+  String masked(String text) {
     return secrets == null ? text : secrets.masked(text);
   }
 
@@ -58,12 +64,64 @@ final class ThreadAccount {
 
   private String calls(List<RequestedCall> calls) {
     return calls.stream()
-        .map(
-            call ->
-                call.name()
-                    + " "
-                    + (secrets == null ? call.function().arguments() : secrets.masked(call)))
+        .map(call -> call.name() + " " + arguments(call))
         .collect(Collectors.joining(", "));
+  }
+
+  /** The arguments of a call, as a JSON text. */
+  String arguments(RequestedCall call) {
+    return secrets == null ? call.function().arguments() : secrets.masked(call);
+  }
+
+  /** Where a thread stands at the end of its journal. */
+  String standing(ThreadJournal journal) {
+    if (journal.redacted()) {
+      return "where it stands is encrypted with a key that is not there";
+    }
+    ThreadState state = journal.state();
+    TurnState.Rest rest = state.turn().rest();
+    if (!state.exists()) {
+      return state.deleted() ? "the thread is deleted" : "the thread does not exist yet";
+    }
+    String rests = rest == null ? "the thread waits" : rests(rest.code(), rest.detail());
+    if (state.asks()) {
+      return masked(rests + "; a person is asked by " + asking(state));
+    } else if (state.turn().running()) {
+      return "the thread acts" + (state.frames().isEmpty() ? "" : ": " + doing(state));
+    }
+    return masked(rests);
+  }
+
+  private static String asking(ThreadState state) {
+    Stream<String> calls =
+        state.open().stream()
+            .map(call -> "the call %s of %s".formatted(call.key(), call.call().name()));
+    Stream<String> children =
+        state.askingIn().stream().map(child -> "the thread " + child.threadId());
+    return Stream.concat(calls, children).collect(Collectors.joining(", "));
+  }
+
+  private static String doing(ThreadState state) {
+    return state.frames().values().stream()
+        .map(ThreadAccount::doing)
+        .collect(Collectors.joining(", "));
+  }
+
+  private static String doing(StepFrame frame) {
+    String calls =
+        frame.calls().stream()
+            .filter(call -> !call.over())
+            .map(call -> call.call().name())
+            .collect(Collectors.joining(", "));
+    return switch (frame.stage()) {
+      case OPENED, THINKING -> "a model is asked";
+      case HANDLING -> "code has the turn";
+      case CALLING -> calls.isEmpty() ? "a step ends" : "calls " + calls;
+    };
+  }
+
+  private static String rests(String code, @Nullable String detail) {
+    return "the thread rests: " + code + because(detail);
   }
 
   private static String quoted(@Nullable String text) {
@@ -159,7 +217,7 @@ final class ThreadAccount {
     } else if (event instanceof ThreadEvent.HandedOver e) {
       return "the agent %s takes over".formatted(e.agent());
     } else if (event instanceof ThreadEvent.Stopped e) {
-      return "the thread rests: " + e.code() + because(e.detail());
+      return rests(e.code(), e.detail());
     } else if (event instanceof ThreadEvent.Compacting e) {
       return "the older messages are being summarized (attempt %d)".formatted(e.attempt());
     } else if (event instanceof ThreadEvent.Compacted e) {
@@ -192,10 +250,20 @@ final class ThreadAccount {
     } else if (change instanceof ThreadEvent.ToolReturned e) {
       return "the call %s returned %s, before its hooks"
           .formatted(e.call(), quoted(e.result() == null ? null : e.result().text()));
+    } else if (change instanceof ThreadEvent.Stored e) {
+      return "storage.%s becomes %s".formatted(e.key(), value(e.value()));
+    } else if (change instanceof ThreadEvent.ContextSet e) {
+      return "context.%s becomes %s".formatted(e.key(), value(e.value()));
+    } else if (change instanceof ThreadEvent.EnvSet e) {
+      return "env.%s becomes %s".formatted(e.key(), quoted(e.value()));
     } else if (change instanceof ThreadEvent.FileWritten e) {
       return "the file %s is written, %d bytes".formatted(e.path(), e.data().length);
     }
     return rest(change);
+  }
+
+  private static String value(@Nullable JsonNode value) {
+    return value == null ? "nothing" : Texts.shortened(Json.text(value), LONGEST);
   }
 
   /** Any other event, as it is journaled. */

@@ -6,6 +6,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.JournalCheck;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.picture.SequenceDiagram;
 import io.fermata.flow.replay.Change;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -130,21 +131,35 @@ public final class ThreadDivergence {
     return text(ThreadAccount.withSecrets());
   }
 
-  private String text(ThreadAccount account) {
+  /**
+   * The thread up to here, with what was recorded and what comes now, without secret values.
+   *
+   * @param journal the one that was decided again
+   */
+  public SequenceDiagram picture(ThreadJournal journal) {
+    ThreadAccount account = ThreadAccount.without(secrets);
+    return ThreadPicture.of(
+        journal, account, this, "recorded: " + was(account), "now: " + is(account));
+  }
+
+  private String was(ThreadAccount account) {
+    return account(account, difference.recorded());
+  }
+
+  private String is(ThreadAccount account) {
     Outcome.Failure refused = difference.refused();
+    return refused == null
+        ? account(account, difference.now())
+        : "refused, " + refused.code() + ": " + refused.message();
+  }
+
+  private String text(ThreadAccount account) {
     return """
         The present code decides %s otherwise than it was recorded, at %s.
         Recorded: %s
         Now:      %s
         If the change is wanted, export the thread again. If not: %s."""
-        .formatted(
-            entry.title(),
-            where(),
-            account(account, difference.recorded()),
-            refused == null
-                ? account(account, difference.now())
-                : "refused, " + refused.code() + ": " + refused.message(),
-            advice());
+        .formatted(entry.title(), where(), was(account), is(account), advice());
   }
 
   @Override

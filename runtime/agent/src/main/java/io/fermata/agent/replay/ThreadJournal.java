@@ -6,6 +6,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.picture.SequenceDiagram;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -26,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * journal.upTo(7).state();                          // the state after entry 7
  * journal.transcript(agents);                       // the conversation
  * journal.narrative(agents);                        // every entry, in words
+ * journal.picture(agents).mermaid();                // who said what to whom, as a diagram
  * ThreadReplay.of(agents, journal).requireSame();   // today's code decides the same
  * }</pre>
  *
@@ -70,6 +72,10 @@ public record ThreadJournal(
     /** An entry of which nothing but its number can be read for lack of its key. */
     public static Entry encrypted(long seq) {
       return new Entry(seq, 0, ENCRYPTED, null, List.of());
+    }
+
+    Entry of(List<ThreadEvent> some) {
+      return new Entry(seq, at, by, principal, some);
     }
 
     /** For logs, without what was said. */
@@ -180,6 +186,23 @@ public record ThreadJournal(
                     .map(event -> "\n  " + account.of(event))
                     .collect(Collectors.joining("", entry.title(), "")))
         .collect(Collectors.joining("\n"));
+  }
+
+  /**
+   * The conversation as a sequence diagram: who said what, which tools were called and what they
+   * returned, what people were asked and answered, what failed, and where the thread stands. Each
+   * text begins with the number of its entry. Of a long thread the middle is left out, which the
+   * diagram says.
+   *
+   * @param by the agents whose tools say which arguments are secret
+   */
+  public SequenceDiagram picture(Collection<Agent> by) {
+    return ThreadPicture.of(this, ThreadAccount.without(secrets(by)));
+  }
+
+  /** As {@link #picture}, with the values of secret arguments and answers. */
+  public SequenceDiagram pictureWithSecrets() {
+    return ThreadPicture.of(this, ThreadAccount.withSecrets());
   }
 
   private ThreadSecrets secrets(Collection<Agent> by) {

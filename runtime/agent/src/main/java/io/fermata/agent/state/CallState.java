@@ -6,6 +6,8 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -146,6 +148,16 @@ public record CallState(
 
   public boolean approved() {
     return answer != null && Boolean.TRUE.equals(answer.approved());
+  }
+
+  /** What is asked or waited for, without what only clients of a flow can use. */
+  public static String words(JsonNode question) {
+    List<String> words = new ArrayList<>();
+    words.add(question.path("question").asText());
+    question.path("questions").forEach(each -> words.add(each.path("question").asText()));
+    words.add(question.path("description").asText());
+    words.removeIf(String::isBlank);
+    return String.join(" ", words);
   }
 
   /** The question whose approval was given, or is asked for; null for none. */

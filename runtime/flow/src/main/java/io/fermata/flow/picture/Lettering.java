@@ -17,7 +17,8 @@ final class Lettering {
     NOTE(11.5 * 1.13, 15, 210),
     LABEL(11.5, 15, 150),
     CONDITION(11.5, 15, 150),
-    SEEN(11.5, 15, 150);
+    SEEN(11.5, 15, 150),
+    MESSAGE(14, 19, 360);
 
     final double height;
     private final double em;

@@ -163,7 +163,7 @@ final class Mermaid {
 
   // --- texts ----------------------------------------------------------------------------------
 
-  private static String joined(List<String> lines, String between) {
+  static String joined(List<String> lines, String between) {
     return String.join(between, lines.stream().map(Mermaid::escaped).toList());
   }
 
