@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * journal.transcript(agents);                       // the conversation
  * journal.narrative(agents);                        // every entry, in words
  * journal.picture(agents).mermaid();                // who said what to whom, as a diagram
+ * journal.why(agents, "s3.0");                      // why a tool was called, and what came of it
  * ThreadReplay.of(agents, journal).requireSame();   // today's code decides the same
  * }</pre>
  *
@@ -90,8 +91,11 @@ public record ThreadJournal(
       if (by.equals(ENCRYPTED)) {
         return "entry %d is encrypted with a key that is not there".formatted(seq);
       }
-      String cause = principal == null ? by : by + " " + principal;
-      return "entry %d (%s, %s)".formatted(seq, cause, Instant.ofEpochMilli(at));
+      return "entry %d (%s, %s)".formatted(seq, cause(), Instant.ofEpochMilli(at));
+    }
+
+    String cause() {
+      return principal == null ? by : by + " " + principal;
     }
   }
 
@@ -203,6 +207,38 @@ public record ThreadJournal(
   /** As {@link #picture}, with the values of secret arguments and answers. */
   public SequenceDiagram pictureWithSecrets() {
     return ThreadPicture.of(this, ThreadAccount.withSecrets());
+  }
+
+  /**
+   * Why the thread stands where it does at its end: what made it stop, what it waits for, or what
+   * it does, back to what was said to it.
+   *
+   * @param by the agents whose tools say which arguments are secret
+   */
+  public ThreadCause why(Collection<Agent> by) {
+    return ThreadCauses.standing(this, ThreadAccount.without(secrets(by)));
+  }
+
+  /** As {@link #why(Collection)}, with the values of secret arguments and answers. */
+  public ThreadCause whyWithSecrets() {
+    return ThreadCauses.standing(this, ThreadAccount.withSecrets());
+  }
+
+  /**
+   * Why a call was made and came to what it did, why a message was said, or why a variable has its
+   * value, back to what was said to the thread.
+   *
+   * @param what a call, by its key in the narrative or the id that its model gave it; a message, by
+   *     its id; or a variable: {@code storage.} and its name, {@code context.} or {@code env.}
+   * @throws IllegalArgumentException if the journal has nothing of that name
+   */
+  public ThreadCause why(Collection<Agent> by, String what) {
+    return ThreadCauses.of(this, ThreadAccount.without(secrets(by)), what);
+  }
+
+  /** As {@link #why(Collection, String)}, with the values of secret arguments and answers. */
+  public ThreadCause whyWithSecrets(String what) {
+    return ThreadCauses.of(this, ThreadAccount.withSecrets(), what);
   }
 
   private ThreadSecrets secrets(Collection<Agent> by) {
