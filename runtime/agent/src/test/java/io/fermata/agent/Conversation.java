@@ -108,6 +108,11 @@ public final class Conversation {
     return of(agents).create().run();
   }
 
+  /** A thread that another one created for its call {@code s1.0}, as its {@code worker}. */
+  public static Conversation child(Agent... agents) {
+    return of(agents).create(new ThreadEvent.Parent("t0", "worker", "s1.0")).run();
+  }
+
   // --- what comes in ---------------------------------------------------------------------------
 
   public Conversation create(Message... messages) {

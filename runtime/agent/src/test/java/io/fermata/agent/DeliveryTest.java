@@ -15,10 +15,7 @@ class DeliveryTest {
   private final Scripted model = new Scripted();
 
   private Conversation owing() {
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", Prompt.of("p", model.model())))
-            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
-            .run();
+    Conversation talk = Conversation.child(Agent.aiHuman("desk", Prompt.of("p", model.model())));
     model.say("Found.");
     return talk.post("Find").runUntil(Conversation.kind(ThreadEffect.Kind.REPORT));
   }

@@ -117,10 +117,7 @@ class ThreadExpiryTest {
 
   @Test
   void aChildGoesWithItsParentAndAParentWaitsForItsWork() {
-    Conversation child =
-        Conversation.of(desk().expireAfter(WEEK))
-            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
-            .run();
+    Conversation child = Conversation.child(desk().expireAfter(WEEK));
     assertThat(expires(child, WEEK.plus(MOMENT))).isFalse();
 
     Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));

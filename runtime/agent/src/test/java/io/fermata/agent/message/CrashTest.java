@@ -475,10 +475,7 @@ class CrashTest {
   @Test
   void aThreadThatDiedBeforeItsParentKnewNotifiesItAgain() {
     model.say("Found it.");
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", prompt()))
-            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
-            .run();
+    Conversation talk = Conversation.child(Agent.aiHuman("desk", prompt()));
 
     talk.post("Find it").crashDuring(kind(ThreadEffect.Kind.REPORT)).run();
 

@@ -913,10 +913,7 @@ class CallsTest {
 
   @Test
   void aParentThatCannotBeReachedIsNotifiedLaterAndNotAtOnceAgain() {
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", prompt()))
-            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
-            .run();
+    Conversation talk = Conversation.child(Agent.aiHuman("desk", prompt()));
     model.say("Found.");
     talk.post("Find").runUntil(effect -> effect.kind() == ThreadEffect.Kind.REPORT);
 
@@ -932,9 +929,7 @@ class CallsTest {
   }
 
   private Conversation child(Offered... offered) {
-    return Conversation.of(Agent.aiHuman("desk", prompt(offered)))
-        .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
-        .run();
+    return Conversation.child(Agent.aiHuman("desk", prompt(offered)));
   }
 
   @Test
@@ -1046,10 +1041,7 @@ class CallsTest {
 
   @Test
   void aThreadThatIsDeletedNotifiesItsParentOfWhatItOwesAndThatItIsGone() {
-    Conversation talk =
-        Conversation.of(Agent.aiHuman("desk", prompt()))
-            .create(new ThreadEvent.Parent("t0", "worker", "s1.0"))
-            .run();
+    Conversation talk = Conversation.child(Agent.aiHuman("desk", prompt()));
     model.say("Found.");
     talk.post("Find").runUntil(effect -> effect.kind() == ThreadEffect.Kind.REPORT);
 
