@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import io.fermata.flow.event.Place;
+import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.StateSchema;
 import org.jspecify.annotations.Nullable;
 
@@ -31,7 +32,7 @@ public record FieldScope<S extends Record>(
       return "";
     }
     String label = each ? place.labelAfter(path) : null;
-    String index = each ? (label == null ? StateSchema.ANY : label) + "." : "";
+    String index = each ? (label == null ? Paths.ANY : label) + "." : "";
     return parent.prefix(place) + id() + "." + index;
   }
 

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
 import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Recorder;
@@ -233,7 +234,7 @@ public final class Flow<S extends Record> {
     asked.keySet().removeIf(path -> !path.contains("."));
     asked.forEach(
         (path, field) -> {
-          if (path.contains("." + StateSchema.ANY + ".")) {
+          if (path.contains("." + Paths.ANY + ".")) {
             answers.remove("additionalProperties");
           } else {
             ObjectNode same = field.deepCopy();

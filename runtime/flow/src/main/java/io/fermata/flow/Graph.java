@@ -4,7 +4,6 @@ import io.fermata.flow.event.Place;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.route.Route;
-import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -64,7 +63,7 @@ public final class Graph {
     } else {
       put(own, around);
       if (node instanceof Node.Each<S, ?> each) {
-        Map<String, String> inner = new LinkedHashMap<>(Map.of(path, StateSchema.ANY));
+        Map<String, String> inner = new LinkedHashMap<>(Map.of(path, Paths.ANY));
         inner.putAll(around);
         add(new FieldScope<>(path, each.flow(), scope, true), null, inner);
       }

@@ -2,7 +2,7 @@ package io.fermata.flow;
 
 import io.fermata.flow.event.MigrationFold;
 import io.fermata.flow.json.Nearest;
-import io.fermata.flow.schema.StateSchema;
+import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -110,7 +110,7 @@ public final class MigrationPath {
               + field
               + "; write a * for each of the items in both names");
     }
-    if (flow.schema().field(field.replace(StateSchema.ANY, "0")) == null) {
+    if (flow.schema().field(field.replace(Paths.ANY, "0")) == null) {
       defects.add(
           name
               + "puts a value into "
@@ -123,7 +123,7 @@ public final class MigrationPath {
   }
 
   private static long items(String field) {
-    return Stream.of(field.split("\\.")).filter(StateSchema.ANY::equals).count();
+    return Stream.of(field.split("\\.")).filter(Paths.ANY::equals).count();
   }
 
   /** The new names of fields, by their old ones. */

@@ -22,7 +22,6 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.route.Route;
-import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
@@ -318,8 +317,8 @@ final class Migrations {
     Map<String, String> here = new LinkedHashMap<>();
     String branch = place.branch();
     for (Place fork = Place.forkOf(branch); fork != null; fork = Place.forkOf(branch)) {
-      boolean list = StateSchema.ANY.equals(around.get(fork.node()));
-      here.put(fork.node(), list ? StateSchema.ANY : Place.labelOf(branch));
+      boolean list = Paths.ANY.equals(around.get(fork.node()));
+      here.put(fork.node(), list ? Paths.ANY : Place.labelOf(branch));
       branch = fork.branch();
     }
     require(here.equals(around), place.node() + ", where it is, lies in another branch");

@@ -6,7 +6,6 @@ import io.fermata.flow.Step;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Paths;
-import io.fermata.flow.schema.StateSchema;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,7 +50,7 @@ record Recipients(Graph graph, RunState state) {
     String at = branch;
     for (Place fork = Place.forkOf(at); fork != null; fork = Place.forkOf(at)) {
       String side = sides.get(fork.node());
-      if (side == null || !(side.equals(StateSchema.ANY) || side.equals(Place.labelOf(at)))) {
+      if (side == null || !(side.equals(Paths.ANY) || side.equals(Place.labelOf(at)))) {
         return false;
       }
       at = fork.branch();

@@ -20,9 +20,6 @@ import org.jspecify.annotations.Nullable;
 
 /** What it means for a run's state that the run was carried over to another version. */
 public final class MigrationFold {
-  /** Stands for any item of a list in the name of a field. */
-  private static final String ITEM = "*";
-
   private final Draft state;
   private final Event.Migrated event;
 
@@ -90,7 +87,7 @@ public final class MigrationFold {
       List<String> items = new ArrayList<>();
       boolean named = old.length == parts.length;
       for (int i = 0; named && i < parts.length; i++) {
-        boolean item = old[i].equals(ITEM);
+        boolean item = old[i].equals(Paths.ANY);
         named = item || old[i].equals(parts[i]);
         if (item) {
           items.add(parts[i]);
@@ -107,7 +104,7 @@ public final class MigrationFold {
     Iterator<String> next = items.iterator();
     List<String> parts = new ArrayList<>();
     for (String part : field.split("\\.", -1)) {
-      parts.add(part.equals(ITEM) && next.hasNext() ? next.next() : part);
+      parts.add(part.equals(Paths.ANY) && next.hasNext() ? next.next() : part);
     }
     return String.join(".", parts);
   }
@@ -298,7 +295,7 @@ public final class MigrationFold {
     }
     String part = name.get(before.size());
     List<String> parts = new ArrayList<>(List.of(part));
-    if (part.equals(ITEM)) {
+    if (part.equals(Paths.ANY)) {
       parts.clear();
       at.fieldNames().forEachRemaining(parts::add);
     }

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
  * shares what it did not touch.
  */
 public final class Paths {
+  /** Stands for any item of a list, and for any name, in a path. */
+  public static final String ANY = "*";
+
   private Paths() {}
 
   public static JsonNode get(JsonNode root, String path) {
@@ -100,15 +103,15 @@ public final class Paths {
     return fields.stream().anyMatch(field -> related(field, path));
   }
 
-  /** Like {@link #related}, where a part {@code *} of the template stands for any name. */
+  /** Like {@link #related}, where a part {@link #ANY} of the template stands for any name. */
   public static boolean like(String template, String path) {
-    if (template.indexOf('*') < 0) {
+    if (!template.contains(ANY)) {
       return related(template, path);
     }
     String[] wanted = template.split("\\.", -1);
     String[] given = path.split("\\.", -1);
     for (int i = 0; i < Math.min(wanted.length, given.length); i++) {
-      if (!wanted[i].equals("*") && !wanted[i].equals(given[i])) {
+      if (!wanted[i].equals(ANY) && !wanted[i].equals(given[i])) {
         return false;
       }
     }

@@ -2,6 +2,7 @@ package io.fermata.flow.schema;
 
 import com.fasterxml.jackson.databind.JavaType;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
 import java.lang.reflect.RecordComponent;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -22,7 +23,7 @@ final class SecretComponents {
 
   private void in(JavaType type, String prefix, Set<Class<?>> enclosing) {
     if (type.isContainerType()) {
-      in(type.getContentType(), prefix + StateSchema.ANY + ".", enclosing);
+      in(type.getContentType(), prefix + Paths.ANY + ".", enclosing);
       return;
     }
     Set<Class<?>> all = new HashSet<>(enclosing);

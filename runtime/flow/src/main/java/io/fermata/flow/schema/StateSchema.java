@@ -31,9 +31,6 @@ import org.jspecify.annotations.Nullable;
  * what a client sends, and the typed view for the author's code.
  */
 public final class StateSchema<S extends Record> {
-  /** Stands for any item of a list in a path. */
-  public static final String ANY = "*";
-
   static final int LONGEST_NAME = 80;
   private static final String INDEX = "[0-9]{1,4}";
 
