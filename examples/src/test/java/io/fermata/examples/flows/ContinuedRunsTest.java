@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.replay.RunJournal;
@@ -137,9 +136,7 @@ class ContinuedRunsTest {
 
     /** Its nodes and their compensations. */
     Stream<String> actions() {
-      return Stream.concat(
-          flow().nodeIds().stream(),
-          flow().compensations().keySet().stream().map(act -> new Place(act, 1).undo().node()));
+      return Stream.concat(flow().nodeIds().stream(), flow().compensationIds().stream());
     }
 
     RunJournal until() {

@@ -352,6 +352,13 @@ public final class Flow<S extends Record> {
     return nodes.keySet();
   }
 
+  /** The names of its compensations, as the places of a run have them: {@code reserve~undo}. */
+  public Set<String> compensationIds() {
+    return compensations.keySet().stream()
+        .map(act -> new Place(act, 1).undo().node())
+        .collect(Collectors.toUnmodifiableSet());
+  }
+
   /** A state as the author's record; fields without a value are null. */
   public S view(RunState run) {
     return schema.view(run.data());

@@ -3,7 +3,6 @@ package io.fermata.testkit;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
-import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
@@ -40,7 +39,7 @@ final class Steps {
   }
 
   synchronized void plan(String node, Fate fate, int... attempts) {
-    if (!undoes(node)) {
+    if (!flow.compensationIds().contains(node)) {
       require(node);
     }
     for (int attempt : attempts) {
@@ -51,12 +50,6 @@ final class Steps {
   synchronized void instead(String node, Function<AskedEffect, Object[]> writes) {
     require(node);
     standIns.put(node, writes);
-  }
-
-  /** Whether it names a compensation, as the place of one does: {@code reserve~undo}. */
-  private boolean undoes(String node) {
-    return flow.compensations().keySet().stream()
-        .anyMatch(act -> new Place(act, 1).undo().node().equals(node));
   }
 
   private void require(String node) {
