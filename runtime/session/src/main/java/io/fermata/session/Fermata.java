@@ -52,12 +52,9 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.OpenedRuns;
-import io.fermata.session.runs.RunEvents;
-import io.fermata.session.thread.ThreadEvents;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.NotSerializableException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -73,6 +70,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
@@ -98,6 +96,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
+  private static final String STORE = "The store";
   private static final Duration DRAIN = Duration.ofSeconds(30);
 
   /** The timeout for callers that are handed back. */
@@ -314,7 +313,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
         .thenAccept(
             failures -> {
               if (failures.isEmpty()) {
-                throw new IllegalArgumentException(unknown(flow, runId));
+                throw new IllegalArgumentException(StoredJournals.unknown(STORE, flow, runId));
               } else if (failures.getAsLong() > 0) {
                 throw new IllegalStateException(
                     "Recorders threw %d times during the replay of the run %s; see onError of the other recorders"
@@ -441,7 +440,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @return fails with an {@link IllegalArgumentException} if the run has no journal
    */
   public CompletionStage<RunJournal> journalWithSecrets(String flow, String runId) {
-    return reading(open -> journal(open, host.encryption, flow, runId));
+    return reading(stored -> stored.run(flow, runId));
   }
 
   /**
@@ -469,52 +468,19 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be read
    */
   public static RunJournal readJournal(Store store, String flow, String runId) {
-    return read(store, open -> journal(open, Encryption.ofEnvironment(), flow, runId));
+    return read(store, stored -> stored.run(flow, runId));
   }
 
-  /** Reads from an open store. */
-  private interface Reading<T> {
-    T from(OpenStore open) throws NotSerializableException;
-  }
-
-  private static <T> T read(Store store, Reading<T> reading) {
+  private static <T> T read(Store store, Function<StoredJournals, T> reading) {
     try (OpenStore open = store.openToRead()) {
-      return read(open, reading);
+      return reading.apply(new StoredJournals(open, Encryption.ofEnvironment(), store.toString()));
     }
   }
 
-  private <T> CompletionStage<T> reading(Reading<T> reading) {
+  private <T> CompletionStage<T> reading(Function<StoredJournals, T> reading) {
     requireOpen();
-    return CompletableFuture.supplyAsync(() -> read(host.store, reading), host.threads.handlers());
-  }
-
-  private static <T> T read(OpenStore open, Reading<T> reading) {
-    try {
-      return reading.from(open);
-    } catch (NotSerializableException e) {
-      throw new IllegalArgumentException(
-          "A journal in the store cannot be read by this release: " + e.getMessage(), e);
-    }
-  }
-
-  private static RunJournal journal(
-      OpenStore open, Encryption encryption, String flow, String runId)
-      throws NotSerializableException {
-    RunJournal journal = RunEvents.journal(open, encryption, flow, runId);
-    if (journal.entries().isEmpty()) {
-      throw new IllegalArgumentException(unknown(flow, runId));
-    }
-    return journal;
-  }
-
-  private static ThreadJournal threadJournal(OpenStore open, Encryption encryption, String threadId)
-      throws NotSerializableException {
-    ThreadKey key = ThreadKey.of(threadId);
-    ThreadJournal journal = key == null ? null : ThreadEvents.journal(open, encryption, key);
-    if (journal == null || journal.entries().isEmpty()) {
-      throw new IllegalArgumentException("The store has no journal of a thread " + threadId);
-    }
-    return journal;
+    StoredJournals stored = new StoredJournals(host.store, host.encryption, STORE);
+    return CompletableFuture.supplyAsync(() -> reading.apply(stored), host.threads.handlers());
   }
 
   private static RunJournal readJournal(byte[] export, Encryption encryption) {
@@ -602,7 +568,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @return fails with an {@link IllegalArgumentException} if the thread has no journal
    */
   public CompletionStage<ThreadJournal> threadJournalWithSecrets(String threadId) {
-    return reading(open -> threadJournal(open, host.encryption, threadId));
+    return reading(stored -> stored.thread(threadId));
   }
 
   /**
@@ -628,7 +594,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @throws IllegalArgumentException if the store has no journal of the thread
    */
   public static ThreadJournal readThreadJournal(Store store, String threadId) {
-    return read(store, open -> threadJournal(open, Encryption.ofEnvironment(), threadId));
+    return read(store, stored -> stored.thread(threadId));
   }
 
   private static ThreadJournal readThreadJournal(byte[] export, Encryption encryption) {
@@ -670,14 +636,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
     if (host.closed.get()) {
       throw new IllegalStateException("The host is closed");
     }
-  }
-
-  private static String unknown(String flow, String runId) {
-    return "The store has no journal of a run "
-        + runId
-        + " of "
-        + flow
-        + "; the journal of an ended run is kept for the host's retention";
   }
 
   @Override

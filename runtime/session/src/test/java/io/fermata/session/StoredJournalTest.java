@@ -16,9 +16,13 @@ import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
+import io.fermata.sqlite.Forgery;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -102,10 +106,32 @@ class StoredJournalTest {
 
     assertThatThrownBy(() -> Fermata.readJournal(store(), "talk", "none"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("no journal of a run none of talk");
+        .hasMessageStartingWith(store() + " has no journal of a run none of talk; ");
     assertThatThrownBy(() -> Fermata.readThreadJournal(store(), "echo.none"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("no journal of a thread echo.none");
+        .hasMessage(store() + " has no journal of a thread echo.none");
+    try (Fermata host = host()) {
+      assertThatThrownBy(() -> now(host.journalWithSecrets("talk", "none")))
+          .hasMessageContaining("The store has no journal of a run none of talk; ");
+    }
+  }
+
+  @Test
+  void aStoreWithAJournalThatCannotBeReadIsNamed() throws Exception {
+    String runId;
+    try (Fermata host = host()) {
+      runId = begun(host);
+    }
+    Path file = folder.resolve("stored.db");
+    try (Connection connection = DriverManager.getConnection("jdbc:sqlite:" + file);
+        Statement update = connection.createStatement()) {
+      update.executeUpdate("update event_journal set event_ser_manifest = 'later'");
+    }
+    Forgery.seal(file);
+
+    assertThatThrownBy(() -> Fermata.readJournal(store(), "talk", runId))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith(store() + " has a journal that this release cannot read: ");
   }
 
   @Test

@@ -1,0 +1,62 @@
+package io.fermata.session;
+
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.runs.RunEvents;
+import io.fermata.session.thread.ThreadEvents;
+import java.io.NotSerializableException;
+
+/**
+ * The journals of a store, as values.
+ *
+ * @param called what errors call the store, at the beginning of a sentence
+ */
+record StoredJournals(OpenStore store, Encryption encryption, String called) {
+
+  /**
+   * @throws IllegalArgumentException if there is none of the run, or it cannot be read
+   */
+  RunJournal run(String flow, String runId) {
+    try {
+      RunJournal journal = RunEvents.journal(store, encryption, flow, runId);
+      if (journal.entries().isEmpty()) {
+        throw new IllegalArgumentException(unknown(called, flow, runId));
+      }
+      return journal;
+    } catch (NotSerializableException e) {
+      throw unreadable(e);
+    }
+  }
+
+  /**
+   * @throws IllegalArgumentException if there is none of the thread, or it cannot be read
+   */
+  ThreadJournal thread(String threadId) {
+    ThreadKey key = ThreadKey.of(threadId);
+    try {
+      ThreadJournal journal = key == null ? null : ThreadEvents.journal(store, encryption, key);
+      if (journal == null || journal.entries().isEmpty()) {
+        throw new IllegalArgumentException(
+            "%s has no journal of a thread %s".formatted(called, threadId));
+      }
+      return journal;
+    } catch (NotSerializableException e) {
+      throw unreadable(e);
+    }
+  }
+
+  /** Says that a store has no journal of a run. */
+  static String unknown(String called, String flow, String runId) {
+    return "%s has no journal of a run %s of %s; the journal of an ended run is kept for the host's retention"
+        .formatted(called, runId, flow);
+  }
+
+  private IllegalArgumentException unreadable(NotSerializableException why) {
+    return new IllegalArgumentException(
+        "%s has a journal that this release cannot read: %s".formatted(called, why.getMessage()),
+        why);
+  }
+}
