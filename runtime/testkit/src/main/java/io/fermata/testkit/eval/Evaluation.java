@@ -23,6 +23,11 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -64,6 +69,7 @@ public final class Evaluation {
   private final Set<String> performed = new LinkedHashSet<>();
   private UnaryOperator<HostBuilder> setup = host -> host;
   private int repetitions = 1;
+  private int parallel = 1;
   private int turns = TURNS;
   private Duration timeout = TIMEOUT;
 
@@ -176,6 +182,15 @@ public final class Evaluation {
     return this;
   }
 
+  /**
+   * How many conversations are held at once; one by default. The report does not depend on it, but
+   * handlers, judges, models and tools that really run are then called by several threads.
+   */
+  public Evaluation parallel(int conversations) {
+    parallel = positive("parallel", conversations);
+    return this;
+  }
+
   /** How many messages a user says at most; 20 by default. */
   public Evaluation turns(int most) {
     turns = positive("turns", most);
@@ -204,8 +219,9 @@ public final class Evaluation {
   // --- trials ----------------------------------------------------------------------------------
 
   /**
-   * Holds all conversations, one after another, and judges them. Without a variant the agents are
-   * tried as they are.
+   * Holds all conversations and judges them. The trials are reported in the order of cases,
+   * variants and repetitions; one that breaks loses none of the others. Without a variant the
+   * agents are tried as they are.
    *
    * @throws IllegalStateException if there is no case, a case has no judge, or a variant of a flow
    *     has no model
@@ -214,20 +230,37 @@ public final class Evaluation {
     List<EvalVariant> tried =
         variants.isEmpty() ? List.of(EvalVariant.named("as it is")) : variants;
     check(tried);
-    List<EvalTrial> trials = new ArrayList<>();
-    try {
-      for (EvalCase each : cases) {
-        for (EvalVariant variant : tried) {
-          for (int number = 1; number <= repetitions; number++) {
-            trials.add(tried(each, variant, number));
-          }
+    List<Callable<EvalTrial>> trials = new ArrayList<>();
+    for (EvalCase each : cases) {
+      for (EvalVariant variant : tried) {
+        for (int number = 1; number <= repetitions; number++) {
+          int repetition = number;
+          trials.add(() -> tried(each, variant, repetition));
         }
       }
+    }
+    return new EvalReport(ended(trials));
+  }
+
+  private List<EvalTrial> ended(List<Callable<EvalTrial>> trials) {
+    ExecutorService threads = Executors.newFixedThreadPool(Math.min(parallel, trials.size()));
+    try {
+      List<EvalTrial> ended = new ArrayList<>();
+      for (Future<EvalTrial> trial : threads.invokeAll(trials)) {
+        ended.add(trial.get());
+      }
+      return ended;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("The evaluation was interrupted", e);
+    } catch (ExecutionException e) {
+      // What keeps a host from its start is wrong in the evaluation itself.
+      throw e.getCause() instanceof RuntimeException wrong
+          ? wrong
+          : new IllegalStateException("The evaluation failed: " + e.getCause(), e.getCause());
+    } finally {
+      threads.shutdownNow();
     }
-    return new EvalReport(trials);
   }
 
   private void check(List<EvalVariant> tried) {
@@ -276,15 +309,15 @@ public final class Evaluation {
         TrialHost.Held held =
             fork == null ? trial.talk(own.get(0).name(), given.user(), turns) : trial.repeat(fork);
         return judged(given, variant, number, held, answers.divergence());
-      } catch (RuntimeException e) {
-        // The trials before it are worth keeping.
+      } catch (RuntimeException | AssertionError e) {
+        // The other trials are worth keeping.
         return broken(given, variant, number, e);
       }
     }
   }
 
   private static EvalTrial broken(
-      EvalCase given, EvalVariant variant, int number, RuntimeException cause) {
+      EvalCase given, EvalVariant variant, int number, Throwable cause) {
     return new EvalTrial(
         given.name(),
         variant.name(),

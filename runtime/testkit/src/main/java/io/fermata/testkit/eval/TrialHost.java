@@ -46,7 +46,7 @@ final class TrialHost {
       String next;
       try {
         next = user.next(soFar);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | AssertionError e) {
         broken = "the user failed: " + e;
         break;
       }

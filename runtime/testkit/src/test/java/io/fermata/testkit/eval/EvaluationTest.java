@@ -6,6 +6,7 @@ import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
 import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
@@ -40,6 +41,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -282,6 +285,64 @@ class EvaluationTest {
         .extracting(EvalTrial::outcome)
         .containsExactly(Outcome.BROKEN, Outcome.UNJUDGED, Outcome.FAILED, Outcome.PASSED);
     assertThat(report.table()).contains("no script", "no judge", "not as expected");
+  }
+
+  @Test
+  void conversationsHeldAtOnceAreReportedInTheirOrderAndOneThatBreaksLosesNoOther() {
+    CountDownLatch all = new CountDownLatch(3);
+    CountDownLatch others = new CountDownLatch(1);
+    EvalUser first = together(all, () -> awaits(others));
+    EvalUser broken =
+        together(
+            all,
+            () -> {
+              throw new AssertionError("no script");
+            });
+
+    EvalReport report =
+        evaluation()
+            .cases(
+                EvalCase.of("first", first),
+                EvalCase.of("broken", broken),
+                EvalCase.of("last", together(all, () -> {})))
+            .judge(
+                "says something",
+                run -> {
+                  others.countDown();
+                  return !run.reply().isEmpty();
+                })
+            .parallel(3)
+            .run();
+
+    assertThat(report.trials())
+        .extracting(EvalTrial::name, EvalTrial::outcome)
+        .containsExactly(
+            tuple("first", Outcome.PASSED),
+            tuple("broken", Outcome.BROKEN),
+            tuple("last", Outcome.PASSED));
+  }
+
+  /** A user who waits for other conversations, says something and leaves. */
+  private static EvalUser together(CountDownLatch all, Runnable then) {
+    return soFar -> {
+      if (!soFar.asked().isEmpty()) {
+        return null;
+      }
+      all.countDown();
+      awaits(all);
+      then.run();
+      return "Hello";
+    };
+  }
+
+  private static void awaits(CountDownLatch others) {
+    try {
+      if (!others.await(60, TimeUnit.SECONDS)) {
+        throw new IllegalStateException("the others do not come");
+      }
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Test
