@@ -362,6 +362,19 @@ class OperatorsOverHttpTest {
   }
 
   @Test
+  void theModelOfAnOperatorNamesTheVersionOfAFork() {
+    String fork = "'action':'fork','flow':'pay','runId':'" + begun("ann") + "','entry':1,";
+
+    assertThat(tool("ops", fork + "'version':1").at("/structuredContent/principal").asText())
+        .isEqualTo("ann");
+    assertThat(refused("ops", fork + "'version':7"))
+        .contains("version_changed", "the host has no version 7 of its flow; it has [1]");
+    assertThat(refused("ops", fork + "'version':1,'newestVersion':true"))
+        .isEqualTo("version names the version; leave out newestVersion");
+    assertThat(refused("ops", fork + "'version':1.5")).contains("version");
+  }
+
+  @Test
   void theToolOfOperatorsIsForOperatorsAndSaysWhatIsMissing() {
     String run = begun("ann");
     assertThat(refused("ann", "'action':'list'")).contains("Only operators", "ann is none");

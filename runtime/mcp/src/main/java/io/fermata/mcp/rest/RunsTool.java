@@ -84,6 +84,7 @@ public final class RunsTool {
         .put("type", "boolean")
         .put(
             "description", "With fork: whether to carry it over to the newest version of the flow");
+    number(fields, "version", "With fork: the version of the flow to carry it over to");
     schema.putArray("required").add("action");
     return schema;
   }
@@ -117,6 +118,8 @@ public final class RunsTool {
     String missing = missing(call, action);
     if (missing != null) {
       return now(McpResult.error("The action " + action + " needs " + missing));
+    } else if (call.arguments().has("version") && call.arguments().has("newestVersion")) {
+      return now(McpResult.error("version names the version; leave out newestVersion"));
     }
     CompletionStage<McpResult> done;
     try {
@@ -203,6 +206,9 @@ public final class RunsTool {
     }
     if (call.arguments().path("newestVersion").asBoolean()) {
       options = options.onNewestVersion();
+    }
+    if (call.arguments().has("version")) {
+      options = options.onVersion(call.arguments().path("version").intValue());
     }
     return runs.fork(flow, runId, call.arguments().path("entry").asLong(), options)
         .whenComplete(
