@@ -350,6 +350,32 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
+   * As {@link #fork(String, String, long, ForkOptions)}, of a run of another store, of which this
+   * host has no more than its journal: one that was exported there, or recorded as a test. The
+   * store that it comes from is not needed, and nothing is imported.
+   *
+   * <pre>{@code
+   * RunJournal exported = Fermata.readJournal(Path.of("quote.jsonl"));
+   * host.fork(exported, 4, "ann", ForkOptions.sandbox().answer("city", "Paris"));
+   * }</pre>
+   *
+   * @param entry the number of an entry of the journal
+   * @param principal whose run the fork is: what erases that principal erases it, whoever the owner
+   *     of its source may be
+   * @throws IllegalArgumentException if no principal is named
+   * @return fails with a {@link io.fermata.flow.replay.ForkException} as well if parts of the
+   *     journal are {@linkplain RunJournal#redacted redacted}
+   */
+  public CompletionStage<Fork> fork(
+      RunJournal journal, long entry, String principal, ForkOptions options) {
+    requireOpen();
+    if (principal.isBlank()) {
+      throw new IllegalArgumentException("A fork has an owner; name the principal");
+    }
+    return host.hosted.forks().fork(journal, entry, principal, options, UnaryOperator.identity());
+  }
+
+  /**
    * Checks what a release with other flows would do with the runs of this host, and its agents with
    * the threads.
    *

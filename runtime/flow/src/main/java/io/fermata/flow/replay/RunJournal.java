@@ -148,11 +148,14 @@ public record RunJournal(
    */
   public RunJournal whole() {
     if (redacted) {
-      throw new IllegalStateException(
-          "The journal of run %s of %s was read without the key that encrypts parts of it: it can be looked at, but neither decided again nor continued. Configure that key, or record the run where the key is"
-              .formatted(runId, flow));
+      throw new IllegalStateException(unreadable());
     }
     return this;
+  }
+
+  private String unreadable() {
+    return "The journal of run %s of %s was read without the key that encrypts parts of it: it can be looked at, but neither decided again nor continued. Configure that key, or record the run where the key is"
+        .formatted(runId, flow);
   }
 
   /** The state of the run at its end. */
@@ -166,10 +169,13 @@ public record RunJournal(
    *
    * @param runId the id of the fork
    * @param options of which the mode and who forks are used
-   * @throws ForkException if there is no such entry, or the run had ended or was being undone then
+   * @throws ForkException if parts of it are redacted, there is no such entry, or the run had ended
+   *     or was being undone then
    */
   public List<Event> fork(long entry, String runId, ForkOptions options, long now) {
-    whole();
+    if (redacted) {
+      throw new ForkException("key_missing", unreadable());
+    }
     Entry last = null;
     Long possible = null;
     RunState state = RunState.NONE;

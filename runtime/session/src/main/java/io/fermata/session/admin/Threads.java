@@ -6,6 +6,7 @@ import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
@@ -275,6 +276,16 @@ public interface Threads {
    * is not affected.
    */
   CompletionStage<View> fork(String principal, String threadId, NewFork how);
+
+  /**
+   * As {@link #fork(String, String, NewFork)}, of a thread of another store, of which this host has
+   * no more than its journal, such as an export. Nothing is imported. Fails with a {@link
+   * ThreadException} as well, {@code key_missing}, if parts of the journal are {@linkplain
+   * ThreadJournal#redacted redacted}.
+   *
+   * @param principal whose thread the fork is, whoever the owner of its source may be
+   */
+  CompletionStage<View> fork(String principal, ThreadJournal journal, NewFork how);
 
   CompletionStage<View> get(String principal, String threadId);
 

@@ -393,7 +393,7 @@ public final class Archive {
     try {
       return Lossless.parse(line);
     } catch (IOException e) {
-      throw new ArchiveException("Line " + number + " is not JSON; nothing was imported", e);
+      throw new ArchiveException("Line " + number + " is not JSON; nothing of it was used", e);
     }
   }
 
@@ -411,11 +411,11 @@ public final class Archive {
           line.path("type").textValue(),
           payload);
     } catch (IOException | NumberFormatException e) {
-      throw new ArchiveException("Line " + number + " cannot be read; nothing was imported", e);
+      throw new ArchiveException("Line " + number + " cannot be read; nothing of it was used", e);
     }
   }
 
   static ArchiveException wrong(int line, String why) {
-    return new ArchiveException("Line " + line + ": " + why + "; nothing was imported");
+    return new ArchiveException("Line " + line + ": " + why + "; nothing of it was used");
   }
 }

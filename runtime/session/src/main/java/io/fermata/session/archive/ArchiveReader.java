@@ -70,7 +70,7 @@ final class ArchiveReader {
       throw Archive.wrong(number, "unexpected content after the end");
     } else if (!header.isRun() && !(thread.exists() && thread.threadId().equals(header.id()))) {
       throw new ArchiveException(
-          "The entries do not belong to the thread " + header.id() + "; nothing was imported");
+          "The entries do not belong to the thread " + header.id() + "; nothing of it was used");
     }
     return chain.checked(line, records, encryption);
   }
@@ -90,7 +90,7 @@ final class ArchiveReader {
       return Archive.entry(stored, header.journal(), encryption);
     } catch (RuntimeException e) {
       throw new ArchiveException(
-          "Line " + number + " cannot be read, nothing was imported: " + e.getMessage(), e);
+          "Line " + number + " cannot be read, nothing of it was used: " + e.getMessage(), e);
     }
   }
 
@@ -115,7 +115,7 @@ final class ArchiveReader {
       throw e;
     } catch (RuntimeException e) {
       throw new ArchiveException(
-          "The entries are inconsistent, nothing was imported: " + e.getMessage(), e);
+          "The entries are inconsistent, nothing of it was used: " + e.getMessage(), e);
     }
   }
 
@@ -123,7 +123,7 @@ final class ArchiveReader {
     for (Object happened : entry.events()) {
       if (!(happened instanceof Event)) {
         throw new ArchiveException(
-            "The journal of a run has an event of a thread;" + " nothing was imported");
+            "The journal of a run has an event of a thread; nothing of it was used");
       } else if (happened instanceof Event.Started started) {
         requireOwn(SessionKey.entityOf(header.name(), started.runId()));
       }
@@ -137,7 +137,7 @@ final class ArchiveReader {
   private void requireOwn(String entityId) {
     if (!entityId.equals(header.journal())) {
       throw new ArchiveException(
-          "An entry belongs to another journal than %s; nothing was imported"
+          "An entry belongs to another journal than %s; nothing of it was used"
               .formatted(header.journal()));
     }
   }

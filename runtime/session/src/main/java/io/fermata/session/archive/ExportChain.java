@@ -63,12 +63,12 @@ final class ExportChain {
   ExportSignature checked(JsonNode end, int records, Encryption encryption) {
     if (end.path(END).asLong(-1) != records || records == 0) {
       throw new ArchiveException(
-          "The end states %s entries before it, and there are %d; nothing was imported"
+          "The end states %s entries before it, and there are %d; nothing of it was used"
               .formatted(end.path(END), records));
     } else if (!same(head, end.path(CHAIN))) {
       throw new ArchiveException(
-          "The export was altered: its lines do not fit the checksum in the last one. Nothing was"
-              + " imported; export the journal again");
+          "The export was altered: its lines do not fit the checksum in the last one. Nothing"
+              + " of it was used; export the journal again");
     } else if (!end.has(SIGNATURE)) {
       return ExportSignature.UNSIGNED;
     }
@@ -80,7 +80,7 @@ final class ExportChain {
       throw new ArchiveException(
           "The export was altered: its signature is not one of the key "
               + key
-              + ". Nothing was imported; export the journal again");
+              + ". Nothing of it was used; export the journal again");
     }
     return ExportSignature.VERIFIED;
   }

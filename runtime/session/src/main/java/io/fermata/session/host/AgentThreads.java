@@ -217,27 +217,39 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> fork(String principal, String threadId, NewFork how) {
-    if (how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS) {
-      return failed(
-          "invalid_mode",
-          "A journal has no requests of models to repeat; fork the thread live or in a sandbox");
-    }
     // Whose thread it is not learns that before its journal is read.
-    return forking.begin(
-        () -> get(principal, threadId).thenCompose(own -> forkedView(principal, threadId, how)));
+    return forking(
+        how,
+        () -> get(principal, threadId).thenCompose(own -> forkedThread(principal, threadId, how)));
   }
 
-  private CompletionStage<View> forkedView(String principal, String threadId, NewFork how) {
-    return view(
-        keyed(
-            threadId,
-            source ->
-                journal(source.entityId(), 1, new ArrayList<>())
-                    .thenComposeAsync(
-                        entries ->
-                            forked(ThreadForks.of(principal, threadId, entries), principal, how),
-                        executor)
-                    .thenCompose(reply -> unlessGone(source, principal, reply))));
+  @Override
+  public CompletionStage<View> fork(String principal, ThreadJournal journal, NewFork how) {
+    return forking(
+        how,
+        () ->
+            CompletableFuture.supplyAsync(() -> ThreadForks.of(journal), executor)
+                .thenComposeAsync(source -> forked(source, principal, how), executor));
+  }
+
+  private CompletionStage<View> forking(NewFork how, Supplier<CompletionStage<ThreadReply>> begin) {
+    return how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS
+        ? failed(
+            "invalid_mode",
+            "A journal has no requests of models to repeat; fork the thread live or in a sandbox")
+        : view(forking.begin(begin));
+  }
+
+  private CompletionStage<ThreadReply> forkedThread(
+      String principal, String threadId, NewFork how) {
+    return keyed(
+        threadId,
+        source ->
+            journal(source.entityId(), 1, new ArrayList<>())
+                .thenComposeAsync(
+                    entries -> forked(ThreadForks.of(principal, threadId, entries), principal, how),
+                    executor)
+                .thenCompose(reply -> unlessGone(source, principal, reply)));
   }
 
   private CompletionStage<List<ThreadJournal.Entry>> journal(

@@ -43,8 +43,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forks runs. A fork is a new session of the source's owner, so that what erases the owner erases
- * the fork; its first entry has what happened in the source, encrypted under its own name.
+ * Forks runs. The fork of a run of the store is a new session of the source's owner, so that what
+ * erases the owner erases the fork; its first entry has what happened in the source, encrypted
+ * under its own name.
  *
  * @param agents whether the host has an agent of a name
  * @param threads reads journals
@@ -83,25 +84,76 @@ public record RunForks(
       owner = starter == null ? owner : starter;
       entries.add(RunEvents.of(entry));
     }
+
+    RunJournal journal() {
+      return RunJournal.of(flow, runId, entries);
+    }
   }
 
   /**
-   * Forks a run.
+   * Forks a run of the store.
    *
    * @param shown what the caller gets to see of the reply that refuses it
    */
   public CompletionStage<Fork> fork(
       String flow, String runId, long entry, ForkOptions options, UnaryOperator<ToolReply> shown) {
     if (!catalog.has(flow)) {
-      String why =
-          agents.test(flow)
-              ? flow + " is an agent; fork one of its threads with threads().fork"
-              : "The host has no flow " + flow + "; register it to fork its runs";
-      return CompletableFuture.failedFuture(new ForkException("unknown_run", why));
+      return CompletableFuture.failedFuture(unknown(flow));
     }
-    Source source = new Source(flow, runId);
-    return translated(StoreErrors.translated(read(source)))
-        .thenComposeAsync(read -> begun(read, entry, options, shown), threads);
+    return translated(StoreErrors.translated(read(new Source(flow, runId))))
+        .thenComposeAsync(
+            source -> {
+              RunJournal journal = source.journal();
+              return fork(journal, entry, owner(source, journal), options, shown)
+                  .thenCompose(fork -> translated(unlessErased(source, fork)));
+            },
+            threads);
+  }
+
+  /**
+   * Forks a run of which only the journal is known.
+   *
+   * @param owner the principal whose run the fork is
+   */
+  public CompletionStage<Fork> fork(
+      RunJournal journal,
+      long entry,
+      String owner,
+      ForkOptions options,
+      UnaryOperator<ToolReply> shown) {
+    String flow = journal.flow();
+    if (!catalog.has(flow)) {
+      return CompletableFuture.failedFuture(unknown(flow));
+    }
+    String handle = handles.mint();
+    SessionKey key = new SessionKey(owner, flow, handle);
+    String forkId = SessionKey.newRunId(key.entityId());
+    ForkOptions named = options.by() == null ? options.by(owner) : options;
+    List<Event> events;
+    try {
+      events = journal.fork(entry, forkId, named, clock.millis());
+    } catch (ForkException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+    Request.Fork fork = new Request.Fork(events, options.version());
+    return gateway
+        .fork(key, Request.OfRun.fork(fork, options.answers()))
+        .thenApplyAsync(
+            reply -> {
+              if (isRefused(reply)) {
+                throw refused(shown.apply(reply));
+              }
+              return new Fork(flow, forkId, owner, handle, reply);
+            },
+            threads);
+  }
+
+  private ForkException unknown(String flow) {
+    return new ForkException(
+        "unknown_run",
+        agents.test(flow)
+            ? flow + " is an agent; fork one of its threads with threads().fork"
+            : "The host has no flow " + flow + "; register it to fork its runs");
   }
 
   private CompletionStage<Source> read(Source source) {
@@ -127,9 +179,7 @@ public record RunForks(
     }
   }
 
-  private CompletionStage<Fork> begun(
-      Source source, long entry, ForkOptions options, UnaryOperator<ToolReply> shown) {
-    RunJournal journal = RunJournal.of(source.flow, source.runId, source.entries);
+  private static String owner(Source source, RunJournal journal) {
     Entry.Owner owner = source.owner;
     if (owner == null || journal.entries().isEmpty()) {
       throw unknown(source);
@@ -139,23 +189,7 @@ public record RunForks(
           "Run %s of %s is a call of a thread, which alone gets its result; fork a run that a client or a schedule started"
               .formatted(source.runId, source.flow));
     }
-    String handle = handles.mint();
-    SessionKey key = new SessionKey(owner.principal(), source.flow, handle);
-    String forkId = SessionKey.newRunId(key.entityId());
-    ForkOptions named = options.by() == null ? options.by(owner.principal()) : options;
-    List<Event> events = journal.fork(entry, forkId, named, clock.millis());
-    Request.Fork fork = new Request.Fork(events, options.version());
-    return gateway
-        .fork(key, Request.OfRun.fork(fork, options.answers()))
-        .thenComposeAsync(
-            reply -> {
-              if (isRefused(reply)) {
-                throw refused(shown.apply(reply));
-              }
-              Fork forked = new Fork(source.flow, forkId, owner.principal(), handle, reply);
-              return translated(unlessErased(source, key, forked));
-            },
-            threads);
+    return owner.principal();
   }
 
   private static ForkException unknown(Source source) {
@@ -166,7 +200,7 @@ public record RunForks(
   }
 
   /** Removes a fork whose source was erased meanwhile, or of whose source that is unknown. */
-  private CompletionStage<Fork> unlessErased(Source source, SessionKey key, Fork fork) {
+  private CompletionStage<Fork> unlessErased(Source source, Fork fork) {
     return store
         .readBack(source.entityId, Long.MAX_VALUE, 1)
         .thenApply(
@@ -176,12 +210,13 @@ public record RunForks(
               }
               return fork;
             })
-        .exceptionallyCompose(thrown -> removed(key, fork, thrown));
+        .exceptionallyCompose(thrown -> removed(fork, thrown));
   }
 
-  private CompletionStage<Fork> removed(SessionKey key, Fork fork, Throwable cause) {
+  private CompletionStage<Fork> removed(Fork fork, Throwable cause) {
+    String entityId = SessionKey.entityOf(fork.flow(), fork.runId());
     return eraser
-        .erase(new SessionScope(Set.of(key.entityId()), Set.of()))
+        .erase(new SessionScope(Set.of(entityId), Set.of()))
         .handle(
             (gone, failed) -> {
               if (failed != null) {

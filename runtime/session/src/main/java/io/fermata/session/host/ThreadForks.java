@@ -21,16 +21,33 @@ import org.jspecify.annotations.Nullable;
  */
 record ThreadForks(ThreadJournal source) {
 
-  /** The journal of a thread of a principal. */
+  /** A thread of the store, which belongs to a principal. */
   static ThreadForks of(String principal, String threadId, List<ThreadJournal.Entry> entries) {
-    ThreadForks forks = new ThreadForks(new ThreadJournal("", threadId, entries));
+    ThreadForks forks = of(new ThreadJournal("", threadId, entries));
     ThreadEvent.Created created = forks.created();
-    if (created == null
-        || deletes(forks.source.events())
-        || !created.principal().equals(principal)) {
-      throw new ThreadException("unknown_thread", "There is no thread " + threadId);
+    if (created == null || !created.principal().equals(principal)) {
+      throw unknown(threadId);
     }
     return forks;
+  }
+
+  /** A thread of which only the journal is known, whoever it belonged to. */
+  static ThreadForks of(ThreadJournal journal) {
+    if (journal.redacted()) {
+      throw new ThreadException(
+          "key_missing",
+          "The journal of thread %s was read without the key that encrypts it; configure that key, or export the thread in clear, with exportThreadWithSecrets"
+              .formatted(journal.threadId()));
+    }
+    ThreadForks forks = new ThreadForks(journal);
+    if (forks.created() == null || deletes(journal.events())) {
+      throw unknown(journal.threadId());
+    }
+    return forks;
+  }
+
+  private static ThreadException unknown(String threadId) {
+    return new ThreadException("unknown_thread", "There is no thread " + threadId);
   }
 
   static boolean deletes(List<ThreadEvent> events) {
@@ -50,12 +67,15 @@ record ThreadForks(ThreadJournal source) {
     return how.agent() == null ? source.state().metadata().origin() : how.agent();
   }
 
+  /**
+   * @param principal whose thread the fork is
+   */
   Request.ForkThread as(ThreadKey key, String principal, Threads.NewFork how, long now) {
     ThreadJournal.Entry last = last(how);
     List<ThreadJournal.Entry> copied = new ArrayList<>();
     for (ThreadJournal.Entry entry : source.upTo(last.seq()).entries()) {
       List<ThreadEvent> events =
-          entry.events().stream().map(event -> under(key.threadId(), event)).toList();
+          entry.events().stream().map(event -> under(key.threadId(), principal, event)).toList();
       copied.add(
           new ThreadJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events));
     }
@@ -66,12 +86,12 @@ record ThreadForks(ThreadJournal source) {
         new ThreadInput.Fork(fork, how.agent(), how.env(), how.message(), now));
   }
 
-  private static ThreadEvent under(String threadId, ThreadEvent event) {
+  private static ThreadEvent under(String threadId, String principal, ThreadEvent event) {
     return event instanceof ThreadEvent.Created created
         ? new ThreadEvent.Created(
             threadId,
             created.agent(),
-            created.principal(),
+            principal,
             created.tags(),
             created.env(),
             created.parent(),

@@ -27,7 +27,7 @@ public final class ThreadEvents {
     for (Object happened : entry.events()) {
       if (!(happened instanceof ThreadEvent event)) {
         throw new ArchiveException(
-            "The journal of a thread has an event of a run;" + " nothing was imported");
+            "The journal of a thread has an event of a run; nothing of it was used");
       }
       events.add(event);
     }
