@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
@@ -18,6 +19,7 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.StoreErrors;
@@ -26,6 +28,7 @@ import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunEvents;
 import java.io.NotSerializableException;
 import java.time.InstantSource;
@@ -104,7 +107,8 @@ public record RunForks(
         .thenComposeAsync(
             source -> {
               RunJournal journal = source.journal();
-              return fork(journal, entry, owner(source, journal), options, shown)
+              return owner(source, journal)
+                  .thenComposeAsync(owner -> fork(journal, entry, owner, options, shown), threads)
                   .thenCompose(fork -> translated(unlessErased(source, fork)));
             },
             threads);
@@ -179,17 +183,33 @@ public record RunForks(
     }
   }
 
-  private static String owner(Source source, RunJournal journal) {
+  /** Whose run the fork is: the owner of the source, or of the thread that called it. */
+  private CompletionStage<String> owner(Source source, RunJournal journal) {
     Entry.Owner owner = source.owner;
     if (owner == null || journal.entries().isEmpty()) {
       throw unknown(source);
-    } else if (owner.principal().equals(SessionKey.TOOLS)) {
+    } else if (!owner.principal().equals(SessionKey.TOOLS)) {
+      return CompletableFuture.completedFuture(owner.principal());
+    }
+    ThreadKey caller = ThreadKey.caller(owner.session());
+    if (caller == null) {
       throw new ForkException(
           "may_not_fork",
-          "Run %s of %s is a call of a thread, which alone gets its result; fork a run that a client or a schedule started"
-              .formatted(source.runId, source.flow));
+          "Run %s of %s is a call of %s, which is no thread, so no principal owns it; fork its journal for one, with fork(journal, entry, principal, options)"
+              .formatted(
+                  source.runId, source.flow, ToolUse.of(source.flow, owner.session()).caller()));
     }
-    return owner.principal();
+    return translated(StoreErrors.translated(store.read(caller.entityId(), 1, 1)))
+        .thenApplyAsync(
+            first ->
+                first.stream()
+                    .flatMap(stored -> entry(caller.entityId(), stored).events().stream())
+                    .filter(ThreadEvent.Created.class::isInstance)
+                    .map(event -> ((ThreadEvent.Created) event).principal())
+                    .findFirst()
+                    // What a thread has called is erased with it.
+                    .orElseThrow(() -> unknown(source)),
+            threads);
   }
 
   private static ForkException unknown(Source source) {
