@@ -33,6 +33,7 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine.ExitCode;
 
 /** The store of a killed server, and commands on it before the next server starts. */
 @Tag("slow")
@@ -359,6 +360,33 @@ class StoreCommandsTest {
     assertThat(forked).contains("How big is your company?");
     assertThat(ended(Commands.UNUSABLE, "fork", run, "--at", "77", "--store", store))
         .contains("has no entry 77; its entries are 1 to 2");
+    assertThat(ended(0, "fork", run, "--at", "1", "--flow-version", "1", "--store", store))
+        .contains(" is a fork of " + run);
+    assertThat(
+            ended(
+                Commands.UNUSABLE,
+                "fork",
+                run,
+                "--at",
+                "1",
+                "--flow-version",
+                "7",
+                "--store",
+                store))
+        .contains("the host has no version 7 of its flow; it has [1]");
+    assertThat(
+            ended(
+                ExitCode.USAGE,
+                "fork",
+                run,
+                "--at",
+                "1",
+                "--flow-version",
+                "1",
+                "--newest-version",
+                "--store",
+                store))
+        .contains("--flow-version names the version; leave out --newest-version");
 
     String handle = forked.replaceAll("(?s).*its sessionId is (\\S+).*", "$1");
     try (ServerProcess server = server("fermata.db", 0)) {
@@ -366,6 +394,49 @@ class StoreCommandsTest {
       answer.putObject("stateUpdates").put("companySize", "51+");
       assertThat(server.call("quote", answer).path("status").asText()).isEqualTo("widget");
     }
+  }
+
+  @Test
+  void anExportIsForkedInAStoreThatKnowsNothingOfIt() throws Exception {
+    Path exports = Path.of("src/test/resources/runs").toAbsolutePath();
+    String thread = exports.resolve("desk-with-a-refund.jsonl").toString();
+    String run = exports.resolve("quote-with-a-correction.jsonl").toString();
+    String store = store("laptop.db");
+
+    assertThat(ended(0, "fork", "--from", run)).contains("it is not signed", "   1  ", "caller ");
+    String asks = ended(0, "fork", "--from", run, "--at", "1", "--mode", "live", "--store", store);
+    assertThat(asks).contains(" is a fork of quote/", "It belongs to local; its sessionId is ");
+    assertThat(ended(0, "fork", "--from", run, "--at", "1", "--owner", "ann", "--store", store))
+        .contains("It belongs to ann;");
+    assertThat(ended(0, "runs", "--store", store)).contains("quote");
+    assertThat(ended(0, "fork", "--from", thread)).contains("entry 2 (caller ");
+    assertThat(
+            ended(
+                0,
+                "fork",
+                "--from",
+                thread,
+                "--before",
+                "m-u1",
+                "--message",
+                "Please refund B-1002",
+                "--store",
+                store))
+        .contains(" is a fork of desk.", "look_up_order {\\\"number\\\":\\\"B-1002\\\"}");
+
+    assertThat(ended(Commands.UNUSABLE, "fork", "--from", "none.jsonl", "--store", store))
+        .contains("none.jsonl cannot be read; name a file that export wrote");
+    Path cut = directory.resolve("cut.jsonl");
+    List<String> lines = Files.readAllLines(Path.of(run));
+    Files.write(cut, lines.subList(0, lines.size() - 1));
+    assertThat(ended(Commands.UNUSABLE, "fork", "--from", cut.toString(), "--store", store))
+        .contains("the file is truncated; nothing of it was used");
+    assertThat(ended(ExitCode.USAGE, "fork", "--from", thread, "--answer", "a=b"))
+        .contains("are for runs, and this is a thread");
+    assertThat(ended(ExitCode.USAGE, "fork", "--from", run, "--message", "Hi"))
+        .contains("are for threads, and this is a run");
+    assertThat(ended(ExitCode.USAGE, "fork", "quote/a.b", "--at", "1", "--owner", "ann"))
+        .contains("--owner goes with --from");
   }
 
   @Test

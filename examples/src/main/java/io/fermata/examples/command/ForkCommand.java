@@ -3,8 +3,10 @@ package io.fermata.examples.command;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
@@ -12,13 +14,18 @@ import io.fermata.flow.event.Place;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -26,21 +33,24 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** Forks a run or a thread of a store, and prints where it comes to rest. */
+/** Forks a run or a thread of a store or of an export, and prints where it comes to rest. */
 @Command(
     name = "fork",
     description = {
       "Starts a new run from an entry of another one and prints its first reply, or a new thread",
-      "and prints its view once it rests. Without --at or --before it lists the entries. No server",
-      "may have the store open."
+      "and prints its view once it rests. Without --at or --before it lists the entries. What is",
+      "forked is in the store, or in a file that export wrote for any store. No server may have",
+      "the store open."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
@@ -55,21 +65,27 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
 
   /** What is forked. */
   static final class What {
-    @ArgGroup(exclusive = false)
-    @Nullable OfRun run;
-
-    @ArgGroup(exclusive = false)
-    @Nullable OfThread thread;
-  }
-
-  /** A run, and what is otherwise in its fork. */
-  static final class OfRun {
     @Parameters(
         paramLabel = "FLOW/RUN",
         converter = RunName.Converter.class,
         description = "A flow's id, and the runId that every reply carries.")
-    RunName name = new RunName("", "");
+    @Nullable RunName run;
 
+    @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")
+    @Nullable String thread;
+
+    @Option(
+        names = "--from",
+        paramLabel = "FILE",
+        description = "A run or a thread that was exported; it need not be in the store.")
+    @Nullable Path export;
+  }
+
+  @ArgGroup(exclusive = false)
+  @Nullable OfRun ofRun;
+
+  /** What is otherwise in the fork of a run. */
+  static final class OfRun {
     @Option(
         names = "--answer",
         paramLabel = "FIELD=VALUE",
@@ -80,17 +96,19 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
         names = "--newest-version",
         description = "Carries the fork over to the newest version of its flow.")
     boolean newest;
+
+    @Option(
+        names = "--flow-version",
+        paramLabel = "N",
+        description = "Carries the fork over to this version of its flow.")
+    @Nullable Integer version;
   }
 
-  /** A thread, and what is otherwise in its fork. */
-  static final class OfThread {
-    @Option(
-        names = "--thread",
-        paramLabel = "ID",
-        required = true,
-        description = "The id of a thread.")
-    String id = "";
+  @ArgGroup(exclusive = false)
+  @Nullable OfThread ofThread;
 
+  /** What is otherwise in the fork of a thread. */
+  static final class OfThread {
     @Option(
         names = "--before",
         paramLabel = "MESSAGE",
@@ -130,22 +148,38 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
   ForkOrigin.Mode mode = ForkOrigin.Mode.SANDBOX;
 
   @Option(
+      names = "--owner",
+      paramLabel = "NAME",
+      description = {
+        "With --from: the principal that the fork belongs to; by default local, who calls a server",
+        "without keys. Without --from that is the owner of its source."
+      })
+  @Nullable String owner;
+
+  @Option(
       names = "--by",
       paramLabel = "NAME",
-      description = "Who forks, for the journal of the fork; by default the owner of its source.")
+      description = "Who forks, for the journal of the fork; by default the owner of the fork.")
   @Nullable String by;
 
   @Mixin StoreOption store = new StoreOption();
 
   @Override
-  public Integer call() {
-    OfRun run = what.run;
-    OfThread thread = what.thread;
-    try (Examples examples = Examples.dormant(store.present())) {
-      if (thread != null) {
-        fork(examples.host(), thread);
-      } else if (run != null) {
-        fork(examples.host(), run);
+  public Integer call() throws IOException {
+    ExportedJournal export = what.export == null ? null : exported(what.export);
+    require(what.thread != null || export instanceof ExportedJournal.OfThread);
+    if (export != null && lists()) {
+      list(export);
+      return 0;
+    }
+    try (Examples examples = Examples.dormant(export == null ? store.present() : store.store())) {
+      Fermata host = examples.host();
+      if (export != null) {
+        fork(host, export, owner == null ? "local" : owner);
+      } else if (what.thread != null) {
+        fork(host, what.thread);
+      } else if (what.run != null) {
+        fork(host, what.run);
       }
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException unknown) {
@@ -156,21 +190,89 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
     return 0;
   }
 
-  private void fork(Fermata host, OfRun run) {
-    RunName name = run.name;
-    if (at == null) {
-      list(ChatCommand.now(host.journalWithSecrets(name.flow(), name.runId())));
-    } else {
-      print(name, ChatCommand.now(host.fork(name.flow(), name.runId(), at, options(run))));
+  private static ExportedJournal exported(Path file) throws IOException {
+    if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
+      throw new UsageException(file + " cannot be read; name a file that export wrote");
+    }
+    return ExportedJournal.read(file);
+  }
+
+  /** Requires options that go together. */
+  private void require(boolean thread) {
+    if (thread && ofRun != null) {
+      throw wrong(
+          "--answer, --newest-version and --flow-version are for runs, and this is a thread");
+    } else if (!thread && ofThread != null) {
+      throw wrong("--before, --message, --env and --agent are for threads, and this is a run");
+    } else if (ofRun != null && ofRun.newest && ofRun.version != null) {
+      throw wrong("--flow-version names the version; leave out --newest-version");
+    } else if (thread && mode == ForkOrigin.Mode.REPLAY_EFFECTS) {
+      throw wrong("A thread is forked with --mode sandbox or live");
+    } else if (at != null && ofThread != null && ofThread.before != null) {
+      throw wrong("Use either --at or --before");
+    } else if (owner != null && what.export == null) {
+      throw wrong("--owner goes with --from; what is in the store keeps its owner");
     }
   }
 
-  private ForkOptions options(OfRun run) {
+  private ParameterException wrong(String why) {
+    return new ParameterException(commandLine(), why);
+  }
+
+  private boolean lists() {
+    return at == null && (ofThread == null || ofThread.before == null);
+  }
+
+  private void list(ExportedJournal export) {
+    out().printf("%s: %s%n", what.export, export.signature().text());
+    if (export instanceof ExportedJournal.OfThread thread) {
+      list(thread.journal(), DeskOptions.scripted().agents());
+    } else if (export instanceof ExportedJournal.OfRun run) {
+      list(run.journal());
+    }
+  }
+
+  private void list(ThreadJournal journal, Collection<Agent> agents) {
+    out().println(journal.narrative(agents));
+    out().flush();
+  }
+
+  private void fork(Fermata host, ExportedJournal export, String principal) {
+    out().printf("%s: %s%n", what.export, export.signature().text());
+    if (export instanceof ExportedJournal.OfThread thread) {
+      ThreadJournal journal = thread.journal();
+      print(
+          host,
+          principal,
+          journal.threadId(),
+          ChatCommand.now(host.threads().fork(principal, journal, how())));
+    } else if (export instanceof ExportedJournal.OfRun run) {
+      RunJournal journal = run.journal();
+      print(
+          new RunName(journal.flow(), journal.runId()),
+          ChatCommand.now(host.fork(journal, at == null ? 0 : at, principal, options())));
+    }
+  }
+
+  private void fork(Fermata host, RunName run) {
+    if (at == null) {
+      list(ChatCommand.now(host.journalWithSecrets(run.flow(), run.runId())));
+    } else {
+      print(run, ChatCommand.now(host.fork(run.flow(), run.runId(), at, options())));
+    }
+  }
+
+  private ForkOptions options() {
+    ForkOptions options = ForkOptions.of(mode);
+    options = by == null ? options : options.by(by);
+    if (ofRun == null) {
+      return options;
+    }
     ObjectNode values = Json.object();
-    run.answers.forEach((field, value) -> values.set(field, ForkCommand.value(value)));
-    ForkOptions options = ForkOptions.of(mode).answers(values);
-    options = run.newest ? options.onNewestVersion() : options;
-    return by == null ? options : options.by(by);
+    ofRun.answers.forEach((field, value) -> values.set(field, ForkCommand.value(value)));
+    options = options.answers(values);
+    options = ofRun.newest ? options.onNewestVersion() : options;
+    return ofRun.version == null ? options : options.onVersion(ofRun.version);
   }
 
   private static JsonNode value(String text) {
@@ -193,37 +295,40 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
   }
 
   private static String last(List<Event> events) {
+    if (events.isEmpty()) {
+      return "encrypted with a key that is not there";
+    }
     Event last = events.get(events.size() - 1);
     Place place = last.place();
     String what = last.getClass().getSimpleName().toLowerCase(Locale.ROOT);
     return place == null ? what : what + " " + place.node();
   }
 
-  private void fork(Fermata host, OfThread thread) {
-    if (mode == ForkOrigin.Mode.REPLAY_EFFECTS) {
-      throw new UsageException("A thread is forked with --mode sandbox or live");
-    } else if (at != null && thread.before != null) {
-      throw new UsageException("Use either --at or --before");
-    }
-    ThreadJournal journal = ChatCommand.now(host.threadJournalWithSecrets(thread.id));
-    if (at == null && thread.before == null) {
-      out().println(journal.narrative(host.agents().all()));
-      out().flush();
+  private void fork(Fermata host, String thread) {
+    ThreadJournal journal = ChatCommand.now(host.threadJournalWithSecrets(thread));
+    if (lists()) {
+      list(journal, host.agents().all());
       return;
     }
-    String owner = journal.upTo(1).state().begun().principal();
-    Threads.NewFork how =
-        new Threads.NewFork(
-            mode,
-            at,
-            thread.before,
-            thread.agent,
-            thread.env,
-            thread.message == null ? null : Message.user(thread.message),
-            by);
-    Threads.View fork = ChatCommand.now(host.threads().fork(owner, thread.id, how));
-    Threads.View view = ChatCommand.now(host.threads().settled(owner, fork.threadId(), REST));
-    out().printf("%s is a fork of %s%n", view.threadId(), thread.id);
+    String principal = journal.upTo(1).state().begun().principal();
+    print(host, principal, thread, ChatCommand.now(host.threads().fork(principal, thread, how())));
+  }
+
+  private Threads.NewFork how() {
+    OfThread otherwise = ofThread == null ? new OfThread() : ofThread;
+    return new Threads.NewFork(
+        mode,
+        at,
+        otherwise.before,
+        otherwise.agent,
+        otherwise.env,
+        otherwise.message == null ? null : Message.user(otherwise.message),
+        by);
+  }
+
+  private void print(Fermata host, String principal, String source, Threads.View fork) {
+    Threads.View view = ChatCommand.now(host.threads().settled(principal, fork.threadId(), REST));
+    out().printf("%s is a fork of %s%n", view.threadId(), source);
     out().println(ThreadJson.view(view).toPrettyString());
     out().flush();
   }
@@ -237,10 +342,14 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
   }
 
   private PrintWriter out() {
+    return commandLine().getOut();
+  }
+
+  private CommandLine commandLine() {
     if (command == null) {
       throw new IllegalStateException("The command is run by picocli only");
     }
-    return command.commandLine().getOut();
+    return command.commandLine();
   }
 
   @Override
