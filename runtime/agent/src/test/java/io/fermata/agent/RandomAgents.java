@@ -38,6 +38,8 @@ public final class RandomAgents {
   private final Random random;
   private final boolean quiet;
   private final Budget budget;
+  private final boolean hosted;
+  private final boolean hookedHost;
   private int mutated = -1;
   private int pieces;
 
@@ -49,6 +51,8 @@ public final class RandomAgents {
   public RandomAgents(long seed, boolean quiet) {
     this.random = new Random(seed);
     this.quiet = quiet;
+    this.hosted = seed % 3 == 1;
+    this.hookedHost = seed % 6 == 1;
     this.budget = seed % 7 == 3 ? Budget.tokens(60) : Budget.NONE;
   }
 
@@ -91,10 +95,14 @@ public final class RandomAgents {
     Prompt top =
         maybeHooked(
             Prompt.of(name + "-top", model(random.nextInt(1_000)))
-                .text("Speak.")
+                .text(piece("Speak.", "Talk."))
                 .tools(tools())
                 .tools(others)
-                .tools(inner.asTool()));
+                .tools(inner.asTool())
+                .tools(piece(List.<Offered>of(), List.of(SPARE))));
+    if (hosted) {
+      top = top.env(World.VARIABLE);
+    }
     if (parallel) {
       top = top.parallelToolCalls();
     }
@@ -221,6 +229,8 @@ public final class RandomAgents {
         .filter(tool -> random.nextInt(4) > 0)
         .toArray(Offered[]::new);
   }
+
+  private static final Tool SPARE = tool("spare", (flow, n) -> "spare " + n);
 
   private static final List<Offered> QUIET =
       List.of(
@@ -350,9 +360,14 @@ public final class RandomAgents {
             "mark",
             (flow, m) -> hash(m.content()) % 3 == 0 ? m.withContent(m.content() + sign) : m));
     all.add(Hook.afterCreateMessage("note", (flow, m) -> note(flow, m, shift)));
-    all.add(Hook.afterSystemMessage("tone", (flow, text) -> text + " Kindly."));
+    String tone = piece(" Kindly.", " Curtly.");
     all.add(
-        Hook.filterMessages("some", (flow, rows) -> rows.subList(rows.size() / 9, rows.size())));
+        Hook.afterSystemMessage(
+            "tone", (flow, text) -> text + tone + (hookedHost ? flow.env(World.VARIABLE) : "")));
+    int hidden = piece(9, 4);
+    all.add(
+        Hook.filterMessages(
+            "some", (flow, rows) -> rows.subList(rows.size() / hidden, rows.size())));
     int guard = piece(11, 5);
     all.add(Hook.prefilterLlmHistory("guard", (flow, messages) -> guarded(flow, messages, guard)));
     int strike = piece(5, 2);

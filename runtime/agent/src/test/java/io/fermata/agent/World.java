@@ -24,12 +24,15 @@ import org.jspecify.annotations.Nullable;
 
 /** A host that remembers what a thread asked of it and answers as a test wants. */
 public final class World implements Outside {
+  /** A variable of the host, which no journal has. */
+  static final String VARIABLE = "house";
+
   private final Conversation conversation;
   private final Map<String, FlowOutcome> begun = new HashMap<>();
   private final Map<String, FlowOutcome> answered = new HashMap<>();
   private final Map<String, String> children = new HashMap<>();
 
-  final Map<String, String> env = new HashMap<>();
+  public final Map<String, String> env = new HashMap<>();
   final List<Delta> deltas = new ArrayList<>();
   public final List<String> flowCalls = new ArrayList<>();
   public final List<String> withdrawn = new ArrayList<>();
@@ -59,6 +62,7 @@ public final class World implements Outside {
 
   World(Conversation conversation) {
     this.conversation = conversation;
+    env.put(VARIABLE, "You are at the bookshop.");
   }
 
   /** Models and flows return once more what they returned before a record was written. */

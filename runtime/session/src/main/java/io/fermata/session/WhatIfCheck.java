@@ -51,6 +51,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -363,25 +364,25 @@ final class WhatIfCheck {
     }
 
     Session session() {
-      ThreadDivergence divergence = replayer.divergence();
+      List<ThreadDivergence> divergences = replayer.divergences();
       if (at == Long.MIN_VALUE) {
         return Session.UNKNOWN;
       } else if (since != null && at < since.toEpochMilli()) {
         return new Session(true, 0, List.of());
       } else if (failed != null) {
         Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
-        return otherwise(change, replayer.masked("It cannot be decided again: " + failed));
+        return otherwise(List.of(change), replayer.masked("It cannot be decided again: " + failed));
       }
-      return divergence == null
+      return divergences.isEmpty()
           ? new Session(true, 1, List.of())
-          : otherwise(divergence.change(), divergence.text());
+          : otherwise(
+              divergences.stream().map(ThreadDivergence::change).toList(),
+              divergences.stream().map(ThreadDivergence::text).collect(Collectors.joining("\n")));
     }
 
-    private Session otherwise(Change change, String text) {
+    private Session otherwise(List<Change> all, String text) {
       return new Session(
-          true,
-          0,
-          List.of(new DecidedThread(agent, threadId, List.of(change), change.node(), text)));
+          true, 0, List.of(new DecidedThread(agent, threadId, all, all.get(0).node(), text)));
     }
   }
 

@@ -44,6 +44,10 @@ class ThreadReplayTest {
   private final AtomicInteger paid = new AtomicInteger();
 
   private Agent desk(String mask) {
+    return desk(mask, "Pay.");
+  }
+
+  private Agent desk(String mask, String text) {
     Tool pay =
         Tool.of(
                 "pay",
@@ -61,6 +65,7 @@ class ThreadReplayTest {
                     "desk",
                     ScriptedModels.calling(
                         "pay", "{\"order\":\"B-1\"}", result -> "Done: " + result))
+                .text(text)
                 .tools(pay))
         .hooks(
             Hook.beforeCreateMessage(
@@ -168,6 +173,28 @@ class ThreadReplayTest {
             "     1  desk: another outcome, max_total_steps instead of step began",
             "1 run(s) of desk, for example " + id,
             "Now:      the thread rests: max_total_steps");
+    assertThat(paid).hasValue(1);
+  }
+
+  @Test
+  void whatTheirModelsWouldBeAskedIsCountedBesideWhatIsDecided() {
+    recorded();
+    Store store = Store.sqlite(folder.resolve("threads.db"));
+    WhatIf whatIf = WhatIf.of().keys(KEYS);
+    Agent reworded = desk("****", "Pay at once.");
+
+    WhatIfResult asked = whatIf.agents(List.of(reworded)).over(store);
+    WhatIfResult both = whatIf.agents(List.of(reworded.maxSteps(1))).over(store);
+
+    assertThat(asked.otherwise()).isEqualTo(1);
+    assertThat(asked.text())
+        .contains("     1  desk desk: a model asked otherwise, instructions")
+        .contains("Instructions: not those that were recorded");
+    assertThat(both.otherwise()).isEqualTo(1);
+    assertThat(both.text())
+        .contains("     1  desk desk: a model asked otherwise, instructions")
+        .contains("     1  desk: another outcome, max_total_steps instead of step began")
+        .contains("Now:      the thread rests: max_total_steps");
     assertThat(paid).hasValue(1);
   }
 

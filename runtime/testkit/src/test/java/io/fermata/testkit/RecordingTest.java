@@ -17,6 +17,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Verdict;
@@ -38,6 +39,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.SessionKey;
 import java.io.ByteArrayOutputStream;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -352,6 +354,7 @@ class RecordingTest {
   @Test
   void aThreadIsRecordedWithInventedArgumentsWhereverTheyAreQuoted() throws Exception {
     Path recording = folder.resolve("thread.jsonl");
+    List<RequestDigest> asked;
     String id;
     try (Fermata host =
         Fermata.host()
@@ -374,6 +377,7 @@ class RecordingTest {
       now(threads.settled("ann", id, Duration.ofSeconds(60)));
       ByteArrayOutputStream out = new ByteArrayOutputStream();
       now(host.recordThread(id, Scrubbing.SECRETS.and("email"), out));
+      asked = asked(now(host.threadJournalWithSecrets(id)));
       Files.write(recording, out.toByteArray());
     }
 
@@ -385,6 +389,10 @@ class RecordingTest {
             CARD, "AMEX", "123\\\"", "ann@acme", "\"ann\"", SessionKey.ownerOf("ann"), id)
         .contains("B-1");
     ThreadJournal journal = Fermata.readThreadJournal(recording);
+    assertThat(asked(journal)).hasSameSizeAs(asked).startsWith(asked.get(0));
+    assertThat(asked(journal).subList(1, asked.size()))
+        .as("digests of the card's number")
+        .doesNotContainAnyElementsOf(asked);
     List<String> said = new ArrayList<>();
     journal.messages().forEach(m -> said.add(String.valueOf(m.content())));
     String card = said.get(2).substring("It is ".length());
@@ -399,5 +407,40 @@ class RecordingTest {
                 assertThat(((ThreadEvent.FileWritten) e).data())
                     .asString(StandardCharsets.UTF_8)
                     .isEqualTo("paid with " + card));
+  }
+
+  private static List<RequestDigest> asked(ThreadJournal journal) {
+    return journal.events().stream()
+        .filter(ThreadEvent.StepEnded.class::isInstance)
+        .map(event -> Objects.requireNonNull(((ThreadEvent.StepEnded) event).log().asked()))
+        .toList();
+  }
+
+  @Test
+  void aThreadThatIsDecidedOtherwiseIsRecordedWithoutWhatItsModelsWereAskedFromThereOn()
+      throws Exception {
+    Path recording = folder.resolve("thread.jsonl");
+    Store store = Store.sqlite(folder.resolve("threads.db"));
+    String id;
+    try (Fermata host = Fermata.host().store(store).keys(KEYS).agent(desk(script())).start()) {
+      Threads threads = host.threads();
+      id =
+          now(threads.create(
+                  new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      for (String said : List.of("Pay B-1", "It is " + CARD)) {
+        now(threads.post("ann", id, new Threads.NewMessage(Message.user(said), List.of(), null)));
+        now(threads.settled("ann", id, Duration.ofSeconds(60)));
+      }
+    }
+    Agent mute =
+        desk(script())
+            .hooks(Hook.afterCreateMessage("note", (flow, message) -> flow.setStatus("noted")));
+    try (Fermata host = Fermata.host().store(store).keys(KEYS).agent(mute).start();
+        OutputStream out = Files.newOutputStream(recording)) {
+      now(host.recordThread(id, Scrubbing.SECRETS.writtenAnyway(), out));
+    }
+
+    assertThat(Files.readString(recording)).contains("step_ended").doesNotContain("\"asked\"");
   }
 }

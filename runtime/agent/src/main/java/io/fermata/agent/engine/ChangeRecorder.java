@@ -42,6 +42,7 @@ final class ChangeRecorder {
   private boolean inMessageHook;
   private String naming;
   private int before = -1;
+  private volatile boolean hostRead;
 
   /**
    * @param origin the subject of the effect; the same when it is repeated
@@ -347,12 +348,28 @@ final class ChangeRecorder {
   }
 
   @Nullable String env(String property) {
-    String own = state().stored().env().get(property);
+    String own = ownEnv(property);
     if (own != null) {
       return own;
     }
-    String agents = agent.env().get(property);
-    return agents == null ? outside.env(property) : agents;
+    String hosts = outside.env(property);
+    if (hosts != null) {
+      hostRead = true;
+    }
+    return hosts;
+  }
+
+  /** A variable of the thread or its agent, which a replay has, too. */
+  @Nullable String ownEnv(String property) {
+    String own = state().stored().env().get(property);
+    return own == null ? agent.env().get(property) : own;
+  }
+
+  /** Whether a variable of the host was read since this was last asked. */
+  boolean hasReadHost() {
+    boolean read = hostRead;
+    hostRead = false;
+    return read;
   }
 
   byte[] bytes(ThreadStorage.StoredFile file) throws InterruptedException {

@@ -7,7 +7,6 @@ import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
-import dev.langchain4j.model.chat.request.ToolChoice;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.BlockedException;
@@ -30,6 +29,7 @@ import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEffect;
@@ -53,9 +53,6 @@ import org.jspecify.annotations.Nullable;
 final class EffectRunner {
   /** How many messages one summary covers at most. */
   private static final int MOST_SUMMED = 4_096;
-
-  private static final String SAY_SOMETHING =
-      "Your last reply was empty. Reply with text, or call a tool.";
 
   private final Agents agents;
   private final Agent agent;
@@ -169,10 +166,10 @@ final class EffectRunner {
     RecordingFlowState flow = new RecordingFlowState(recorder, frame.path());
     long began = outside.now();
     try {
-      ChatRequest request = request(prompt, frame, recorder, flow);
+      StepRequest request = StepRequest.of(prompt, frame, state, recorder, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
-      ModelReply reply = outside.ask(prompt.model(), request, listener(messageId));
-      return replied(frame, recorder, flow, reply, began);
+      ModelReply reply = outside.ask(prompt.model(), request.chat(), listener(messageId));
+      return replied(frame, recorder, flow, request.digest(), reply, began);
     } catch (BlockedException e) {
       Message said =
           Message.of(frame.side().role(), AuthorFailures.reason(e))
@@ -199,50 +196,6 @@ final class EffectRunner {
         : AuthorFailures.await(outside.spent(parent, state.usage()));
   }
 
-  private ChatRequest request(
-      Prompt prompt, StepFrame frame, ChangeRecorder recorder, RecordingFlowState flow)
-      throws InterruptedException {
-    HookRunner hooks = recorder.hooks();
-    String instructions = hooks.systemMessage(flow, ModelRequest.instructions(prompt, recorder));
-    List<Message> shown = hooks.filter(flow, shown(prompt, frame));
-    List<ChatMessage> chat = new ArrayList<>();
-    String summary = frame.top() ? ModelRequest.summary(state.history()) : null;
-    String system = summary == null ? instructions : instructions + "\n\n" + summary;
-    if (!system.isBlank()) {
-      chat.add(SystemMessage.from(system));
-    }
-    chat.addAll(new ModelRequest(frame.side(), prompt.includesPastTools(), recorder).of(shown));
-    if (state.turn().streak().empty() > 0) {
-      chat.add(UserMessage.from(SAY_SOMETHING));
-    }
-    List<ChatMessage> filtered = hooks.prefilter(flow, List.copyOf(chat));
-    ChatRequest.Builder request = ChatRequest.builder().messages(filtered);
-    if (!prompt.tools().isEmpty() && prompt.toolChoice() != ToolChoice.NONE) {
-      request.toolSpecifications(ModelRequest.tools(prompt)).toolChoice(prompt.toolChoice());
-    }
-    return request.build();
-  }
-
-  private List<Message> shown(Prompt prompt, StepFrame frame) {
-    if (frame.top()) {
-      return state.history().tail(prompt.window());
-    }
-    List<Message> shown = new ArrayList<>();
-    if (prompt.includesChat()) {
-      state.history().tail(prompt.window()).stream()
-          .takeWhile(message -> !message.id().equals(asking()))
-          .forEach(shown::add);
-    }
-    shown.addAll(frame.said());
-    return shown;
-  }
-
-  /** The message whose calls are being made; a sub-prompt sees the conversation before it. */
-  private @Nullable String asking() {
-    StepFrame top = state.top();
-    return top == null ? null : top.messageId();
-  }
-
   private ModelListener listener(String messageId) {
     return new ModelListener() {
       @Override
@@ -266,6 +219,7 @@ final class EffectRunner {
       StepFrame frame,
       ChangeRecorder recorder,
       RecordingFlowState flow,
+      RequestDigest asked,
       ModelReply reply,
       long began) {
     List<RequestedCall> calls = calls(reply.message(), frame, recorder.state());
@@ -294,7 +248,8 @@ final class EffectRunner {
             reply.usage(),
             reply.attempts(),
             began,
-            outside.now());
+            outside.now(),
+            asked);
     recorder.kept(new ThreadEvent.StepEnded(frame.path(), message, calls, log));
     if (!nothing) {
       recorder.afterCreate(flow, message);

@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -173,24 +174,25 @@ final class ModelRequest {
 
   // --- what goes with it -----------------------------------------------------------------------
 
-  /** The instructions of a prompt, put together. */
-  static String instructions(Prompt prompt, ChangeRecorder recorder) {
-    return instructions(prompt, recorder, new HashSet<>());
+  /** The instructions of a prompt, put together with variables of the environment. */
+  static String instructions(Prompt prompt, Function<String, @Nullable String> environment) {
+    return instructions(prompt, environment, new HashSet<>());
   }
 
-  private static String instructions(Prompt prompt, ChangeRecorder recorder, Set<Prompt> seen) {
+  private static String instructions(
+      Prompt prompt, Function<String, @Nullable String> environment, Set<Prompt> seen) {
     List<String> pieces = new ArrayList<>();
     seen.add(prompt);
     for (Prompt.Part part : prompt.parts()) {
       if (part instanceof Prompt.Text text) {
         pieces.add(text.content());
       } else if (part instanceof Prompt.Env env) {
-        String value = recorder.env(env.property());
+        String value = environment.apply(env.property());
         pieces.add(value == null ? "" : value);
       } else {
         Prompt other = ((Prompt.Include) part).prompt();
         if (!seen.contains(other)) {
-          pieces.add(instructions(other, recorder, seen));
+          pieces.add(instructions(other, environment, seen));
         }
       }
     }
@@ -199,8 +201,8 @@ final class ModelRequest {
     return String.join("\n\n", pieces);
   }
 
-  static List<ToolSpecification> tools(Prompt prompt) {
-    return prompt.tools().stream().map(ModelRequest::specification).toList();
+  static List<ToolSpecification> tools(List<Offered> tools) {
+    return tools.stream().map(ModelRequest::specification).toList();
   }
 
   private static ToolSpecification specification(Offered offered) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
 import io.fermata.agent.state.EarlierEntries;
+import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFold;
@@ -36,8 +37,13 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
   /** The states that an effect may have seen: it sees the thread as it was when it started. */
   private final Map<String, List<ThreadState>> seen = new HashMap<>();
 
+  /** What the present code asks models in the steps of an entry, by the ids of their logs. */
+  private final Map<String, RequestDigest> asked = new HashMap<>();
+
   /** The entry that is decided next. */
   private long next = 1;
+
+  private @Nullable Difference<ThreadState, ThreadEvent> request;
 
   /**
    * Begins with an empty thread.
@@ -69,17 +75,59 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
   public @Nullable Difference<ThreadState, ThreadEvent> decide(
       long seq, long at, List<ThreadEvent> events) {
     next = seq;
+    request = null;
+    asked.clear();
     if (events.stream().anyMatch(ThreadEvent.ForkedFrom.class::isInstance)) {
       // What was under way began again.
       seen.clear();
       take(seq, events);
       return null;
     }
+    ThreadState before = state();
     Difference<ThreadState, ThreadEvent> difference = super.decide(seq, at, events);
+    request = otherRequest(before, events);
     if (difference == null) {
       journaled(seq);
     }
     return difference;
+  }
+
+  /**
+   * Where the entry that was decided last asks a model otherwise; null if nowhere. That is no
+   * decision: what the model replied is taken from the journal all the same.
+   */
+  public @Nullable Difference<ThreadState, ThreadEvent> request() {
+    return request;
+  }
+
+  private @Nullable Difference<ThreadState, ThreadEvent> otherRequest(
+      ThreadState before, List<ThreadEvent> events) {
+    for (int i = 0; i < events.size(); i++) {
+      if (events.get(i) instanceof ThreadEvent.StepEnded ended) {
+        RequestDigest recorded = ended.log().asked();
+        RequestDigest now = asked.get(ended.log().id());
+        if (recorded != null && now != null && !recorded.fits(now)) {
+          return new Difference<>(
+              before, events.subList(i, events.size()), List.of(ended.asking(now)), null);
+        }
+      }
+    }
+    return null;
+  }
+
+  /**
+   * The events of the entry that was decided last, as if the present code had asked; without a
+   * request where that is not known.
+   */
+  public List<ThreadEvent> asked(List<ThreadEvent> events) {
+    List<ThreadEvent> all = new ArrayList<>();
+    for (ThreadEvent event : events) {
+      all.add(
+          event instanceof ThreadEvent.StepEnded ended
+              ? ended.asking(asked.get(ended.log().id()))
+              : event);
+    }
+    return all;
   }
 
   private void journaled(long seq) {
@@ -169,6 +217,10 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
               List.of(),
               null));
     }
+    if (result instanceof ThreadInput.Replied replied) {
+      RequestDigest digest = Objects.requireNonNull(replied.log().asked());
+      asked.put(replied.log().id(), digest);
+    }
     return accept(
         new ThreadInput.EffectEnded(
             recorded.effect(),
@@ -190,14 +242,14 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
         || (recorded.getClass() == now.getClass() && timeless(recorded).equals(timeless(now)));
   }
 
-  /** An event without the times that its effect read from the clock. */
+  /** An event without the times that its effect read from the clock, and what a model was asked. */
   private static JsonNode timeless(ThreadEvent event) {
     ObjectNode tree = Json.MAPPER.valueToTree(event);
     tree.remove(TIMES);
     timelessMessage(tree.path("message"));
     tree.path("said").forEach(ThreadRedecision::timelessMessage);
     if (tree.path("log") instanceof ObjectNode log) {
-      log.remove(List.of("began", "ended"));
+      log.remove(List.of("began", "ended", "asked"));
     }
     return tree;
   }

@@ -124,17 +124,17 @@ final class ThreadCauses {
     return tree(root, Collections.newSetFromMap(new IdentityHashMap<>()));
   }
 
-  private ThreadCause tree(Happening one, Set<Happening> told) {
-    told.add(one);
+  private ThreadCause tree(Happening one, Set<Happening> shown) {
+    shown.add(one);
     List<ThreadCause> reasons = new ArrayList<>();
     for (Happening reason : one.reasons()) {
-      if (told.contains(reason)) {
+      if (shown.contains(reason)) {
         reasons.add(new ThreadCause(reason.entry(), reason.text() + ", as above", List.of()));
-      } else if (told.size() == MOST) {
+      } else if (shown.size() == MOST) {
         reasons.add(new ThreadCause(reason.entry(), "what led to it is left out here", List.of()));
         break;
       } else {
-        reasons.add(tree(reason, told));
+        reasons.add(tree(reason, shown));
       }
     }
     return new ThreadCause(one.entry(), one.text(), reasons);

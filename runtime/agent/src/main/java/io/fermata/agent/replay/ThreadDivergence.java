@@ -12,20 +12,29 @@ import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The first event that the present code of a thread's agents decides otherwise. */
+/**
+ * The first event that the present code of a thread's agents decides otherwise, or the first step
+ * in which it asks a model otherwise.
+ */
 public final class ThreadDivergence {
   private static final int LINES = 3;
 
   private final ThreadJournal.Entry entry;
   private final JournalCheck.Difference<ThreadState, ThreadEvent> difference;
   private final ThreadSecrets secrets;
+  private final @Nullable OtherRequest request;
 
+  /**
+   * @param request what a model is asked otherwise; null for another decision
+   */
   ThreadDivergence(
       ThreadJournal.Entry entry,
       JournalCheck.Difference<ThreadState, ThreadEvent> difference,
+      @Nullable OtherRequest request,
       ThreadSecrets secrets) {
     this.entry = entry;
     this.difference = difference;
+    this.request = request;
     this.secrets = secrets;
   }
 
@@ -63,13 +72,25 @@ public final class ThreadDivergence {
     return events.isEmpty() ? null : events.get(0);
   }
 
+  /**
+   * Whether it is not a decision: the model of the step is asked something else, and is taken to
+   * reply what it did.
+   */
+  public boolean ofRequest() {
+    return request != null;
+  }
+
+  private @Nullable StepFrame frame() {
+    return request == null ? before().top() : request.frame();
+  }
+
   /** The agent that had the thread, and the side and step that it was in. */
   public String where() {
     ThreadState before = before();
     if (!before.exists()) {
       return "before the thread exists";
     }
-    StepFrame frame = before.top();
+    StepFrame frame = frame();
     long steps = before.steps().count();
     return frame == null
         ? "agent %s, %s"
@@ -84,8 +105,11 @@ public final class ThreadDivergence {
 
   /** What is otherwise, in words that are the same for all threads, at the prompt that speaks. */
   public Change change() {
-    StepFrame frame = before().top();
+    StepFrame frame = frame();
     String prompt = frame == null || frame.prompt() == null ? "" : frame.prompt();
+    if (request != null) {
+      return new Change(Change.Kind.REQUEST, prompt, request.parts());
+    }
     ThreadEvent was = recorded();
     ThreadEvent is = now();
     String text =
@@ -138,8 +162,10 @@ public final class ThreadDivergence {
    */
   public SequenceDiagram picture(ThreadJournal journal) {
     ThreadAccount account = ThreadAccount.without(secrets);
-    return ThreadPicture.of(
-        journal, account, this, "recorded: " + was(account), "now: " + is(account));
+    return request == null
+        ? ThreadPicture.of(
+            journal, account, this, "recorded: " + was(account), "now: " + is(account))
+        : ThreadPicture.of(journal, account, this, request.text());
   }
 
   private String was(ThreadAccount account) {
@@ -154,6 +180,13 @@ public final class ThreadDivergence {
   }
 
   private String text(ThreadAccount account) {
+    if (request != null) {
+      return """
+          The present code asks a model otherwise than it was recorded, in %s, at %s.
+          %s
+          If the change is wanted, export the thread again, or accept it where it is a test. If not: %s."""
+          .formatted(entry.title(), where(), request.text(), request.advice());
+    }
     return """
         The present code decides %s otherwise than it was recorded, at %s.
         Recorded: %s

@@ -89,7 +89,10 @@ final class ThreadPicture {
     for (String note : notes) {
       picture.atSides(note, true);
     }
-    return picture.drawn("thread %s of %s is decided otherwise%s");
+    return picture.drawn(
+        divergence.ofRequest()
+            ? "thread %s of %s asks a model otherwise%s"
+            : "thread %s of %s is decided otherwise%s");
   }
 
   /** Says where the thread stands, unless that is what happened last. */

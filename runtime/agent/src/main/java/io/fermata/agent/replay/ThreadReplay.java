@@ -4,6 +4,7 @@ import io.fermata.agent.Agent;
 import io.fermata.flow.Flow;
 import java.util.Collection;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,22 +19,29 @@ import org.jspecify.annotations.Nullable;
  * ThreadReplay.of(agents, journal).requireSame();
  * }</pre>
  *
- * <p>The comparison ends at the first difference: from there on models would be asked something
- * else, and what they would say is in no journal.
+ * <p>What models are asked is made again, too, and compared with a digest in the journal: the
+ * instructions, the messages after windows and hooks, and the tools that are offered. Where that is
+ * something else, the thread is decided further with the replies that there were, so a request that
+ * is meant to be another one hides no decision. The comparison ends at the first other decision:
+ * from there on the thread is not the one in the journal.
  *
- * <p>What models are asked is not journaled, so instructions, windows, models and the descriptions
- * of tools may change without a difference. Hooks that change the request are called and are
- * compared in what they do to the thread, and in whether they block. Times are not compared, and
- * neither are the delays of retries and of scheduled work. Hooks see the thread, its files and its
- * environment as they were, but no variable of the host; an entry whose hooks invoke a tool is
- * taken as it is, and so are the hooks for messages that tools themselves add. A hook that acts on
- * the world outside acts again.
+ * <p>Not compared are which model is asked, and requests that were not answered or ask for a
+ * summary. Variables of the host are left out of instructions, and what a hook makes that has seen
+ * one is not compared: the journal has none. Times are not compared, and neither are the delays of
+ * retries and of scheduled work. Hooks see the thread, its files and its environment as they were,
+ * but no variable of the host; an entry whose hooks invoke a tool is taken as it is, and so are the
+ * hooks for messages that tools themselves add. A hook that acts on the world outside acts again,
+ * and one that reads a clock reads another time: let it read {@link
+ * io.fermata.agent.message.Message#createdAt} of the latest message.
  *
  * @param decided how many entries were decided again and compared
- * @param divergence where the code first decides otherwise; null if it never does
+ * @param divergences where the code first {@linkplain ThreadDivergence#ofRequest asks a model
+ *     otherwise}, and where it first decides otherwise, in their order
  */
-public record ThreadReplay(
-    ThreadJournal journal, int decided, @Nullable ThreadDivergence divergence) {
+public record ThreadReplay(ThreadJournal journal, int decided, List<ThreadDivergence> divergences) {
+  public ThreadReplay {
+    divergences = List.copyOf(divergences);
+  }
 
   /**
    * Decides a journal again.
@@ -57,21 +65,27 @@ public record ThreadReplay(
     for (ThreadJournal.Entry entry : journal.entries()) {
       replayer.decide(entry);
     }
-    return new ThreadReplay(journal, replayer.decided(), replayer.divergence());
+    return new ThreadReplay(journal, replayer.decided(), replayer.divergences());
+  }
+
+  /** Where the code first asks or decides otherwise; null if it never does. */
+  public @Nullable ThreadDivergence divergence() {
+    return divergences.isEmpty() ? null : divergences.get(0);
   }
 
   public boolean same() {
-    return divergence == null;
+    return divergences.isEmpty();
   }
 
   /**
-   * Fails if the code decides otherwise, with what was recorded and what comes now.
+   * Fails if the code asks or decides otherwise, with what was recorded and what comes now.
    *
    * @throws AssertionError if it does, or if nothing was compared
    */
   public ThreadReplay requireSame() {
-    if (divergence != null) {
-      throw new AssertionError(divergence.text());
+    if (!same()) {
+      throw new AssertionError(
+          divergences.stream().map(ThreadDivergence::text).collect(Collectors.joining("\n")));
     } else if (decided == 0) {
       throw new AssertionError(
           "Nothing of thread %s was decided again: its journal has no entry"

@@ -7,9 +7,11 @@ import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
-import io.fermata.flow.event.JournalCheck;
+import io.fermata.flow.event.JournalCheck.Difference;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,9 +19,11 @@ import org.jspecify.annotations.Nullable;
  * may be longer than the memory. What is compared is in {@link ThreadReplay}.
  */
 public final class ThreadReplayer {
+  private final Agents agents;
   private final ThreadRedecision again;
   private final ThreadSecrets secrets;
-  private @Nullable ThreadDivergence divergence;
+  private @Nullable ThreadDivergence request;
+  private @Nullable ThreadDivergence decision;
   private int decided;
 
   /**
@@ -39,26 +43,46 @@ public final class ThreadReplayer {
    */
   public ThreadReplayer(
       Collection<Agent> agents, Collection<Flow<?>> flows, EarlierEntries earlier) {
-    again = new ThreadRedecision(new Agents(agents), earlier);
+    this.agents = new Agents(agents);
+    again = new ThreadRedecision(this.agents, earlier);
     secrets = ThreadSecrets.of(agents, flows);
   }
 
   /**
-   * Decides the next entry, the first being the thread's first; after a divergence its secrets
+   * Decides the next entry, the first being the thread's first; after another decision its secrets
    * count.
+   *
+   * @return the entry as if models had been asked what the present code asks; without what they
+   *     were asked where that is not known, as it is not after another decision
    */
-  public void decide(ThreadJournal.Entry entry) {
+  public ThreadJournal.Entry decide(ThreadJournal.Entry entry) {
     entry.events().forEach(secrets::learn);
-    if (divergence != null) {
-      return;
+    if (decision != null) {
+      return with(entry, unasked(entry.events()));
     }
-    JournalCheck.Difference<ThreadState, ThreadEvent> difference =
+    Difference<ThreadState, ThreadEvent> difference =
         again.decide(entry.seq(), entry.at(), entry.events());
     decided++;
+    Difference<ThreadState, ThreadEvent> other = again.request();
+    if (request == null && other != null) {
+      request = new ThreadDivergence(entry, other, OtherRequest.of(other, agents), secrets);
+    }
     if (difference != null) {
       difference.now().forEach(secrets::learn);
-      divergence = new ThreadDivergence(entry, difference, secrets);
+      decision = new ThreadDivergence(entry, difference, null, secrets);
+      return with(entry, unasked(entry.events()));
     }
+    return with(entry, again.asked(entry.events()));
+  }
+
+  private static ThreadJournal.Entry with(ThreadJournal.Entry entry, List<ThreadEvent> events) {
+    return new ThreadJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events);
+  }
+
+  private static List<ThreadEvent> unasked(List<ThreadEvent> events) {
+    return events.stream()
+        .map(event -> event instanceof ThreadEvent.StepEnded ended ? ended.asking(null) : event)
+        .toList();
   }
 
   /** A text without the secrets that the entries so far have. */
@@ -71,8 +95,13 @@ public final class ThreadReplayer {
     return decided;
   }
 
-  /** Where the code first decides otherwise; null if it has not yet. */
-  public @Nullable ThreadDivergence divergence() {
-    return divergence;
+  /**
+   * Where the code first asks a model otherwise, and where it first decides otherwise, in their
+   * order; empty if it has done neither yet.
+   */
+  public List<ThreadDivergence> divergences() {
+    return Stream.of(Optional.ofNullable(request), Optional.ofNullable(decision))
+        .flatMap(Optional::stream)
+        .toList();
   }
 }

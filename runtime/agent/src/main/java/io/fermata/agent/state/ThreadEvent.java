@@ -187,12 +187,28 @@ public sealed interface ThreadEvent {
     public String key(int place) {
       return log.id() + "." + place;
     }
+
+    /** The same, had the model been asked that; null if that is not known. */
+    public StepEnded asking(@Nullable RequestDigest request) {
+      StepLog other =
+          new StepLog(
+              log.id(),
+              log.model(),
+              log.finish(),
+              log.usage(),
+              log.failed(),
+              log.began(),
+              log.ended(),
+              request);
+      return new StepEnded(frame, message, calls, other);
+    }
   }
 
   /**
    * The log of a step.
    *
    * @param failed the attempts that failed
+   * @param asked what the model was asked; null if that is not known
    */
   record StepLog(
       String id,
@@ -201,7 +217,8 @@ public sealed interface ThreadEvent {
       Usage usage,
       List<ModelAttempt> failed,
       long began,
-      long ended) {}
+      long ended,
+      @Nullable RequestDigest asked) {}
 
   /**
    * No model replied.

@@ -200,7 +200,8 @@ class ReplayedTest {
     Agent stopping =
         Agent.of(
                 "desk",
-                Participant.prompt(Prompt.of("talk", new Scripted().model()).tools(LOOK_UP))
+                Participant.prompt(
+                        Prompt.of("talk", new Scripted().model()).text("Talk.").tools(LOOK_UP))
                     .stopTool("look_up"),
                 Participant.person())
             .hooks(MASK);
@@ -216,21 +217,6 @@ class ReplayedTest {
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("unknown_agent: There is no agent desk")
         .hasMessageContaining("register the agent");
-  }
-
-  @Test
-  void instructionsAndDescriptionsMayChange() {
-    Agent reworded =
-        Agent.aiHuman(
-                "desk",
-                Prompt.of("talk", new Scripted().model())
-                    .text("Talk nicely.")
-                    .window(3)
-                    .tools(LOOK_UP))
-            .description("Another one")
-            .hooks(MASK);
-
-    assertThat(ThreadReplay.of(List.of(reworded), recorded()).same()).isTrue();
   }
 
   @Test

@@ -90,7 +90,7 @@ class ThreadReplayerTest {
       decide(replayer, seq);
     }
 
-    assertThat(replayer.divergence()).isNull();
+    assertThat(replayer.divergences()).isEmpty();
     assertThat(replayer.decided()).isEqualTo(talk.records());
     assertThat(asked).hasSizeGreaterThan(TURNS);
     assertThat(Set.copyOf(asked)).as("the entry of the note").hasSize(1);
@@ -127,6 +127,6 @@ class ThreadReplayerTest {
                 LongStream.rangeClosed(1, talk.records())
                     .forEach(seq -> replayer.decide(read(seq))))
         .hasMessage("No store today");
-    assertThat(replayer.divergence()).isNull();
+    assertThat(replayer.divergences()).isEmpty();
   }
 }

@@ -10,8 +10,10 @@ import io.fermata.agent.RandomAgents;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.flow.event.Program;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Random;
@@ -45,6 +47,7 @@ class RedecisionTest {
   void whateverHappenedIsDecidedAgainAsItWas() {
     Set<Class<?>> seen = new HashSet<>();
     Set<String> stops = new HashSet<>();
+    Map<String, Integer> compared = new TreeMap<>();
     PropertyTest.forEverySeed(
         SEEDS,
         seed -> {
@@ -56,12 +59,24 @@ class RedecisionTest {
             assertThat(again.decide(i, talk.cause(i).at(), talk.record(i)))
                 .as("entry %d, %s", i, talk.cause(i).input())
                 .isNull();
+            assertThat(again.request()).as("what was asked in entry %d", i).isNull();
             assertThat(again.state()).isEqualTo(talk.folded(i));
           }
           talk.events().forEach(event -> seen.add(event.getClass()));
+          talk.events(ThreadEvent.StepEnded.class).stream()
+              .map(ended -> Objects.requireNonNull(ended.log().asked()))
+              .forEach(
+                  request -> known(request).forEach(part -> compared.merge(part, 1, Integer::sum)));
           talk.events(ThreadEvent.Stopped.class).forEach(stopped -> stops.add(stopped.code()));
         });
     assertThat(stops).contains(StopCode.BUDGET_SPENT, StopCode.HOOK_BLOCKED, StopCode.STOP_TOOL);
+    int steps = compared.getOrDefault("steps", 0);
+    assertThat(compared.getOrDefault("instructions", 0))
+        .as("steps whose instructions are compared")
+        .isBetween(steps / 2, steps - 1);
+    assertThat(compared.getOrDefault("messages", 0))
+        .as("steps whose messages are compared")
+        .isBetween(steps / 2, steps - 1);
     assertThat(seen)
         .as("what happened")
         .contains(
@@ -76,9 +91,21 @@ class RedecisionTest {
             ThreadEvent.StepFailed.class);
   }
 
+  private static List<String> known(RequestDigest request) {
+    List<String> parts = new ArrayList<>(List.of("steps"));
+    if (request.instructions() != null) {
+      parts.add("instructions");
+    }
+    if (request.messages() != null) {
+      parts.add("messages");
+    }
+    return parts;
+  }
+
   @Test
   void codeThatChangedDivergesWhereItsOutcomeFirstDiffersAndNowhereBefore() {
     AtomicInteger diverged = new AtomicInteger();
+    AtomicInteger asked = new AtomicInteger();
     PropertyTest.forEverySeed(
         SEEDS,
         seed -> {
@@ -92,7 +119,9 @@ class RedecisionTest {
 
           assertThat(divergence(changed, talk)).as("diverges in entry").isEqualTo(expected);
           diverged.addAndGet(expected <= talk.records() ? 1 : 0);
+          asked.addAndGet(asksOtherwise(changed, talk) ? 1 : 0);
         });
+    assertThat(asked.get()).as("mutations of what is asked").isGreaterThan(SEEDS / 8);
     assertThat(diverged.get()).as("mutations that made a difference").isGreaterThan(SEEDS / 8);
   }
 
@@ -107,10 +136,24 @@ class RedecisionTest {
   private static int divergence(Agents agents, Conversation talk) {
     ThreadRedecision again = new ThreadRedecision(agents, recordsOf(talk));
     int i = 1;
-    while (i <= talk.records() && again.decide(i, talk.cause(i).at(), talk.record(i)) == null) {
+    while (i <= talk.records()
+        && again.decide(i, talk.cause(i).at(), talk.record(i)) == null
+        && again.request() == null) {
       i++;
     }
     return i;
+  }
+
+  private static boolean asksOtherwise(Agents agents, Conversation talk) {
+    ThreadRedecision again = new ThreadRedecision(agents, recordsOf(talk));
+    boolean otherwise = false;
+    for (int i = 1; i <= talk.records() && !otherwise; i++) {
+      if (again.decide(i, talk.cause(i).at(), talk.record(i)) != null) {
+        return again.request() != null;
+      }
+      otherwise = again.request() != null;
+    }
+    return otherwise;
   }
 
   /** The first entry of which the agents make something else when they get the very same input. */

@@ -22,6 +22,8 @@ public record Change(Kind kind, String node, String text) {
     QUESTION_DROPPED("no longer asked"),
     /** A question or widget with other words or data. */
     QUESTION_CHANGED("asked otherwise"),
+    /** The model of an agent is asked something else. */
+    REQUEST("a model asked otherwise"),
     /** An effect that did not happen. */
     EFFECT_ADDED("effect in addition"),
     /** An effect that does not happen any more. */

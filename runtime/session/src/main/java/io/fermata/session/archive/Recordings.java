@@ -3,7 +3,6 @@ package io.fermata.session.archive;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Offered;
-import io.fermata.agent.replay.ThreadDivergence;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.agent.replay.ThreadSecrets;
@@ -69,10 +68,16 @@ public final class Recordings {
           : new Otherwise(of.text(), of.textWithSecrets(), of.entry().seq(), of.index());
     }
 
-    static @Nullable Otherwise of(@Nullable ThreadDivergence of) {
-      return of == null
-          ? null
-          : new Otherwise(of.text(), of.textWithSecrets(), of.entry().seq(), of.index());
+    /** What is asked makes no difference: a recording has what is asked now. */
+    static @Nullable Otherwise of(ThreadReplay again) {
+      return again.divergences().stream()
+          .filter(each -> !each.ofRequest())
+          .map(
+              each ->
+                  new Otherwise(
+                      each.text(), each.textWithSecrets(), each.entry().seq(), each.index()))
+          .findFirst()
+          .orElse(null);
     }
 
     boolean isFurtherThan(Otherwise other) {
@@ -152,7 +157,7 @@ public final class Recordings {
     catalog.programs().forEach(program -> flows.add(program.flow()));
     return chosen(
         inventions -> thread(flows, agents, scrubbing, journal, inventions),
-        () -> Otherwise.of(ThreadReplay.of(agents, flows, journal).divergence()),
+        () -> Otherwise.of(ThreadReplay.of(agents, flows, journal)),
         scrubbing);
   }
 
@@ -184,9 +189,12 @@ public final class Recordings {
     }
     ThreadKey key = Objects.requireNonNull(ThreadKey.of(journal.threadId()));
     List<String> lines =
-        RecordedIds.ofThread(key).in(Archive.lines(Archive.Header.ofThread(key), entries));
+        RecordedRequests.in(
+            RecordedIds.ofThread(key).in(Archive.lines(Archive.Header.ofThread(key), entries)),
+            agents,
+            flows);
     ThreadReplay again = ThreadReplay.of(agents, flows, read(lines, Archive::threadJournal));
-    return new Tried(lines, inventions, Otherwise.of(again.divergence()));
+    return new Tried(lines, inventions, Otherwise.of(again));
   }
 
   private interface Original {
@@ -219,12 +227,12 @@ public final class Recordings {
                 + before.text());
   }
 
-  private interface Reading<T> {
+  interface Reading<T> {
     T read(InputStream from, Encryption encryption) throws IOException;
   }
 
   /** As the test will read it. */
-  private static <T> T read(List<String> lines, Reading<T> reading) {
+  static <T> T read(List<String> lines, Reading<T> reading) {
     byte[] export = String.join("\n", lines).getBytes(StandardCharsets.UTF_8);
     try {
       return reading.read(new ByteArrayInputStream(export), Encryption.NONE);

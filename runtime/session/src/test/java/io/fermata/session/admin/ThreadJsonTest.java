@@ -28,7 +28,7 @@ class ThreadJsonTest {
             StepFrame.TOP,
             Message.assistant("Let me see.").withToolCalls(calls).placed("m-s1", 1, 0, null),
             calls,
-            new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2));
+            new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null));
     ThreadState state =
         ThreadState.NONE.apply(
             List.of(

@@ -3,6 +3,9 @@ package io.fermata.session.journal;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
@@ -92,6 +95,27 @@ class ThreadFormatTest {
 
   private Object read(Object written) throws Exception {
     return serializer.fromBinary(serializer.toBinary(written), serializer.manifest(written));
+  }
+
+  @Test
+  void whatAModelWasAskedTakesAtMostThirtyBytesOfAStep() {
+    Message message = Message.assistant("Hi").placed("m-s1", 1, 0, null);
+    ThreadEvent.StepLog log =
+        new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null);
+    ThreadEvent.StepEnded silent = new ThreadEvent.StepEnded("", message, List.of(), log);
+    ThreadEvent.StepEnded asked =
+        silent.asking(
+            new RequestDigest(
+                Integer.MIN_VALUE,
+                new RequestDigest.Part(200, Integer.MAX_VALUE),
+                new RequestDigest.Part(20, Integer.MIN_VALUE)));
+
+    assertThat(bytes(asked) - bytes(silent)).isBetween(20, 30);
+  }
+
+  private static int bytes(ThreadEvent event) {
+    return JournalSerializer.cbor(Entry.of(1, 2, Entry.Origin.caller("ann"), List.of(event)))
+        .length;
   }
 
   @Test
