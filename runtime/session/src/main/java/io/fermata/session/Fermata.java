@@ -27,6 +27,7 @@ import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.Scrubbing;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.archive.Archive;
+import io.fermata.session.archive.RecordedRequests;
 import io.fermata.session.archive.Recordings;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
@@ -526,6 +527,20 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public static void acceptEdits(Path export) throws IOException {
     Files.write(export, Archive.accepted(Files.readAllLines(export)));
+  }
+
+  /**
+   * As {@link #acceptEdits(Path)} for a thread, and accepts what its models are asked by the
+   * present code, instead of what they were asked.
+   *
+   * @param agents the present code of the thread's agents, and of those that they refer to
+   * @throws ArchiveException if it is no export of a thread, or is incomplete
+   * @throws IllegalStateException if it is encrypted
+   */
+  public static void acceptEdits(Path export, Collection<Agent> agents, Flow<?>... flows)
+      throws IOException {
+    List<String> edited = Archive.accepted(Files.readAllLines(export));
+    Files.write(export, RecordedRequests.in(edited, agents, List.of(flows)));
   }
 
   /**

@@ -29,9 +29,9 @@ import org.junit.jupiter.api.DynamicTest;
  * present code, without its effects.
  *
  * <p>An export that was altered is refused. One that was edited by hand, to replace a person's
- * answers by invented ones, is accepted by running the tests with {@code -Dgolden=write}. If other
- * decisions are wanted, record the run again: what people and services would have answered to them
- * is in no journal.
+ * answers by invented ones, is accepted by running the tests with {@code -Dgolden=write}, and so is
+ * what the models of agents are asked now. If other decisions are wanted, record the run again:
+ * what people and services would have answered to them is in no journal.
  *
  * <pre>{@code
  * @TestFactory
@@ -112,6 +112,11 @@ public final class RecordedRuns {
       Fermata.acceptEdits(export);
     }
     ExportedJournal exported = journal(export);
+    if (accept && exported instanceof ExportedJournal.OfThread thread) {
+      requireKnown(export, thread.journal(), agents);
+      Fermata.acceptEdits(export, agents, flows);
+      exported = journal(export);
+    }
     if (exported instanceof ExportedJournal.OfThread thread) {
       requireSame(export, thread.journal(), agents, flows);
     } else if (exported instanceof ExportedJournal.OfRun run) {
@@ -121,15 +126,18 @@ public final class RecordedRuns {
 
   private static void requireSame(
       Path export, ThreadJournal journal, Collection<Agent> agents, Flow<?>... flows) {
+    requireKnown(export, journal, agents);
+    ThreadReplay replay = ThreadReplay.of(agents, Arrays.asList(flows), journal);
+    if (!replay.same()) {
+      throw otherwise(export, replay.divergences());
+    }
+    replay.requireSame();
+  }
+
+  private static void requireKnown(Path export, ThreadJournal journal, Collection<Agent> agents) {
     if (agents.stream().noneMatch(agent -> agent.name().equals(journal.agent()))) {
       throw unknown(export, "thread", journal.agent(), agents.stream().map(Agent::name));
     }
-    ThreadReplay replay = ThreadReplay.of(agents, Arrays.asList(flows), journal);
-    ThreadDivergence divergence = replay.divergence();
-    if (divergence != null) {
-      throw otherwise(export, divergence.text());
-    }
-    replay.requireSame();
   }
 
   private static void requireSame(
@@ -173,6 +181,15 @@ public final class RecordedRuns {
 
   private static AssertionError otherwise(Path export, String divergence) {
     return new AssertionError(divergence + "\nIf that is wanted, record the run again: " + export);
+  }
+
+  private static AssertionError otherwise(Path export, List<ThreadDivergence> divergences) {
+    String text =
+        divergences.stream().map(ThreadDivergence::text).collect(Collectors.joining("\n"));
+    return divergences.stream().allMatch(ThreadDivergence::ofRequest)
+        ? new AssertionError(
+            text + "\nIf that is wanted, run this test with -Dgolden=write to accept it: " + export)
+        : otherwise(export, text);
   }
 
   private static AssertionError unknown(

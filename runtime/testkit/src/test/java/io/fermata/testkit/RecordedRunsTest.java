@@ -6,12 +6,15 @@ import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
@@ -124,6 +127,52 @@ class RecordedRunsTest {
 
     assertThat(Files.readString(file)).isNotEqualTo(edited).contains("wants chairs");
     decided(first(6));
+  }
+
+  private static Agent shop(String text) {
+    return Agent.aiHuman(
+        "shop",
+        Prompt.of("talk", ScriptedModel.script().otherwise().say("Yes?").model("scripted"))
+            .text(text));
+  }
+
+  private void asked(Agent agent) throws Throwable {
+    for (DynamicTest each : RecordedRuns.in(runs, List.of(agent)).toList()) {
+      each.getExecutable().execute();
+    }
+  }
+
+  @Test
+  void whatAModelIsAskedNowIsAcceptedByTheTestsRunWithGoldenWrite() throws Throwable {
+    Path file = runs.resolve("shop.jsonl");
+    try (AgentProbe probe = AgentProbe.of(shop("Sell."));
+        OutputStream out = Files.newOutputStream(file)) {
+      probe.say("Hello").say("Hello again");
+      probe.host().exportThread(probe.threadId(), out).toCompletableFuture().join();
+    }
+    String recorded = Files.readString(file);
+    asked(shop("Sell."));
+
+    assertThatThrownBy(() -> asked(shop("Sell books.")))
+        .isInstanceOf(AssertionError.class)
+        .message()
+        .contains("The present code asks a model otherwise than it was recorded, in entry ")
+        .contains("at agent shop, step 1 of side A, prompt talk.\nInstructions: not those")
+        .endsWith("If that is wanted, run this test with -Dgolden=write to accept it: " + file);
+    assertThat(Files.readString(file)).isEqualTo(recorded);
+
+    String before = System.getProperty("golden");
+    try {
+      System.setProperty("golden", "write");
+      asked(shop("Sell."));
+      assertThat(Files.readString(file)).as("nothing to accept").isEqualTo(recorded);
+      asked(shop("Sell books."));
+    } finally {
+      restore(before);
+    }
+
+    asked(shop("Sell books."));
+    assertThatThrownBy(() -> asked(shop("Sell."))).hasMessageContaining("Instructions: not those");
   }
 
   private static void restore(@Nullable String golden) {
