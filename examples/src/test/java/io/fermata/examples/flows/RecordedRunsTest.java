@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
@@ -20,6 +22,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
@@ -85,6 +88,27 @@ class RecordedRunsTest {
             "Now:      the thread rests: max_total_steps (1 steps)",
             "look at the bounds");
   }
+
+  @Test
+  void aDeskWithAnotherTextAndOneToolMoreAsksItsModelOtherwiseAtItsFirstStep() throws IOException {
+    Tool invoice =
+        Tool.of("find_invoice", "Finds an invoice.", Invoice.class, (flow, args) -> "none");
+    UnaryOperator<Prompt> other =
+        prompt -> prompt.name().equals("desk") ? prompt.text("Be brief.").tools(invoice) : prompt;
+    List<Agent> desk =
+        desk(Duration.ofDays(3)).agents().stream().map(agent -> agent.withPrompts(other)).toList();
+
+    ThreadReplay replay = ThreadReplay.of(desk, refund());
+
+    assertThat(replay.divergences())
+        .singleElement()
+        .asString()
+        .contains(
+            "at agent desk, step 1 of side A, prompt desk.\nInstructions: not those that were",
+            "Tools:        5 tools now, 4 recorded: billing, find_invoice, look_up_order, refund,");
+  }
+
+  private record Invoice(String order) {}
 
   @Test
   void aFolderWithoutRunsIsNoTest(@TempDir Path empty) {
