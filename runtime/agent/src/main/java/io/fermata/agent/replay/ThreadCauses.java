@@ -171,7 +171,7 @@ final class ThreadCauses {
     } else if (event instanceof ThreadEvent.ChildReported) {
       subject = happened(event, List.of());
     } else if (event instanceof ThreadEvent.Woke && !unanswered.containsKey(TOP)) {
-      answerable(TOP, happened("the thread is told to act", because(subject)));
+      answerable(TOP, happened("the thread is woken", because(subject)));
     } else if (event instanceof ThreadEvent.SideTurned) {
       turn = null;
     } else if (event instanceof ThreadEvent.Stopped) {
