@@ -6,6 +6,7 @@ import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.json.Nearest;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -111,9 +112,13 @@ final class ThreadCauses {
     ThreadCauses causes = of(journal, account);
     Happening found = causes.named.get(what);
     if (found == null) {
+      String next =
+          Nearest.to(what, causes.named.keySet())
+              .map(near -> "did you mean " + near + "?")
+              .orElse("its narrative has the keys of its calls");
       throw new IllegalArgumentException(
-          "The journal of thread %s has no %s; it has %s"
-              .formatted(journal.threadId(), what, String.join(", ", causes.named.keySet())));
+          "The journal of thread %s has no call, message or variable %s; %s"
+              .formatted(journal.threadId(), what, next));
     }
     return causes.tree(found);
   }

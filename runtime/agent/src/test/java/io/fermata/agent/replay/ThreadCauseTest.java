@@ -101,10 +101,10 @@ class ThreadCauseTest {
     assertThat(why.text()).startsWith("the call s1.0 of look_up ended");
     assertThat(journal.why(AGENTS, "c1")).isEqualTo(why);
     assertThat(journal.why(AGENTS, "m-s1.0")).isEqualTo(why);
-    assertThatThrownBy(() -> journal.why(AGENTS, "s9.0"))
+    assertThatThrownBy(() -> journal.why(AGENTS, "storage.sen"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("has no s9.0; it has ")
-        .hasMessageContaining("s2.0");
+        .hasMessageContaining(
+            "has no call, message or variable storage.sen; did you mean storage.seen?");
   }
 
   @Test
