@@ -118,7 +118,7 @@ final class WhatIfCheck {
     @Nullable Picture now();
   }
 
-  /** A thread that was decided again; nothing draws it. */
+  /** A thread that was decided again; its entries, with which it could be drawn, have passed. */
   private record DecidedThread(
       String name, String id, List<Change> changes, String node, String text) implements Decided {
     @Override
