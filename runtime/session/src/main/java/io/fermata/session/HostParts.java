@@ -39,6 +39,7 @@ import io.fermata.session.host.Eraser;
 import io.fermata.session.host.HostOutside;
 import io.fermata.session.host.HostRuns;
 import io.fermata.session.host.HostThreads;
+import io.fermata.session.host.NoRemoting;
 import io.fermata.session.host.RunAccounts;
 import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.RunForks;
@@ -383,7 +384,7 @@ final class HostParts {
     Config own = configuration(store);
     if (cluster == null) {
       return ActorSystemSetup.create(
-          BootstrapSetup.create(config.config.withFallback(own)), store.setup());
+          BootstrapSetup.create(NoRemoting.in(config.config.withFallback(own))), store.setup());
     }
     return ActorSystemSetup.create(
         BootstrapSetup.create(config.config.withFallback(cluster.config()).withFallback(own)),
