@@ -50,7 +50,7 @@ public final class Rehearsal {
     Thread server =
         new Thread(
             () -> {
-              Commands.commandLine().setOut(out).execute(command);
+              Commands.commandLine(command).setOut(out).execute(command);
               out.close();
             },
             "server");

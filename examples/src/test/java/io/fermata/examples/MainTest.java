@@ -63,6 +63,14 @@ class MainTest {
   }
 
   @Test
+  void aCommandIsMadeWithoutTheOthers() {
+    assertThat(Commands.commandLine("serve", "runs").getSubcommands()).containsOnlyKeys("serve");
+    assertThat(Commands.commandLine("--help", "runs").getSubcommands())
+        .hasSameSizeAs(Commands.commandLine("serv").getSubcommands())
+        .containsKeys("serve", "runs");
+  }
+
+  @Test
   void aKeyIsPrintedAsTheEnvironmentTakesIt() {
     assertThat(run("key", "k7")).isZero();
     assertThat(DataKeys.parse(out.toString()).current()).isEqualTo("k7");

@@ -7,6 +7,7 @@ import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ThreadException;
 import java.io.PrintWriter;
+import java.util.List;
 import java.util.concurrent.CompletionException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -21,24 +22,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
     mixinStandardHelpOptions = true,
     versionProvider = Commands.Version.class,
     synopsisSubcommandLabel = "COMMAND",
-    subcommands = {
-      ServeCommand.class,
-      StdioCommand.class,
-      ChatCommand.class,
-      RunsCommand.class,
-      GraphCommand.class,
-      KeyCommand.class,
-      CheckCommand.class,
-      ReplayCommand.class,
-      EvaluateCommand.class,
-      ForkCommand.class,
-      VerifyCommand.class,
-      ExportCommand.class,
-      RecordCommand.class,
-      ImportCommand.class,
-      BackupCommand.class,
-      EraseCommand.class
-    },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:success",
@@ -64,11 +47,40 @@ public final class Commands {
   public static final int NOT_ALL_DECIDED = 9;
   static final int PASSED_TOO_SELDOM = 10;
 
+  private static final List<Class<?>> ALL =
+      List.of(
+          ServeCommand.class,
+          StdioCommand.class,
+          ChatCommand.class,
+          RunsCommand.class,
+          GraphCommand.class,
+          KeyCommand.class,
+          CheckCommand.class,
+          ReplayCommand.class,
+          EvaluateCommand.class,
+          ForkCommand.class,
+          VerifyCommand.class,
+          ExportCommand.class,
+          RecordCommand.class,
+          ImportCommand.class,
+          BackupCommand.class,
+          EraseCommand.class);
+
   private Commands() {}
 
-  public static CommandLine commandLine() {
-    return new CommandLine(new Commands())
-        .setCaseInsensitiveEnumValuesAllowed(true)
+  /**
+   * The command line for these arguments. If they begin with the name of a command it has no other:
+   * each takes its time to be made.
+   */
+  public static CommandLine commandLine(String... given) {
+    CommandLine line = new CommandLine(new Commands());
+    String first = given.length == 0 ? "" : given[0];
+    List<Class<?>> named =
+        ALL.stream()
+            .filter(type -> type.getAnnotation(Command.class).name().equals(first))
+            .toList();
+    (named.isEmpty() ? ALL : named).forEach(line::addSubcommand);
+    return line.setCaseInsensitiveEnumValuesAllowed(true)
         .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
   }

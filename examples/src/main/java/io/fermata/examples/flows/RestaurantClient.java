@@ -22,8 +22,6 @@ import org.jspecify.annotations.Nullable;
 public final class RestaurantClient {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
-  private final HttpClient http =
-      HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(2)).build();
   private final URI restaurant;
 
   public RestaurantClient(URI restaurant) {
@@ -72,7 +70,13 @@ public final class RestaurantClient {
   }
 
   private CompletionStage<HttpResponse<String>> send(HttpRequest request) {
-    return http.sendAsync(request, BodyHandlers.ofString());
+    return Http.CLIENT.sendAsync(request, BodyHandlers.ofString());
+  }
+
+  /** Made when the first request is sent: it reads the certificates that the JDK trusts. */
+  private static final class Http {
+    static final HttpClient CLIENT =
+        HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(2)).build();
   }
 
   private static <T> T read(HttpResponse<String> response, Class<T> type) {

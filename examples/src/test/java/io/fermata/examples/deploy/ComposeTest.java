@@ -182,7 +182,7 @@ class ComposeTest {
     assertThat(Deployed.read(Deployed.FOLDER.resolveSibling("pom.xml")))
         .contains("<outputFile>${project.basedir}/target/fermata-examples.jar</outputFile>");
     assertThat(line(lines, "EXPOSE ")).isEqualTo("EXPOSE 8080 7400");
-    CommandLine main = new CommandLine(Commands.class);
+    CommandLine main = Commands.commandLine();
     assertThat(line(lines, "CMD ")).isEqualTo("CMD [\"serve\", \"--help\"]");
     assertThat(main.getSubcommands()).containsKey("serve");
   }

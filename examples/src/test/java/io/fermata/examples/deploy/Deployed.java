@@ -23,7 +23,6 @@ import java.util.stream.Stream;
 import org.yaml.snakeyaml.LoaderOptions;
 import org.yaml.snakeyaml.Yaml;
 import org.yaml.snakeyaml.constructor.SafeConstructor;
-import picocli.CommandLine;
 import picocli.CommandLine.ParseResult;
 
 /** The files in the folder deploy, and what the code says of the things that they name. */
@@ -62,7 +61,7 @@ final class Deployed {
   /** A command line as the server reads it, which refuses what it does not know. */
   static ParseResult serve(List<String> arguments) {
     ParseResult read =
-        new CommandLine(Commands.class).parseArgs(arguments.toArray(String[]::new)).subcommand();
+        Commands.commandLine().parseArgs(arguments.toArray(String[]::new)).subcommand();
     assertThat(read.commandSpec().name()).isEqualTo("serve");
     return read;
   }
@@ -75,7 +74,7 @@ final class Deployed {
   /** The exit code of a server that must be started again. */
   static int lost() {
     Map<String, String> codes =
-        new CommandLine(Commands.class).getCommandSpec().usageMessage().exitCodeList();
+        Commands.commandLine().getCommandSpec().usageMessage().exitCodeList();
     return codes.entrySet().stream()
         .filter(code -> code.getValue().contains("lost for good"))
         .map(code -> Integer.valueOf(code.getKey()))

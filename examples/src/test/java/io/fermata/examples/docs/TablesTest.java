@@ -142,7 +142,7 @@ class TablesTest {
   }
 
   private Map<String, List<String>> tables() throws Exception {
-    CommandSpec main = new CommandLine(Commands.class).getCommandSpec();
+    CommandSpec main = Commands.commandLine().getCommandSpec();
     Map<String, List<String>> tables = new TreeMap<>();
     tables.put("error codes", errors());
     tables.put("settings", components(Settings.class, Settings.DEFAULT));
