@@ -8,6 +8,8 @@ import java.io.IOException;
 import java.io.PipedReader;
 import java.io.PipedWriter;
 import java.io.PrintWriter;
+import java.io.Reader;
+import java.io.Writer;
 import java.net.HttpURLConnection;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -25,6 +27,7 @@ import org.jspecify.annotations.Nullable;
 public final class Rehearsal {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
+  private static final long CLOSE_MILLIS = 30_000;
 
   private final URI endpoint;
   private @Nullable String session;
@@ -35,17 +38,16 @@ public final class Rehearsal {
 
   public static void main(String[] arguments) throws IOException {
     Path directory = Files.createTempDirectory("fermata-rehearsal");
-    try {
-      new Rehearsal(serve(directory.resolve("rehearsal.db"))).converse();
-    } finally {
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(directory)));
-    }
+    PipedReader printed = new PipedReader();
+    Thread server = server(directory.resolve("rehearsal.db"), new PipedWriter(printed));
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(directory, server)));
+    server.start();
+    new Rehearsal(endpoint(printed)).converse();
     System.exit(0);
   }
 
-  private static URI serve(Path database) throws IOException {
-    PipedReader printed = new PipedReader();
-    PrintWriter out = new PrintWriter(new PipedWriter(printed), true);
+  private static Thread server(Path database, Writer printed) {
+    PrintWriter out = new PrintWriter(printed, true);
     String[] command = {"serve", "--port", "0", "--drain", "1", "--store", "sqlite:" + database};
     Thread server =
         new Thread(
@@ -55,7 +57,10 @@ public final class Rehearsal {
             },
             "server");
     server.setDaemon(true);
-    server.start();
+    return server;
+  }
+
+  private static URI endpoint(Reader printed) throws IOException {
     String line = new BufferedReader(printed).readLine();
     Matcher endpoint = ENDPOINT.matcher(String.valueOf(line));
     if (!endpoint.find()) {
@@ -95,13 +100,17 @@ public final class Rehearsal {
     session = given == null ? session : given;
   }
 
-  private static void delete(Path directory) {
-    try (Stream<Path> files = Files.list(directory)) {
-      for (Path file : files.toList()) {
-        Files.deleteIfExists(file);
+  /** Deletes the store once the server, which closes at the same time, has ended. */
+  private static void delete(Path directory, Thread server) {
+    try {
+      server.join(CLOSE_MILLIS);
+      try (Stream<Path> files = Files.list(directory)) {
+        for (Path file : files.toList()) {
+          Files.deleteIfExists(file);
+        }
       }
       Files.delete(directory);
-    } catch (IOException e) {
+    } catch (IOException | InterruptedException e) {
       System.err.println("Could not delete " + directory + ": " + e.getMessage());
     }
   }
