@@ -175,8 +175,8 @@ class ComposeTest {
     assertThat(start).contains("\"-jar\", \"" + jar + "\"");
     assertThat(archive).contains("-cp " + jar + " ");
     assertThat(Class.forName(archive.substring(archive.lastIndexOf(' ') + 1))).isNotNull();
-    assertThat(archive).contains("-XX:ArchiveClassesAtExit=/app/fermata-examples.jsa ");
-    assertThat(start).contains("\"-XX:SharedArchiveFile=/app/fermata-examples.jsa\"");
+    assertThat(archive).contains("-XX:AOTCacheOutput=/app/fermata-examples.aot ");
+    assertThat(start).contains("\"-XX:AOTCache=/app/fermata-examples.aot\"");
     assertThat(line(lines, "COPY --from=build "))
         .isEqualTo("COPY --from=build /src/examples/target/fermata-examples.jar .");
     assertThat(Deployed.read(Deployed.FOLDER.resolveSibling("pom.xml")))
