@@ -236,7 +236,7 @@ public final class AgentThreads implements Threads {
     return how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS
         ? failed(
             "invalid_mode",
-            "A journal has no requests of models to repeat; fork the thread live or in a sandbox")
+            "No mode repeats the replies of a thread's models; fork it live or in a sandbox")
         : view(forking.begin(begin));
   }
 
