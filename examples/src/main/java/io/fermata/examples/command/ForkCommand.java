@@ -143,7 +143,7 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
       description = {
         "sandbox (by default) performs no effects, replay_effects takes their results from the run",
         "until one asked for has none there, live performs them. A thread in a sandbox asks its",
-        "models; replay_effects is for runs only."
+        "models; with replay_effects it has their replies until one is asked something else."
       })
   ForkOrigin.Mode mode = ForkOrigin.Mode.SANDBOX;
 
@@ -206,8 +206,6 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
       throw wrong("--before, --message, --env and --agent are for threads, and this is a run");
     } else if (ofRun != null && ofRun.newest && ofRun.version != null) {
       throw wrong("--flow-version names the version; leave out --newest-version");
-    } else if (thread && mode == ForkOrigin.Mode.REPLAY_EFFECTS) {
-      throw wrong("A thread is forked with --mode sandbox or live");
     } else if (at != null && ofThread != null && ofThread.before != null) {
       throw wrong("Use either --at or --before");
     } else if (owner != null && what.export == null) {

@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.engine.SourceJournal;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
@@ -19,6 +20,7 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
@@ -38,6 +40,7 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -211,8 +214,17 @@ public final class Conversation {
       int record, ForkOrigin.Mode mode, @Nullable String agent, @Nullable Message message) {
     Conversation fork = new Conversation(this, record);
     ThreadFork origin = new ThreadFork("t0", record, cause(record).at(), mode, "ops");
+    SourceResults results =
+        mode == ForkOrigin.Mode.REPLAY_EFFECTS
+            ? SourceJournal.after(
+                IntStream.rangeClosed(1, records()).mapToObj(this::record).toList(), record)
+            : null;
     return fork.accept(
-        new ThreadInput.Fork(origin, agent, Map.of("lang", "fr"), message, fork.now));
+        new ThreadInput.Fork(origin, agent, Map.of("lang", "fr"), message, results, fork.now));
+  }
+
+  public Conversation replaying(int record) {
+    return fork(record, ForkOrigin.Mode.REPLAY_EFFECTS, null, null);
   }
 
   public Conversation live(int record) {

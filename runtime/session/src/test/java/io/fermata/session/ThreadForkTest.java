@@ -171,14 +171,12 @@ class ThreadForkTest {
       String source = talked(host);
       Threads.View before = now(host.threads().get("ann", source));
       List<String> said = texts(host, source);
-      double asked = meters.get("fermata.model.tokens").tag("kind", "output").counter().count();
+      double asked = tokens();
 
       Threads.View fork =
           now(host.threads().fork("ann", source, NewFork.live().before("m-u3").by("ops")));
 
-      assertThat(meters.get("fermata.model.tokens").tag("kind", "output").counter().count())
-          .as("what the source has spent is counted once")
-          .isEqualTo(asked);
+      assertThat(tokens()).as("what the source has spent is counted once").isEqualTo(asked);
       assertThat(fork.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(texts(host, fork.threadId())).isEqualTo(said.subList(2, said.size()));
       assertThat(fork.about().tags()).containsExactly("vip");
@@ -204,6 +202,52 @@ class ThreadForkTest {
       ThreadReplay.of(List.of(desk("desk"), desk("desk-v2")), journal).requireSame();
       assertThat(listed(host)).contains(source, fork.threadId());
     }
+  }
+
+  private double tokens() {
+    return meters.get("fermata.model.tokens").tag("kind", "output").counter().count();
+  }
+
+  @Test
+  void aForkWithTheResultsOfItsSourceAsksAndRefundsNothingUntilItsModelIsAskedSomethingElse() {
+    try (Fermata host = builder(file()).start()) {
+      String source = talked(host);
+      List<String> said = texts(host, source);
+      long came =
+          now(host.threadJournalWithSecrets(source)).entries().stream()
+              .filter(entry -> entry.events().stream().anyMatch(ThreadForkTest::isRefundWanted))
+              .findFirst()
+              .orElseThrow()
+              .seq();
+      double asked = tokens();
+
+      Threads.View same = fork(host, source, NewFork.replayEffects().at(came));
+
+      assertThat(same.code()).isEqualTo("stop_on_response");
+      assertThat(texts(host, same.threadId())).isEqualTo(said.subList(2, said.size()));
+      assertThat(file(host, same.threadId(), "/receipt")).isEqualTo("for B-1");
+      assertThat(done).containsExactly("B-1");
+      assertThat(tokens()).as("what the source has spent is counted once").isEqualTo(asked);
+      ThreadJournal journal = now(host.threadJournalWithSecrets(same.threadId()));
+      assertThat(journal.narrative(List.of(desk("desk"))))
+          .contains("a fork of " + source + " at entry " + came + ", with its results, by ann");
+      ThreadReplay.of(List.of(desk("desk")), journal).requireSame();
+
+      Threads.View other =
+          fork(host, source, NewFork.replayEffects().at(came).env("tone", "short"));
+
+      assertThat(texts(host, other.threadId()).get(0)).endsWith("!");
+      assertThat(done).containsExactly("B-1", "B-1");
+      assertThat(tokens()).isGreaterThan(asked);
+      Threads.View later = say(host, same.threadId(), "B-2");
+      assertThat(later.code()).isEqualTo("stop_on_response");
+      assertThat(done).containsExactly("B-1", "B-1", "B-2");
+    }
+  }
+
+  private static boolean isRefundWanted(ThreadEvent event) {
+    return event instanceof ThreadEvent.Received received
+        && "B-1".equals(received.message().content());
   }
 
   private static List<String> listed(Fermata host) {
@@ -320,13 +364,6 @@ class ThreadForkTest {
       assertThatThrownBy(
               () -> now(host.threads().fork("ann", source, NewFork.live().agent("nobody"))))
           .hasMessage("There is no agent nobody; there are [desk, desk-v2]");
-      assertThat(
-              refusal(
-                  host,
-                  source,
-                  new NewFork(
-                      ForkOrigin.Mode.REPLAY_EFFECTS, null, null, null, Map.of(), null, null)))
-          .isEqualTo("invalid_mode");
       assertThat(refusal(host, source + "x", NewFork.live())).isEqualTo("unknown_thread");
       assertThat(refusal(host, "desk", NewFork.live())).isEqualTo("unknown_thread");
       assertThat(refusal(host, source, NewFork.live().env("tone", "x".repeat(70_000))))

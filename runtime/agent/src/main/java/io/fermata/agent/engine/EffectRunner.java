@@ -12,11 +12,14 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.BlockedException;
 import io.fermata.agent.CancelledException;
 import io.fermata.agent.Compaction;
+import io.fermata.agent.FlowCall;
 import io.fermata.agent.Offered;
 import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
 import io.fermata.agent.message.AuthorFailures;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
@@ -31,6 +34,7 @@ import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.SourceResult;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
@@ -94,7 +98,7 @@ final class EffectRunner {
       case HANDLE -> handle(effect);
       case STORE -> store(effect);
       case DEFERRED -> deferred(effect);
-      case COMPACT -> compact();
+      case COMPACT -> compact(effect);
       case CALL, WITHDRAW, REPORT, EXPIRE, ERASE ->
           throw new IllegalArgumentException(effect + " waits for others");
     };
@@ -168,7 +172,11 @@ final class EffectRunner {
     try {
       StepRequest request = StepRequest.of(prompt, frame, state, recorder, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
-      ModelReply reply = outside.ask(prompt.model(), request.chat(), listener(messageId));
+      SourceResult.Reply known = state.sourceResults().reply(effect.id(), request.digest());
+      ModelReply reply =
+          known == null
+              ? outside.ask(prompt.model(), request.chat(), listener(messageId))
+              : RecordedEffect.reply(known);
       return replied(frame, recorder, flow, request.digest(), reply, began);
     } catch (BlockedException e) {
       Message said =
@@ -304,8 +312,13 @@ final class EffectRunner {
     if (!(agent.side(frame.side()) instanceof Participant.Code code)) {
       throw new IllegalStateException("No code is on side " + frame.side() + " any more");
     }
-    ChangeRecorder recorder = recorder(null, effect.id(), effect.attempt());
     Message message = state.history().message(String.valueOf(frame.messageId()));
+    SourceResult.Work known =
+        state.sourceResults().work(effect.kind(), effect.id(), SourceJournal.wanted(message));
+    if (known != null) {
+      return new ThreadInput.Done(known.changes());
+    }
+    ChangeRecorder recorder = recorder(null, effect.id(), effect.attempt());
     code.handler()
         .handle(
             new RecordingFlowState(recorder, StepFrame.TOP),
@@ -326,7 +339,15 @@ final class EffectRunner {
       return CompletableFuture.completedFuture(
           calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
     }
-    return calling.make(offered);
+    SourceResult.Work known =
+        offered instanceof Tool || offered instanceof FlowCall || offered instanceof SubAgent
+            ? state
+                .sourceResults()
+                .work(effect.kind(), effect.id(), SourceJournal.wanted(call.call()))
+            : null;
+    return known == null || known.returned() == null
+        ? calling.make(offered)
+        : CompletableFuture.completedFuture(calling.repeated(known.changes(), known.returned()));
   }
 
   private ThreadInput.Result store(ThreadEffect effect) {
@@ -355,6 +376,11 @@ final class EffectRunner {
 
   private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
     ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
+    SourceResult.Work known =
+        state.sourceResults().work(effect.kind(), effect.id(), SourceJournal.wanted(scheduled));
+    if (known != null) {
+      return new ThreadInput.Done(known.changes());
+    }
     ScheduledHandler deferred = agents.find(scheduled);
     if (deferred == null) {
       throw new IllegalStateException(
@@ -379,7 +405,11 @@ final class EffectRunner {
   }
 
   /** Lets a model summarize the messages before the latest ones. */
-  private ThreadInput.Result compact() throws InterruptedException {
+  private ThreadInput.Result compact(ThreadEffect effect) throws InterruptedException {
+    SourceResult.Summary known = state.sourceResults().summary(effect.id());
+    if (known != null) {
+      return new ThreadInput.Summed(known.summary(), known.upTo(), known.model(), known.usage());
+    }
     Compaction compaction = Objects.requireNonNull(agent.compaction());
     Optional<String> overspent = overspent();
     if (overspent.isPresent()) {

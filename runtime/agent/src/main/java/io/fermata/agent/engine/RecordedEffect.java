@@ -7,6 +7,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelReply;
+import io.fermata.agent.state.SourceResult;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEffect;
@@ -186,12 +187,37 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   }
 
   private ModelReply reply(ThreadEvent.StepEnded ended) {
+    ThreadEvent.StepLog log = ended.log();
+    return new ModelReply(
+        message(text(ended, before()), ended.calls()),
+        log.model(),
+        log.finish(),
+        log.usage(),
+        log.failed());
+  }
+
+  /** A reply that the source of a fork got. */
+  static ModelReply reply(SourceResult.Reply known) {
+    return new ModelReply(
+        message(known.text(), known.calls()),
+        known.model(),
+        known.finish(),
+        known.usage(),
+        List.of());
+  }
+
+  /** What the model said, whatever hooks made of it. */
+  static @Nullable String text(ThreadEvent.StepEnded ended, List<ThreadEvent.Change> before) {
     String text = ended.message().content();
-    for (ThreadEvent.Change change : before()) {
+    for (ThreadEvent.Change change : before) {
       text = change instanceof ThreadEvent.ModelReplied replied ? replied.text() : text;
     }
+    return text;
+  }
+
+  private static AiMessage message(@Nullable String text, List<RequestedCall> requested) {
     List<ToolExecutionRequest> calls = new ArrayList<>();
-    for (RequestedCall call : ended.calls()) {
+    for (RequestedCall call : requested) {
       calls.add(
           ToolExecutionRequest.builder()
               .id(call.id())
@@ -200,13 +226,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
               .build());
     }
     AiMessage.Builder message = AiMessage.builder().toolExecutionRequests(calls);
-    ThreadEvent.StepLog log = ended.log();
-    return new ModelReply(
-        text == null ? message.build() : message.text(text).build(),
-        log.model(),
-        log.finish(),
-        log.usage(),
-        log.failed());
+    return text == null ? message.build() : message.text(text).build();
   }
 
   /** The reason if the budget of an ancestor may have ended the step. */
@@ -265,7 +285,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
     List<Ending> endings = new ArrayList<>();
     Message message = event instanceof ThreadEvent.CallEnded ended ? ended.message() : null;
     String code = event instanceof ThreadEvent.CallEnded ended ? ended.code() : null;
-    endings.add(worked(message, code));
+    endings.add(worked(effect.id(), message, code, before()));
     if (message != null && message.failed()) {
       // The work threw, so its hooks did not run.
       endings.add(new Result(failure(OriginalResults.of(effect.id(), message, code, List.of()))));
@@ -279,14 +299,22 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
         : failure(result.code(), result.text());
   }
 
-  private Ending worked(@Nullable Message message, @Nullable String code) {
-    List<ThreadEvent.Change> before = before();
+  /**
+   * What the work of a call returned, as far as its end says so.
+   *
+   * @param before the changes before the end
+   */
+  static Ending worked(
+      String call,
+      @Nullable Message message,
+      @Nullable String code,
+      List<ThreadEvent.Change> before) {
     String child = null;
     for (int i = 0; i < before.size(); i++) {
       if (before.get(i) instanceof ThreadEvent.ChildCreated born) {
         child = born.child().threadId();
       } else if (before.get(i) instanceof ThreadEvent.ToolReturned original
-          && original.call().equals(effect.id())) {
+          && original.call().equals(call)) {
         List<ThreadEvent.Change> work = before.subList(i - original.changes(), i);
         return original.result() == null ? new Unknown() : made(work, original.result(), child);
       }
@@ -294,7 +322,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
     if (message == null) {
       return new Made(new RecordedOutside.Given(null, null, List.of(), null, null, child));
     }
-    ToolResult result = OriginalResults.of(effect.id(), message, code, before);
+    ToolResult result = OriginalResults.of(call, message, code, before);
     int files = result.attachments().size();
     return made(before.subList(0, before.size() - files), result, child);
   }

@@ -265,7 +265,8 @@ public final class ThreadProgram
     }
     TurnLoop loop = new TurnLoop(agents, source, fork.at());
     loop.emit(
-        new ThreadEvent.ForkedFrom(fork.fork(), fork.agent(), agents.window(agent), fork.at()));
+        new ThreadEvent.ForkedFrom(
+            fork.fork(), fork.agent(), agents.window(agent), fork.results(), fork.at()));
     Message message = fork.message();
     Outcome.Failure refusal = change(loop, new ThreadInput.Change(null, fork.env(), fork.at()));
     loop.stopCodeInSandbox();

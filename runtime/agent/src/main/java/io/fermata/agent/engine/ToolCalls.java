@@ -150,6 +150,18 @@ public final class ToolCalls {
         : CompletableFuture.completedFuture(made(offered, arguments));
   }
 
+  /** Ends the call with what its work did and returned elsewhere; nothing is performed. */
+  ThreadInput.Result repeated(List<ThreadEvent.Change> work, ToolResult result) {
+    if (!call.begun()) {
+      recorder
+          .hooks()
+          .callStarted(flow, call.call(), ChangeRecorder.object(arguments(call.call())));
+    }
+    began = recorder.changes().size();
+    work.forEach(recorder::write);
+    return returned(result);
+  }
+
   private ThreadInput.Result made(Offered offered, ObjectNode arguments) throws Exception {
     if (offered instanceof Tool tool) {
       return returned(run(tool, arguments, args -> recorder.outside().run(tool, flow, args)));

@@ -205,7 +205,11 @@ final class ThreadAccount {
           .formatted(
               e.fork().threadId(),
               e.fork().entry(),
-              e.fork().sandbox() ? "in a sandbox" : "live",
+              switch (e.fork().mode()) {
+                case LIVE -> "live";
+                case SANDBOX -> "in a sandbox";
+                case REPLAY_EFFECTS -> "with its results";
+              },
               e.fork().by(),
               e.agent() == null ? "" : ", and the agent " + e.agent() + " acts from here on");
     } else if (event instanceof ThreadEvent.Received e) {

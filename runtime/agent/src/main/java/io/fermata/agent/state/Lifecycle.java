@@ -1,5 +1,6 @@
 package io.fermata.agent.state;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,26 +10,28 @@ import org.jspecify.annotations.Nullable;
  * @param agent the name of the agent that acts now
  * @param greeted whether the hooks for a new thread have run
  * @param fork where it was forked from; null if it was not
+ * @param results what it takes from its source instead of performing it; null for nothing
  */
 public record Lifecycle(
     ThreadEvent.@Nullable Created created,
     String agent,
     boolean greeted,
     boolean deleted,
-    @Nullable ThreadFork fork) {
+    @Nullable ThreadFork fork,
+    @Nullable SourceResults results) {
 
-  static final Lifecycle NONE = new Lifecycle(null, "", false, false, null);
+  static final Lifecycle NONE = new Lifecycle(null, "", false, false, null, null);
 
   static Lifecycle of(ThreadEvent.Created created) {
-    return new Lifecycle(created, created.agent(), false, false, null);
+    return new Lifecycle(created, created.agent(), false, false, null, null);
   }
 
   Lifecycle asGreeted() {
-    return new Lifecycle(created, agent, true, deleted, fork);
+    return new Lifecycle(created, agent, true, deleted, fork, results);
   }
 
   Lifecycle handedOver(String newAgent) {
-    return new Lifecycle(created, newAgent, greeted, deleted, fork);
+    return new Lifecycle(created, newAgent, greeted, deleted, fork, results);
   }
 
   /** A fork was created when it was forked, and by no other thread. */
@@ -48,10 +51,23 @@ public record Lifecycle(
             event.window(),
             event.at());
     String acting = event.agent() == null ? agent : event.agent();
-    return new Lifecycle(own, acting, greeted, deleted, event.fork());
+    return new Lifecycle(own, acting, greeted, deleted, event.fork(), event.results());
+  }
+
+  /** With what is left of the results of its source after an event. */
+  Lifecycle after(ThreadEvent event) {
+    SourceResults left = results == null ? null : results.after(event);
+    return Objects.equals(left, results)
+        ? this
+        : new Lifecycle(created, agent, greeted, deleted, fork, left);
+  }
+
+  /** Without the results, which may be large. */
+  Lifecycle outline() {
+    return results == null ? this : new Lifecycle(created, agent, greeted, deleted, fork, null);
   }
 
   Lifecycle asDeleted() {
-    return new Lifecycle(created, agent, false, true, fork);
+    return new Lifecycle(created, agent, false, true, fork, null);
   }
 }

@@ -11,6 +11,7 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -122,8 +123,10 @@ public sealed interface ThreadEvent {
    *
    * @param agent the agent that it was forked onto; null for the one that acted
    * @param window how many of the latest messages its state keeps
+   * @param results what it takes from the other thread instead of performing it; null for nothing
    */
-  record ForkedFrom(ThreadFork fork, @Nullable String agent, int window, long at)
+  record ForkedFrom(
+      ThreadFork fork, @Nullable String agent, int window, @Nullable SourceResults results, long at)
       implements ThreadEvent {}
 
   /** The hooks for a new thread have been called. */
@@ -444,8 +447,22 @@ public sealed interface ThreadEvent {
 
   record StatusSet(String text) implements Change {}
 
-  @SuppressWarnings("ArrayRecordComponent") // nobody compares files, and copies would be large
-  record FileWritten(String path, String mimeType, byte[] data, long at) implements Change {}
+  @SuppressWarnings("ArrayRecordComponent") // copies would be large
+  record FileWritten(String path, String mimeType, byte[] data, long at) implements Change {
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof FileWritten written
+          && at == written.at
+          && path.equals(written.path)
+          && mimeType.equals(written.mimeType)
+          && Arrays.equals(data, written.data);
+    }
+
+    @Override
+    public int hashCode() {
+      return path.hashCode();
+    }
+  }
 
   record FileRemoved(String path) implements Change {}
 

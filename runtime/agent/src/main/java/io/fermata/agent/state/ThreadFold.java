@@ -23,6 +23,11 @@ public final class ThreadFold {
   private ThreadFold() {}
 
   public static ThreadState apply(ThreadState state, ThreadEvent event, long seq, int index) {
+    ThreadState after = applied(state, event, seq, index);
+    return after.lifecycle().results() == null ? after : after.with(after.lifecycle().after(event));
+  }
+
+  private static ThreadState applied(ThreadState state, ThreadEvent event, long seq, int index) {
     if (event instanceof ThreadEvent.Change change) {
       return changed(state, change, seq, index);
     } else if (event instanceof ThreadEvent.Created created) {

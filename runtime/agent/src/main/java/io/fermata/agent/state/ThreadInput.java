@@ -38,12 +38,14 @@ public sealed interface ThreadInput {
    * @param agent the agent that acts from here on; null for the one that acted
    * @param env variables that are changed; an empty one is removed
    * @param message a message that is posted at once; null for none
+   * @param results what it takes from the other thread instead of performing it; null for nothing
    */
   record Fork(
       ThreadFork fork,
       @Nullable String agent,
       Map<String, String> env,
       @Nullable Message message,
+      @Nullable SourceResults results,
       long at)
       implements ThreadInput {}
 

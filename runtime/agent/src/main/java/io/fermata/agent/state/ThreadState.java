@@ -53,7 +53,7 @@ public record ThreadState(
    */
   public ThreadState outline() {
     return new ThreadState(
-        lifecycle,
+        lifecycle.outline(),
         mailbox.outline(),
         history.outline(),
         turn,
@@ -110,6 +110,13 @@ public record ThreadState(
   public boolean sandboxed() {
     ThreadFork fork = fork();
     return fork != null && fork.sandbox();
+  }
+
+  /** What it takes from the thread that it was forked from, instead of performing it. */
+  @JsonIgnore
+  public SourceResults sourceResults() {
+    SourceResults results = lifecycle.results();
+    return results == null ? SourceResults.NONE : results;
   }
 
   public ThreadMetadata metadata() {

@@ -64,7 +64,7 @@ public final class ThreadsApi implements HttpRoute {
   private static final List<String> ROLES = List.of("user", "assistant", "system");
   private static final Set<String> PARTS =
       Set.of("messages", "events", "files", "stop", "continue", "answers", "forks");
-  private static final List<String> MODES = List.of("live", "sandbox");
+  private static final List<String> MODES = List.of("live", "replay_effects", "sandbox");
   private static final List<String> SIDES = List.of("a", "b");
   private static final String ANY_TYPE = "application/octet-stream";
 

@@ -577,7 +577,7 @@ class ThreadsOverHttpTest {
         "T/stop | {\"now\":true} | now",
         "T/continue | {\"side\":\"c\"} | side",
         "T/forks | {} | mode",
-        "T/forks | {\"mode\":\"replay_effects\"} | mode",
+        "T/forks | {\"mode\":\"replay\"} | mode",
         "T/forks | {\"mode\":\"live\",\"entry\":\"1\"} | entry",
         "T/forks | {\"mode\":\"live\",\"entry\":1,\"before\":\"m-u1\"} | before",
         "T/forks | {\"mode\":\"live\",\"content\":\" \"} | content",

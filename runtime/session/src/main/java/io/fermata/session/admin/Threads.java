@@ -79,6 +79,14 @@ public interface Threads {
       return of(ForkOrigin.Mode.LIVE);
     }
 
+    /**
+     * What models replied and calls returned in the source after the entry is taken from its
+     * journal, for as long as the models are asked the same; from there on the fork is live.
+     */
+    public static NewFork replayEffects() {
+      return of(ForkOrigin.Mode.REPLAY_EFFECTS);
+    }
+
     /** Models are asked, and nothing else is performed: the fork rests at the first call. */
     public static NewFork sandbox() {
       return of(ForkOrigin.Mode.SANDBOX);

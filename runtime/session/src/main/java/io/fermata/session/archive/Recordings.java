@@ -297,6 +297,7 @@ public final class Recordings {
                 fork.threadId(), fork.entry(), fork.entryAt(), fork.mode(), named(fork.by())),
             e.agent(),
             e.window(),
+            null, // no replay performs anything, and they have what the source's entries have
             e.at());
       }
       return event;

@@ -12,7 +12,6 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
-import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
@@ -218,26 +217,20 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> fork(String principal, String threadId, NewFork how) {
     // Whose thread it is not learns that before its journal is read.
-    return forking(
-        how,
-        () -> get(principal, threadId).thenCompose(own -> forkedThread(principal, threadId, how)));
+    return view(
+        forking.begin(
+            () ->
+                get(principal, threadId)
+                    .thenCompose(own -> forkedThread(principal, threadId, how))));
   }
 
   @Override
   public CompletionStage<View> fork(String principal, ThreadJournal journal, NewFork how) {
-    return forking(
-        how,
-        () ->
-            CompletableFuture.supplyAsync(() -> ThreadForks.of(journal), executor)
-                .thenComposeAsync(source -> forked(source, principal, how), executor));
-  }
-
-  private CompletionStage<View> forking(NewFork how, Supplier<CompletionStage<ThreadReply>> begin) {
-    return how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS
-        ? failed(
-            "invalid_mode",
-            "No mode repeats the replies of a thread's models; fork it live or in a sandbox")
-        : view(forking.begin(begin));
+    return view(
+        forking.begin(
+            () ->
+                CompletableFuture.supplyAsync(() -> ThreadForks.of(journal), executor)
+                    .thenComposeAsync(source -> forked(source, principal, how), executor)));
   }
 
   private CompletionStage<ThreadReply> forkedThread(

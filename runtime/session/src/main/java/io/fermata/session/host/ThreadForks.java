@@ -1,10 +1,13 @@
 package io.fermata.session.host;
 
+import io.fermata.agent.engine.SourceJournal;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
@@ -83,7 +86,15 @@ record ThreadForks(ThreadJournal source) {
     ThreadFork fork = new ThreadFork(source.threadId(), last.seq(), last.at(), how.mode(), by);
     return new Request.ForkThread(
         new ThreadJournal(key.agent(), key.threadId(), copied),
-        new ThreadInput.Fork(fork, how.agent(), how.env(), how.message(), now));
+        new ThreadInput.Fork(
+            fork, how.agent(), how.env(), how.message(), results(copied.size(), how), now));
+  }
+
+  private @Nullable SourceResults results(int entries, Threads.NewFork how) {
+    return how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS
+        ? SourceJournal.after(
+            source.entries().stream().map(ThreadJournal.Entry::events).toList(), entries)
+        : null;
   }
 
   private static ThreadEvent under(String threadId, String principal, ThreadEvent event) {

@@ -4,6 +4,7 @@ import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -344,7 +345,8 @@ public final class ThreadPort
     for (Entry<ThreadEvent> entry :
         entries.subList(Math.max(0, entries.size() - 1), entries.size())) {
       subscriptions.persisted(session.entityId(), entry, ahead.deleted());
-      entry.events().forEach(this::report);
+      SourceResults known = before.program().sourceResults();
+      entry.events().forEach(event -> report(event, known));
     }
     if (!entries.isEmpty() || creates) {
       list(after.program());
@@ -362,10 +364,17 @@ public final class ThreadPort
     }
   }
 
-  private void report(ThreadEvent event) {
+  /**
+   * @param known what a fork took from its source, where it was counted
+   */
+  private void report(ThreadEvent event, SourceResults known) {
     if (event instanceof ThreadEvent.StepEnded ended) {
-      modelReplied(ended.log().model(), ended.log().usage());
-    } else if (event instanceof ThreadEvent.Compacted compacted && compacted.model() != null) {
+      if (known.reply(ended.log().id(), ended.log().asked()) == null) {
+        modelReplied(ended.log().model(), ended.log().usage());
+      }
+    } else if (event instanceof ThreadEvent.Compacted compacted
+        && compacted.model() != null
+        && !known.has(compacted)) {
       modelReplied(compacted.model(), compacted.usage());
     }
   }

@@ -5,10 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
+import io.fermata.agent.state.SourceResult;
+import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadInput;
@@ -79,6 +82,13 @@ class RemoteCallTest {
                 "desk",
                 Map.of("k", "v"),
                 Message.user("hello"),
+                new SourceResults(
+                    Map.of(
+                        "CALL/s1.0",
+                        new SourceResult.Work(
+                            7,
+                            List.of(new ThreadEvent.Unscheduled("e")),
+                            ToolResult.success("done")))),
                 5)),
         new Request.OfThread(
             new ThreadInput.Create(

@@ -17,6 +17,7 @@ import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -53,7 +54,9 @@ class ThreadFormatTest {
     if (type instanceof ParameterizedType of) {
       Type[] parts = of.getActualTypeArguments();
       if (of.getRawType() == Map.class) {
-        return Map.of(name, sample(parts[1], name));
+        return parts[1] instanceof Class<?> values && values.isSealed()
+            ? oneOfEach(values)
+            : Map.of(name, sample(parts[1], name));
       }
       Object one = sample(parts[0], name);
       return of.getRawType() == Set.class ? Set.of(one) : List.of(one);
@@ -73,7 +76,18 @@ class ThreadFormatTest {
       return Json.tree(Map.of("x", 1));
     }
     Class<?> kind = (Class<?>) type;
+    if (kind.isSealed()) {
+      return record(kinds(kind).get(0));
+    }
     return kind.isEnum() ? kind.getEnumConstants()[0] : record(kind);
+  }
+
+  private static Map<String, Object> oneOfEach(Class<?> sealed) throws Exception {
+    Map<String, Object> each = new LinkedHashMap<>();
+    for (Class<?> kind : kinds(sealed)) {
+      each.put(kind.getSimpleName(), record(kind));
+    }
+    return each;
   }
 
   private static Object record(Class<?> kind) throws Exception {

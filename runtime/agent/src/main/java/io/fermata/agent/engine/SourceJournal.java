@@ -1,0 +1,210 @@
+package io.fermata.agent.engine;
+
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.RequestDigest;
+import io.fermata.agent.state.ScheduledEffect;
+import io.fermata.agent.state.SourceResult;
+import io.fermata.agent.state.SourceResults;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StopCode;
+import io.fermata.agent.state.ThreadEffect;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Finds in the journal of a thread what its fork takes instead of performing it. */
+public final class SourceJournal {
+  /** Calls that were ended from outside, and returned nothing. */
+  private static final Set<String> ENDED_EARLY = Set.of("stopped", StopCode.STEP_ERROR);
+
+  private final Map<String, Integer> wanted = new HashMap<>();
+  private final Map<String, String> texts = new HashMap<>();
+  private final Map<String, SourceResult> found = new LinkedHashMap<>();
+  private ThreadEvent.@Nullable TurnBegan turn;
+  private long steps;
+  private boolean after;
+
+  private SourceJournal() {}
+
+  /**
+   * What happened after some entries.
+   *
+   * @param journal the events of each entry
+   * @param entries how many of them the fork has
+   */
+  public static SourceResults after(List<List<ThreadEvent>> journal, int entries) {
+    SourceJournal source = new SourceJournal();
+    journal.subList(0, entries).forEach(source::read);
+    source.after = true;
+    journal.subList(entries, journal.size()).forEach(source::read);
+    return new SourceResults(source.found);
+  }
+
+  // --- what an effect is to do ------------------------------------------------------------------
+
+  static int wanted(RequestedCall call) {
+    return RequestChecksum.of(call.name() + " " + call.function().arguments());
+  }
+
+  static int wanted(ScheduledEffect effect) {
+    return RequestChecksum.of(effect.effect() + " " + Json.text(effect.arguments()));
+  }
+
+  /**
+   * @param message the message that code of a side answers
+   */
+  static int wanted(@Nullable Message message) {
+    return RequestChecksum.of(String.valueOf(message == null ? null : message.content()));
+  }
+
+  // --- the journal ------------------------------------------------------------------------------
+
+  private void read(List<ThreadEvent> events) {
+    for (int i = 0; i < events.size(); i++) {
+      ThreadEvent event = events.get(i);
+      wants(event);
+      if (after) {
+        ends(events, i);
+      }
+      if (event instanceof ThreadEvent.FrameClosed || event instanceof ThreadEvent.Stopped) {
+        turn = null;
+      }
+    }
+  }
+
+  private void wants(ThreadEvent event) {
+    if (event instanceof ThreadEvent.Received e) {
+      said(e.message());
+    } else if (event instanceof ThreadEvent.Taken e) {
+      said(e.message());
+    } else if (event instanceof ThreadEvent.Said e) {
+      said(e.message());
+    } else if (event instanceof ThreadEvent.CallEnded e) {
+      said(e.message());
+    } else if (event instanceof ThreadEvent.StepBegan e) {
+      steps = e.step();
+    } else if (event instanceof ThreadEvent.TurnBegan e) {
+      steps = e.step();
+      turn = e;
+    } else if (event instanceof ThreadEvent.StepEnded e) {
+      said(e.message());
+      for (int i = 0; i < e.calls().size(); i++) {
+        wanted.put(e.key(i), wanted(e.calls().get(i)));
+      }
+    } else if (event instanceof ThreadEvent.Queued e) {
+      wanted.put(e.call().id(), wanted(e.call()));
+    } else if (event instanceof ThreadEvent.Scheduled e) {
+      wanted.put(e.id(), RequestChecksum.of(e.effect() + " " + Json.text(e.arguments())));
+    }
+  }
+
+  private void said(Message message) {
+    texts.put(message.id(), String.valueOf(message.content()));
+  }
+
+  private void ends(List<ThreadEvent> events, int at) {
+    ThreadEvent event = events.get(at);
+    if (event instanceof ThreadEvent.StepEnded e) {
+      replied(e, before(events, at));
+    } else if (event instanceof ThreadEvent.CallReturned e) {
+      if (!ThreadProgram.unknown().equals(e.result())) {
+        worked(e.call(), List.of(), e.result());
+      }
+    } else if (event instanceof ThreadEvent.CallEnded e) {
+      ended(e, before(events, at));
+    } else if (event instanceof ThreadEvent.EffectEnded e && e.error() == null) {
+      found(ThreadEffect.Kind.DEFERRED, e.id(), wanted.get(e.id()), before(events, at), null);
+    } else if (event instanceof ThreadEvent.Compacted e
+        && e.summary() != null
+        && e.upTo() != null) {
+      found.put(
+          SourceResults.key(ThreadEffect.Kind.COMPACT, "s" + steps),
+          new SourceResult.Summary(e.summary(), e.upTo(), String.valueOf(e.model()), e.usage()));
+    } else if (event instanceof ThreadEvent.FrameClosed e && e.frame().equals(StepFrame.TOP)) {
+      handled(following(events, at), at + 1 < events.size() ? events.get(at + 1) : null);
+    }
+  }
+
+  private void replied(ThreadEvent.StepEnded step, List<ThreadEvent.Change> before) {
+    RequestDigest asked = step.log().asked();
+    if (asked == null) {
+      return;
+    }
+    ThreadEvent.StepLog log = step.log();
+    found.put(
+        SourceResults.key(ThreadEffect.Kind.STEP, log.id()),
+        new SourceResult.Reply(
+            asked,
+            RecordedEffect.text(step, before),
+            step.calls(),
+            log.model(),
+            log.finish(),
+            log.usage()));
+  }
+
+  private void ended(ThreadEvent.CallEnded call, List<ThreadEvent.Change> before) {
+    if (call.late() || (call.code() != null && ENDED_EARLY.contains(call.code()))) {
+      return;
+    }
+    RecordedEffect.Ending ending =
+        RecordedEffect.worked(call.call(), call.message(), call.code(), before);
+    if (ending instanceof RecordedEffect.Made made && made.given().returned() != null) {
+      worked(call.call(), made.given().work(), made.given().returned());
+    }
+  }
+
+  private void worked(String call, List<ThreadEvent.Change> work, ToolResult returned) {
+    found(ThreadEffect.Kind.CALL, call, wanted.get(call), work, returned);
+  }
+
+  private void handled(List<ThreadEvent.Change> changes, @Nullable ThreadEvent next) {
+    ThreadEvent.TurnBegan began = turn;
+    boolean failed =
+        next instanceof ThreadEvent.Stopped stopped && stopped.code().equals(StopCode.STEP_ERROR);
+    if (began != null && !failed) {
+      int answers = RequestChecksum.of(texts.getOrDefault(began.messageId(), "null"));
+      found(ThreadEffect.Kind.HANDLE, "t" + began.step(), answers, changes, null);
+    }
+  }
+
+  /** The first result counts: what follows is what hooks made of it. */
+  private void found(
+      ThreadEffect.Kind kind,
+      String id,
+      @Nullable Integer what,
+      List<ThreadEvent.Change> changes,
+      @Nullable ToolResult returned) {
+    if (what != null) {
+      found.putIfAbsent(
+          SourceResults.key(kind, id), new SourceResult.Work(what, changes, returned));
+    }
+  }
+
+  private static List<ThreadEvent.Change> before(List<ThreadEvent> events, int at) {
+    List<ThreadEvent.Change> changes = new ArrayList<>();
+    for (int i = at - 1; i >= 0 && events.get(i) instanceof ThreadEvent.Change change; i--) {
+      changes.add(change);
+    }
+    Collections.reverse(changes);
+    return changes;
+  }
+
+  private static List<ThreadEvent.Change> following(List<ThreadEvent> events, int at) {
+    List<ThreadEvent.Change> changes = new ArrayList<>();
+    for (int i = at + 1;
+        i < events.size() && events.get(i) instanceof ThreadEvent.Change change;
+        i++) {
+      changes.add(change);
+    }
+    return changes;
+  }
+}

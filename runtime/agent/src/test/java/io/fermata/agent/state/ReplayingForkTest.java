@@ -1,0 +1,270 @@
+package io.fermata.agent.state;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Conversation;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Participant;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.RandomAgents;
+import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.Scripted;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.World;
+import io.fermata.agent.engine.ThreadRedecision;
+import io.fermata.agent.message.Message;
+import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.json.Json;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** A fork that takes what its source got from outside, until it asks a model something else. */
+class ReplayingForkTest {
+  private record Nothing() {}
+
+  private final List<String> ran = new ArrayList<>();
+  private final Scripted model = new Scripted();
+
+  private Tool tool(String name) {
+    return Tool.of(
+        name,
+        "Does " + name,
+        (flow, args) -> {
+          ran.add(name);
+          flow.storage().put(name, Json.tree("done"));
+          flow.files().write("/" + name, "text of " + name);
+          return name + " done";
+        });
+  }
+
+  private Agent desk(String text, Offered... tools) {
+    return Agent.aiHuman("desk", Prompt.of("support", model.model()).text(text).tools(tools));
+  }
+
+  /** Calls two tools, one after the other, and then speaks of what came of them. */
+  private AiMessage next(ChatRequest request) {
+    return request.messages().get(request.messages().size() - 1)
+            instanceof ToolExecutionResultMessage result
+        ? result.toolName().equals("one")
+            ? AiMessage.from(model.wants("two", Map.of()))
+            : AiMessage.from("Both: " + result.text())
+        : AiMessage.from(model.wants("one", Map.of()));
+  }
+
+  private static void requireSame(Conversation fork, Agent... agents) {
+    NavigableMap<Long, List<ThreadEvent>> records = new TreeMap<>();
+    for (int i = 1; i <= fork.records(); i++) {
+      records.put((long) i, fork.record(i));
+    }
+    ThreadRedecision again =
+        new ThreadRedecision(new Agents(List.of(agents)), EarlierEntries.of(records));
+    for (int i = 1; i <= fork.records(); i++) {
+      assertThat(again.decide(i, fork.cause(i).at(), fork.record(i))).as("entry %d", i).isNull();
+    }
+  }
+
+  @Test
+  void fromEveryEntryItEndsAsItsSourceAndPerformsNothing() {
+    Agent agent =
+        desk("Help.", tool("one"), tool("two"))
+            .hooks(
+                Hook.beforeCreateMessage(
+                    "polish",
+                    (flow, message) ->
+                        message.content() == null
+                            ? message
+                            : message.withContent(message.content() + "!")));
+    model.always(this::next);
+    Conversation source = Conversation.with(agent).say("Go");
+    int asked = model.requests().size();
+    ran.clear();
+
+    for (int i = 2; i <= source.records(); i++) {
+      Conversation fork = source.replaying(i).run();
+
+      assertThat(fork.lines()).as("forked at %d", i).isEqualTo(source.lines());
+      assertThat(fork.state().usage()).isEqualTo(source.state().usage());
+      assertThat(fork.state().stored().storage()).isEqualTo(source.state().stored().storage());
+      assertThat(fork.state().stored().files().keySet())
+          .isEqualTo(source.state().stored().files().keySet());
+      assertThat(fork.code()).isEqualTo(source.code());
+      fork.crash();
+      requireSame(fork, agent);
+    }
+    assertThat(ran).isEmpty();
+    assertThat(model.requests()).hasSize(asked);
+  }
+
+  @Test
+  void aModelThatIsAskedSomethingElseIsAskedAndFromThereOnEverythingIsPerformed() {
+    Agent source = desk("Help.", tool("one"), tool("two"));
+    model.always(this::next);
+    Conversation talk = Conversation.with(source).say("Go");
+    Agent other = desk("Help politely.", tool("one"), tool("two"));
+    talk.replace(other);
+
+    for (int i = 2; i <= talk.records(); i++) {
+      ThreadState then = talk.folded(i);
+      ran.clear();
+      int before = model.requests().size();
+      Conversation fork = talk.replaying(i).run();
+
+      long steps = talk.state().steps().count() - ended(then);
+      assertThat(model.requests()).as("forked at %d", i).hasSize(before + (int) steps);
+      assertThat(fork.lines()).isEqualTo(talk.lines());
+      requireSame(fork, other);
+    }
+  }
+
+  private static long ended(ThreadState state) {
+    boolean thinks =
+        state.frames().values().stream()
+            .anyMatch(frame -> frame.stage() == StepFrame.Stage.THINKING);
+    return state.steps().count() - (thinks ? 1 : 0);
+  }
+
+  @Test
+  void anotherMessageInPlaceOfTheOneThatCameIsAnsweredByTheModel() {
+    Agent agent = desk("Help.", tool("one"), tool("two"));
+    model.always(this::next);
+    Conversation source = Conversation.with(agent).say("Go");
+    ran.clear();
+
+    source.fork(1, ForkOrigin.Mode.REPLAY_EFFECTS, null, Message.user("Go at once")).run();
+    assertThat(ran).containsExactly("one", "two");
+    ran.clear();
+
+    Conversation same =
+        source.fork(1, ForkOrigin.Mode.REPLAY_EFFECTS, null, Message.user("Go")).run();
+    assertThat(ran).isEmpty();
+    assertThat(same.lines()).isEqualTo(source.lines());
+  }
+
+  @Test
+  void flowsAndSubAgentsAreNotCalled() {
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", Scripted.saying().model()));
+    Agent agent =
+        desk(
+            "Help.",
+            FlowCall.of("book", "Books", Json.object().put("type", "object")),
+            SubAgent.of("worker", "Works").asBlocking());
+    model.call("book").call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation source = Conversation.with(agent, worker);
+    source.world().flow = args -> World.result("booked");
+    source.say("Go").report("child-s2.0", 1, false, "a hole").run();
+
+    Conversation fork = source.replaying(2).run();
+
+    assertThat(fork.lines()).isEqualTo(source.lines());
+    assertThat(fork.world().flowCalls).isEmpty();
+    assertThat(fork.world().delegated).isEmpty();
+    requireSame(fork, agent, worker);
+  }
+
+  @Test
+  void aCallThatWasEndedByAStopIsMade() {
+    Agent agent = desk("Help.", tool("one"));
+    model.call("one").say("Done.");
+    Conversation source = Conversation.with(agent).post("Go").step().stop();
+    source.run();
+    ran.clear();
+
+    Conversation fork = source.replaying(2).run();
+
+    assertThat(ran).containsExactly("one");
+    assertThat(fork.lines()).endsWith("assistant: Done.");
+  }
+
+  @Test
+  void scheduledWorkDoesToTheThreadWhatItDid() {
+    ScheduledHandler remind =
+        ScheduledHandler.of(
+            "remind",
+            "Reminds",
+            Nothing.class,
+            (flow, args) -> {
+              ran.add("remind");
+              flow.storage().put("reminded", Json.tree(true));
+            });
+    Tool plan =
+        Tool.of(
+            "plan",
+            "Plans",
+            (flow, args) -> {
+              flow.scheduleEffect("remind", Map.of(), Duration.ofDays(1));
+              return "planned";
+            });
+    Agent agent = desk("Help.", plan).effects(remind);
+    model.call("plan").say("Planned.");
+    Conversation source = Conversation.with(agent).say("Go");
+    int planned = source.records();
+    source.pass(Duration.ofDays(2));
+    ran.clear();
+
+    Conversation fork = source.replaying(planned).pass(Duration.ofDays(2));
+
+    assertThat(ran).isEmpty();
+    assertThat(fork.state().stored().storage()).containsKey("reminded");
+    requireSame(fork, agent);
+  }
+
+  @Test
+  void codeOfASideThatAnswersTheSameMessageTakesItsTurnAsItDid() {
+    Agent agent =
+        Agent.of(
+            "echo",
+            Participant.code(
+                (flow, message) -> {
+                  ran.add("code");
+                  flow.injectMessage(Message.assistant("Heard " + message.content()));
+                }),
+            Participant.person());
+    Conversation source = Conversation.with(agent).post("Hi");
+    int begins = source.records();
+    source.run();
+    ran.clear();
+
+    Conversation fork = source.replaying(begins).run();
+    assertThat(ran).isEmpty();
+    assertThat(fork.lines()).isEqualTo(source.lines());
+
+    source.fork(1, ForkOrigin.Mode.REPLAY_EFFECTS, null, Message.user("Hello")).run();
+    assertThat(ran).containsExactly("code");
+  }
+
+  @Test
+  @Tag("slow")
+  void whateverHappenedAModelIsAskedOnlyWhatItsSourceDidNotAskIt() {
+    PropertyTest.forEverySeed(
+        120,
+        seed -> {
+          Agent[] agent = new RandomAgents(seed, false).next();
+          Conversation source = new Walk(seed, false, agent).order(new Random(seed)).end();
+          int entry = 1 + new Random(seed).nextInt(source.records());
+          if (source.folded(entry).deleted()) {
+            return;
+          }
+          Conversation fork = source.replaying(entry);
+          for (int i = 0; i < 5_000 && !fork.ready().isEmpty(); i++) {
+            fork.step();
+          }
+          assertThat(fork.ready()).isEmpty();
+          requireSame(fork.crash(), agent);
+        });
+  }
+}
