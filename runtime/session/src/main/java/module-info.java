@@ -44,7 +44,8 @@ module io.fermata.session {
       pekko.actor,
       pekko.coordination;
   opens io.fermata.session.host to
-      com.fasterxml.jackson.databind;
+      com.fasterxml.jackson.databind,
+      pekko.actor;
   opens io.fermata.session.journal to
       com.fasterxml.jackson.databind,
       pekko.actor;
