@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.McpServer;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.Fermata;
 import java.net.URI;
@@ -106,12 +107,26 @@ class ClusterServerTest {
         .path("result");
   }
 
+  /** While sessions move, a server may not learn in time what they ask, and shows no form. */
+  private static void awaitShared(Fermata... hosts) throws InterruptedException {
+    for (Fermata host : hosts) {
+      while (shards(host) != Shard.COUNT / hosts.length) {
+        Thread.sleep(100);
+      }
+    }
+  }
+
+  private static int shards(Fermata host) {
+    return host.cluster().orElseThrow().shards();
+  }
+
   @Test
   void aFormIsUsedOnceWhicheverServersItIsSentTo() throws Exception {
     try (Fermata here = Dinner.clusterHost(database);
         Fermata there = Dinner.clusterHost(database);
         McpServer one = McpServer.serving(here).port(0).start();
         McpServer other = McpServer.serving(there).port(0).start()) {
+      awaitShared(here, there);
       JsonNode asked = dinner(one, Json.object());
       assertThat(asked.path("inputRequests")).as(asked.toString()).hasSize(1);
       ObjectNode retry = Json.object();
