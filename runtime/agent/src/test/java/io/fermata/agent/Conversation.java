@@ -13,6 +13,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.fermata.agent.engine.HistoryReader;
 import io.fermata.agent.engine.SourceJournal;
 import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
@@ -20,6 +21,7 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
@@ -35,8 +37,10 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -309,6 +313,19 @@ public final class Conversation {
     state = back;
     inFlight.clear();
     return accept(new ThreadInput.Recovered(now));
+  }
+
+  /** Requires that these agents decide all of it again as it was. */
+  public void requireSame(Agent... agents) {
+    NavigableMap<Long, List<ThreadEvent>> records = new TreeMap<>();
+    for (int i = 1; i <= records(); i++) {
+      records.put((long) i, record(i));
+    }
+    ThreadRedecision again =
+        new ThreadRedecision(new Agents(List.of(agents)), EarlierEntries.of(records));
+    for (int i = 1; i <= records(); i++) {
+      assertThat(again.decide(i, cause(i).at(), record(i))).as("entry %d", i).isNull();
+    }
   }
 
   /** Goes on with agents of another build. */

@@ -6,7 +6,6 @@ import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.Agent;
-import io.fermata.agent.Agents;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Hook;
@@ -19,7 +18,6 @@ import io.fermata.agent.Scripted;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.engine.Outside;
-import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.agent.message.Message;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
@@ -27,10 +25,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -81,19 +77,6 @@ class ForkedThreadTest {
     return record(talk, ThreadEvent.CallAsked.class::isInstance);
   }
 
-  /** Today's agents decide all of it again as it was. */
-  private static void requireSame(Conversation fork, Agent... agents) {
-    NavigableMap<Long, List<ThreadEvent>> records = new TreeMap<>();
-    for (int i = 1; i <= fork.records(); i++) {
-      records.put((long) i, fork.record(i));
-    }
-    ThreadRedecision again =
-        new ThreadRedecision(new Agents(List.of(agents)), EarlierEntries.of(records));
-    for (int i = 1; i <= fork.records(); i++) {
-      assertThat(again.decide(i, fork.cause(i).at(), fork.record(i))).as("entry %d", i).isNull();
-    }
-  }
-
   @Test
   void fromEveryEntryALiveForkEndsAsItsSourceAndMakesNoCallAgainThatHadItsResult() {
     Agent agent = desk(tool("one"), tool("two"));
@@ -122,7 +105,7 @@ class ForkedThreadTest {
         assertThat(ran.contains(tool)).as("%s, forked at %d", tool, i).isEqualTo(!had);
       }
       fork.crash();
-      requireSame(fork, agent);
+      fork.requireSame(agent);
     }
   }
 
@@ -150,7 +133,7 @@ class ForkedThreadTest {
     assertThat(fork.state().metadata())
         .extracting(ThreadMetadata::agent, ThreadMetadata::origin)
         .containsExactly("desk-v2", "desk-v2");
-    requireSame(fork, desk, polite);
+    fork.requireSame(desk, polite);
   }
 
   @Test
@@ -180,13 +163,13 @@ class ForkedThreadTest {
     assertThat(ran).isEmpty();
     live.run();
     assertThat(ran).containsExactly("pay");
-    requireSame(live, agent);
+    live.requireSame(agent);
 
     Conversation sandbox = source.sandbox(asked);
     assertThat(sandbox.state().open()).isEmpty();
     assertThat(sandbox.code()).isEqualTo(StopCode.SANDBOXED);
     assertThat(sandbox.state().turn().detail()).isEqualTo("pay {}");
-    requireSame(sandbox, agent);
+    sandbox.requireSame(agent);
   }
 
   private static FlowCall book() {
@@ -225,7 +208,7 @@ class ForkedThreadTest {
     fork.approve("s1.0").run();
     assertThat(asked(fork)).containsExactly("Where?");
     assertThat(fork.world().flowCalls).containsExactly("book s1.0 {}");
-    requireSame(fork, desk(book()), careful);
+    fork.requireSame(desk(book()), careful);
 
     Conversation sandbox = source.fork(source.records(), ForkOrigin.Mode.SANDBOX, "careful", null);
     assertThat(asked(sandbox)).isEmpty();
@@ -378,7 +361,7 @@ class ForkedThreadTest {
 
     assertThat(fork.world().reports).isEmpty();
     assertThat(fork.state().metadata().parent()).isNull();
-    requireSame(fork, agent);
+    fork.requireSame(agent);
   }
 
   @Test
@@ -405,7 +388,7 @@ class ForkedThreadTest {
     assertThat(ran).isEmpty();
     live.pass(Duration.ofHours(2));
     assertThat(ran).containsExactly("remind");
-    requireSame(live, agent);
+    live.requireSame(agent);
     ran.clear();
 
     Conversation sandbox = source.sandbox(planned).pass(Duration.ofDays(9));
@@ -441,7 +424,7 @@ class ForkedThreadTest {
             "book failed: Failed to execute tool: It was not made, as the thread is in a sandbox");
     sandbox.say("Then not");
     assertThat(sandbox.lines()).endsWith("assistant: Never mind.");
-    requireSame(sandbox, agent);
+    sandbox.requireSame(agent);
   }
 
   @Test
@@ -505,7 +488,7 @@ class ForkedThreadTest {
           Conversation live = source.live(entry);
           assertThat(live.state().children()).isEmpty();
           rest(rest(live).crash());
-          requireSame(live, agent);
+          live.requireSame(agent);
 
           Conversation sandbox = rest(rest(source.sandbox(entry)).crash());
           assertThat(sandbox.state().open()).isEmpty();
@@ -514,7 +497,7 @@ class ForkedThreadTest {
           assertThat(sandbox.world().withdrawn).isEmpty();
           assertThat(sandbox.world().stoppedChildren).isEmpty();
           assertThat(sandbox.world().reports).isEmpty();
-          requireSame(sandbox, agent);
+          sandbox.requireSame(agent);
         });
   }
 }

@@ -6,7 +6,6 @@ import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.Agent;
-import io.fermata.agent.Agents;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Hook;
@@ -19,7 +18,6 @@ import io.fermata.agent.Scripted;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.World;
-import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.agent.message.Message;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
@@ -27,9 +25,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Random;
-import java.util.TreeMap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -66,18 +62,6 @@ class ReplayingForkTest {
         : AiMessage.from(model.wants("one", Map.of()));
   }
 
-  private static void requireSame(Conversation fork, Agent... agents) {
-    NavigableMap<Long, List<ThreadEvent>> records = new TreeMap<>();
-    for (int i = 1; i <= fork.records(); i++) {
-      records.put((long) i, fork.record(i));
-    }
-    ThreadRedecision again =
-        new ThreadRedecision(new Agents(List.of(agents)), EarlierEntries.of(records));
-    for (int i = 1; i <= fork.records(); i++) {
-      assertThat(again.decide(i, fork.cause(i).at(), fork.record(i))).as("entry %d", i).isNull();
-    }
-  }
-
   @Test
   void fromEveryEntryItEndsAsItsSourceAndPerformsNothing() {
     Agent agent =
@@ -104,7 +88,7 @@ class ReplayingForkTest {
           .isEqualTo(source.state().stored().files().keySet());
       assertThat(fork.code()).isEqualTo(source.code());
       fork.crash();
-      requireSame(fork, agent);
+      fork.requireSame(agent);
     }
     assertThat(ran).isEmpty();
     assertThat(model.requests()).hasSize(asked);
@@ -127,7 +111,7 @@ class ReplayingForkTest {
       long steps = talk.state().steps().count() - ended(then);
       assertThat(model.requests()).as("forked at %d", i).hasSize(before + (int) steps);
       assertThat(fork.lines()).isEqualTo(talk.lines());
-      requireSame(fork, other);
+      fork.requireSame(other);
     }
   }
 
@@ -173,7 +157,7 @@ class ReplayingForkTest {
     assertThat(fork.lines()).isEqualTo(source.lines());
     assertThat(fork.world().flowCalls).isEmpty();
     assertThat(fork.world().delegated).isEmpty();
-    requireSame(fork, agent, worker);
+    fork.requireSame(agent, worker);
   }
 
   @Test
@@ -220,7 +204,7 @@ class ReplayingForkTest {
 
     assertThat(ran).isEmpty();
     assertThat(fork.state().stored().storage()).containsKey("reminded");
-    requireSame(fork, agent);
+    fork.requireSame(agent);
   }
 
   @Test
@@ -264,7 +248,7 @@ class ReplayingForkTest {
             fork.step();
           }
           assertThat(fork.ready()).isEmpty();
-          requireSame(fork.crash(), agent);
+          fork.crash().requireSame(agent);
         });
   }
 }
