@@ -314,7 +314,7 @@ final class EffectRunner {
     }
     Message message = state.history().message(String.valueOf(frame.messageId()));
     SourceResult.Work known =
-        state.sourceResults().work(effect.kind(), effect.id(), SourceJournal.wanted(message));
+        state.sourceResults().work(effect, () -> SourceJournal.wanted(message));
     if (known != null) {
       return new ThreadInput.Done(known.changes());
     }
@@ -341,9 +341,7 @@ final class EffectRunner {
     }
     SourceResult.Work known =
         offered instanceof Tool || offered instanceof FlowCall || offered instanceof SubAgent
-            ? state
-                .sourceResults()
-                .work(effect.kind(), effect.id(), SourceJournal.wanted(call.call()))
+            ? state.sourceResults().work(effect, () -> SourceJournal.wanted(call.call()))
             : null;
     return known == null || known.returned() == null
         ? calling.make(offered)
@@ -377,7 +375,9 @@ final class EffectRunner {
   private ThreadInput.Result deferred(ThreadEffect effect) throws Exception {
     ScheduledEffect scheduled = Objects.requireNonNull(state.effects().get(effect.id()));
     SourceResult.Work known =
-        state.sourceResults().work(effect.kind(), effect.id(), SourceJournal.wanted(scheduled));
+        state
+            .sourceResults()
+            .work(effect, () -> SourceJournal.wanted(scheduled.effect(), scheduled.arguments()));
     if (known != null) {
       return new ThreadInput.Done(known.changes());
     }

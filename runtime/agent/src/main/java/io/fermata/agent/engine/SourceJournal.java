@@ -1,10 +1,10 @@
 package io.fermata.agent.engine;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.RequestDigest;
-import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.SourceResult;
 import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.StepFrame;
@@ -27,7 +27,7 @@ public final class SourceJournal {
   private static final Set<String> ENDED_EARLY = Set.of("stopped", StopCode.STEP_ERROR);
 
   private final Map<String, Integer> wanted = new HashMap<>();
-  private final Map<String, String> texts = new HashMap<>();
+  private final Map<String, Integer> answered = new HashMap<>();
   private final Map<String, SourceResult> found = new LinkedHashMap<>();
   private ThreadEvent.@Nullable TurnBegan turn;
   private long steps;
@@ -55,8 +55,8 @@ public final class SourceJournal {
     return RequestChecksum.of(call.name() + " " + call.function().arguments());
   }
 
-  static int wanted(ScheduledEffect effect) {
-    return RequestChecksum.of(effect.effect() + " " + Json.text(effect.arguments()));
+  static int wanted(String effect, JsonNode arguments) {
+    return RequestChecksum.of(effect + " " + Json.text(arguments));
   }
 
   /**
@@ -103,12 +103,12 @@ public final class SourceJournal {
     } else if (event instanceof ThreadEvent.Queued e) {
       wanted.put(e.call().id(), wanted(e.call()));
     } else if (event instanceof ThreadEvent.Scheduled e) {
-      wanted.put(e.id(), RequestChecksum.of(e.effect() + " " + Json.text(e.arguments())));
+      wanted.put(e.id(), wanted(e.effect(), e.arguments()));
     }
   }
 
   private void said(Message message) {
-    texts.put(message.id(), String.valueOf(message.content()));
+    answered.put(message.id(), wanted(message));
   }
 
   private void ends(List<ThreadEvent> events, int at) {
@@ -171,8 +171,13 @@ public final class SourceJournal {
     boolean failed =
         next instanceof ThreadEvent.Stopped stopped && stopped.code().equals(StopCode.STEP_ERROR);
     if (began != null && !failed) {
-      int answers = RequestChecksum.of(texts.getOrDefault(began.messageId(), "null"));
-      found(ThreadEffect.Kind.HANDLE, "t" + began.step(), answers, changes, null);
+      Integer answers = answered.get(began.messageId());
+      found(
+          ThreadEffect.Kind.HANDLE,
+          "t" + began.step(),
+          answers == null ? wanted((Message) null) : answers,
+          changes,
+          null);
     }
   }
 

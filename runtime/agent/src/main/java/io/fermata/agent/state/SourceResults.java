@@ -3,6 +3,7 @@ package io.fermata.agent.state;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,10 +33,11 @@ public record SourceResults(Map<String, SourceResult> byEffect) {
   /**
    * What an effect did; null if that is not known.
    *
-   * @param wanted what it is to do
+   * @param wanted what it is to do; asked for only if something is known of the effect
    */
-  public SourceResult.@Nullable Work work(ThreadEffect.Kind kind, String id, int wanted) {
-    return byEffect.get(key(kind, id)) instanceof SourceResult.Work work && work.wanted() == wanted
+  public SourceResult.@Nullable Work work(ThreadEffect effect, IntSupplier wanted) {
+    return byEffect.get(key(effect.kind(), effect.id())) instanceof SourceResult.Work work
+            && work.wanted() == wanted.getAsInt()
         ? work
         : null;
   }
