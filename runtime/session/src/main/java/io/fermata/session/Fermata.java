@@ -361,8 +361,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * }</pre>
    *
    * @param entry the number of an entry of the journal
-   * @param principal whose run the fork is: what erases that principal erases it, whoever the owner
-   *     of its source may be
+   * @param principal the owner of the fork, who need not be that of its source; erasing the owner
+   *     erases the fork
    * @throws IllegalArgumentException if no principal is named
    * @return fails with a {@link io.fermata.flow.replay.ForkException} as well if parts of the
    *     journal are {@linkplain RunJournal#redacted redacted}

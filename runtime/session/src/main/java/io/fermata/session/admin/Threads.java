@@ -291,7 +291,7 @@ public interface Threads {
    * ThreadException} as well, {@code key_missing}, if parts of the journal are {@linkplain
    * ThreadJournal#redacted redacted}.
    *
-   * @param principal whose thread the fork is, whoever the owner of its source may be
+   * @param principal the owner of the fork, who need not be that of its source
    */
   CompletionStage<View> fork(String principal, ThreadJournal journal, NewFork how);
 

@@ -34,7 +34,7 @@ record ThreadForks(ThreadJournal source) {
     return forks;
   }
 
-  /** A thread of which only the journal is known, whoever it belonged to. */
+  /** A thread of which only the journal is known; its owner does not matter. */
   static ThreadForks of(ThreadJournal journal) {
     if (journal.redacted()) {
       throw new ThreadException(
