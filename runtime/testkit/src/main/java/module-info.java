@@ -3,6 +3,7 @@
 module io.fermata.testkit {
   requires jdk.httpserver;
   requires static transitive org.junit.jupiter.api;
+  requires pekko.actor.testkit;
   requires pekko.actor.testkit.typed;
   requires pekko.persistence;
   requires scala.library;

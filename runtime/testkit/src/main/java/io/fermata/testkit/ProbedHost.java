@@ -31,7 +31,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class ProbedHost implements AutoCloseable {
   private static final Duration TIMEOUT = Duration.ofSeconds(40);
-  private static final Instant BEGINNING = Instant.parse("2026-01-01T00:00:00Z");
 
   /** More kills in one call than a script can plan. */
   private static final int MOST_KILLS = 100;
@@ -79,15 +78,12 @@ final class ProbedHost implements AutoCloseable {
   private final UnaryOperator<HostBuilder> setup;
   private final IntFunction<UnaryOperator<HostBuilder>> ofLife;
   private final Runnable killed;
+  private final ProbeClock clock = new ProbeClock();
   private final AtomicInteger running = new AtomicInteger();
   private final AtomicInteger lives = new AtomicInteger();
   private volatile long changedAt = System.nanoTime();
   private volatile CrashPoint crash = CrashPoint.NEVER;
   private volatile @Nullable Fermata host;
-  private boolean manualTime;
-  private Instant beginning = BEGINNING;
-  private Duration shift = Duration.ZERO;
-  private volatile Duration passed = Duration.ZERO;
 
   /**
    * @param setup configures the host each time it starts
@@ -121,10 +117,12 @@ final class ProbedHost implements AutoCloseable {
                 .store(faults.store())
                 .settings(Settings.DEFAULT.snapshotEvery(1))
                 .checkCalls(faults::damaged)
-                .clock(this::now)
-                .monotonicClock(this::nanos));
-    builder.config(manualTime ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
-    return ofLife.apply(lives.incrementAndGet()).apply(builder).start();
+                .clock(clock::now)
+                .monotonicClock(clock::nanos));
+    builder.config(clock.manual() ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
+    Fermata started = ofLife.apply(lives.incrementAndGet()).apply(builder).start();
+    clock.follow(started.system());
+    return started;
   }
 
   /** Closes the host and starts another one on the same store; false if none was started. */
@@ -151,18 +149,9 @@ final class ProbedHost implements AutoCloseable {
 
   // --- time -----------------------------------------------------------------------------------
 
-  private long nanos() {
-    return (manualTime ? 0 : System.nanoTime()) + passed.toNanos();
-  }
-
-  private Instant now() {
-    return (manualTime ? beginning : Instant.now().plus(shift)).plus(passed);
-  }
-
   /** Its time begins at a moment, or later. */
   void beginAt(Instant moment) {
-    beginning = moment.isAfter(BEGINNING) ? moment : BEGINNING;
-    shift = Duration.between(Instant.now(), beginning);
+    clock.beginAt(moment);
   }
 
   void manualTime() {
@@ -170,14 +159,11 @@ final class ProbedHost implements AutoCloseable {
       throw new IllegalStateException(
           "The host runs in real time already; call manualTime() before the first call");
     }
-    manualTime = true;
+    clock.stop();
   }
 
   void advance(Duration time) {
-    passed = passed.plus(time);
-    if (manualTime) {
-      ManualTime.get(host().system()).timePasses(time);
-    }
+    clock.pass(time);
     recover();
   }
 
@@ -308,9 +294,8 @@ final class ProbedHost implements AutoCloseable {
         } catch (TimeoutException e) {
           if (faults.life().over()) {
             return null;
-          } else if (manualTime && !busy()) {
-            passed = passed.plus(step);
-            ManualTime.get(host().system()).timePasses(step);
+          } else if (clock.manual() && !busy()) {
+            clock.pass(step);
             boolean longer = ++steps > SHORT_STEPS && step.compareTo(LONGEST_STEP) < 0;
             step = longer ? step.multipliedBy(2) : step;
           }
