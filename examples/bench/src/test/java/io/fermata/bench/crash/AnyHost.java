@@ -35,7 +35,12 @@ final class AnyHost implements Bookkeeper.Server {
   private final Random random;
   private final Replies replies;
   private final ExecutorService threads;
-  private final Map<ClusterHost, HttpTarget> connections = new HashMap<>();
+  private final Map<ClusterHost, Connection> connections = new HashMap<>();
+
+  /**
+   * @param since when the server that it leads to was started
+   */
+  private record Connection(HttpTarget to, long since) {}
 
   AnyHost(List<ClusterHost> hosts, Random random, Replies replies, ExecutorService threads) {
     this.hosts = hosts;
@@ -65,20 +70,19 @@ final class AnyHost implements Bookkeeper.Server {
 
   @SuppressWarnings("FutureReturnValueIgnored") // a late reply is remembered, and nobody waits
   private ToolReply at(ClusterHost host, ObjectNode arguments, ObjectNode meta) throws IOException {
-    @Nullable HttpTarget known = connections.remove(host);
-    HttpTarget connection = known == null ? new HttpTarget(host.port()) : known;
+    Connection connection = connection(host);
     CompletableFuture<ToolReply> reply =
-        CompletableFuture.supplyAsync(() -> sent(connection, arguments, meta), threads);
+        CompletableFuture.supplyAsync(() -> sent(connection.to(), arguments, meta), threads);
     try {
       ToolReply received = reply.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
       connections.put(host, connection);
       return received;
     } catch (TimeoutException e) {
-      reply.whenComplete((late, thrown) -> close(connection));
+      reply.whenComplete((late, thrown) -> close(connection.to()));
       host.avoidIfSilent();
       throw new IOException("The reply takes long", e);
     } catch (ExecutionException e) {
-      close(connection);
+      close(connection.to());
       host.avoid();
       if (e.getCause() instanceof IOException
           || (e.getCause() instanceof HttpTarget.Refused refused
@@ -89,6 +93,17 @@ final class AnyHost implements Bookkeeper.Server {
     } catch (InterruptedException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  /** One to a server that has ended meanwhile says nothing about the server that is there now. */
+  private Connection connection(ClusterHost host) throws IOException {
+    @Nullable Connection known = connections.remove(host);
+    if (known != null && known.since() == host.since()) {
+      return known;
+    } else if (known != null) {
+      close(known.to());
+    }
+    return new Connection(new HttpTarget(host.port()), host.since());
   }
 
   private ToolReply sent(HttpTarget connection, ObjectNode arguments, ObjectNode meta) {
