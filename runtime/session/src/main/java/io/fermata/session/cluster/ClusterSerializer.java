@@ -49,6 +49,7 @@ public final class ClusterSerializer extends SerializerWithStringManifest {
           ToHost.Confirmed.class,
           ToHost.Unbar.class,
           ToHost.Opened.class,
+          ToHost.Leaving.class,
           ToHost.AskStore.class,
           ToHost.StoreReached.class);
 

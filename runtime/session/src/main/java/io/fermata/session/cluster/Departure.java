@@ -27,6 +27,12 @@ final class Departure {
     look();
   }
 
+  /** A shard that was being opened when the host began to leave is open here. */
+  synchronized void opened(int shard) {
+    here.add(shard);
+    nowhere.add(shard);
+  }
+
   /** A shard is not open here any more. */
   synchronized void closed(int shard) {
     if (here.remove(shard)) {

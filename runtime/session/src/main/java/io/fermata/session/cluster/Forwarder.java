@@ -99,6 +99,7 @@ final class Forwarder
   private long lastRequest;
   private final AtomicLong resends = new AtomicLong();
   private volatile @Nullable ActorRef<ToHost> me;
+  private volatile boolean leaving;
 
   /** Guards the peers against a message that is published while one becomes known. */
   private final RecentMessages published = new RecentMessages();
@@ -157,9 +158,18 @@ final class Forwarder
 
   @Override
   public void announce(int shard) {
-    ToHost.Opened opened = new ToHost.Opened(shard, cluster.selfMember().address().toString());
-    me().tell(opened);
-    peers.values().forEach(host -> host.tell(opened));
+    tellAll(new ToHost.Opened(shard, cluster.selfMember().address().toString()));
+  }
+
+  /** Notifies all hosts that this one leaves, and again with each {@link #repeat}. */
+  void announceLeaving() {
+    leaving = true;
+    tellAll(new ToHost.Leaving(cluster.selfMember().address().toString()));
+  }
+
+  private void tellAll(ToHost.Sent message) {
+    me().tell(message);
+    peers.values().forEach(host -> host.tell(message));
   }
 
   // --- calls -----------------------------------------------------------------------------------
@@ -275,6 +285,9 @@ final class Forwarder
   void repeat() {
     subscriptions.followed().forEach(this::follow);
     repeatRequests();
+    if (leaving) {
+      announceLeaving();
+    }
   }
 
   /** Starts a shard where it is placed. */
@@ -413,11 +426,6 @@ final class Forwarder
             });
   }
 
-  /** Whether a member is there that does not leave as well. */
-  boolean hasOthers() {
-    return !upElsewhere().isEmpty();
-  }
-
   /** Members whose actor is not known yet are waited for, too. */
   private Set<String> members() {
     Set<String> all = upElsewhere();
@@ -425,7 +433,8 @@ final class Forwarder
     return all;
   }
 
-  private Set<String> upElsewhere() {
+  /** The addresses of the other members that have not begun to leave. */
+  Set<String> upElsewhere() {
     Set<String> up = new HashSet<>();
     cluster
         .state()

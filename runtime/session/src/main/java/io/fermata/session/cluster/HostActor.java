@@ -118,6 +118,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
         .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
         .onMessage(ToHost.Unbar.class, m -> done(() -> bars.lift(m)))
         .onMessage(ToHost.Opened.class, this::opened)
+        .onMessage(ToHost.Leaving.class, m -> done(() -> membership.leaves(m.host())))
         .onMessage(ToHost.Peers.class, this::peers)
         .onMessage(
             ToHost.AskStore.class,
@@ -148,7 +149,14 @@ final class HostActor extends AbstractBehavior<ToHost> {
                       shards.confirmArrivals();
                       forwarder.lookAfterCalls();
                     }))
-        .onMessage(ToHost.Gone.class, gone -> done(() -> forwarder.lost(gone.host().toString())))
+        .onMessage(
+            ToHost.Gone.class,
+            gone ->
+                done(
+                    () -> {
+                      membership.gone(gone.host().toString());
+                      forwarder.lost(gone.host().toString());
+                    }))
         .build();
   }
 

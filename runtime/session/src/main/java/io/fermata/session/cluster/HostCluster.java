@@ -21,6 +21,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -58,6 +59,11 @@ public final class HostCluster {
   private static final Duration HANDED_OVER = Duration.ofSeconds(5);
 
   private static final Duration LEAVING = Duration.ofSeconds(20);
+
+  /** How long shards may move a few at a time before that. */
+  private static final Duration MOVING = Duration.ofSeconds(6);
+
+  private static final Duration LOOK = Duration.ofMillis(50);
 
   private final Shards shards;
   private final SharedStore store;
@@ -209,10 +215,17 @@ public final class HostCluster {
                     .withAllocationStrategy(
                         new Allocation(
                             region ->
-                                region.path().address().hasGlobalScope()
+                                isRemote(region)
                                     ? agreement.mayHold(region.path().address().toString())
                                     : agreement.mayHold(),
-                            shard -> joined().forwarder().touch(shard))));
+                            region ->
+                                membership.isLeaving(
+                                    isRemote(region)
+                                        ? region.path().address().toString()
+                                        : membership.address()),
+                            () -> cluster.state().getUnreachable().isEmpty(),
+                            shard -> joined().forwarder().touch(shard),
+                            System::nanoTime)));
     Forwarder forwarder =
         new Forwarder(
             membership.id(),
@@ -250,6 +263,10 @@ public final class HostCluster {
                 membership.removed();
               }
             });
+  }
+
+  private static boolean isRemote(org.apache.pekko.actor.ActorRef region) {
+    return region.path().address().hasGlobalScope();
   }
 
   /** A shard of cluster sharding is one of ours, and has one entity of the same name. */
@@ -298,27 +315,31 @@ public final class HostCluster {
 
   /** Whether there are hosts that take over the sessions of this one. */
   public boolean hasOthers() {
-    return joined().forwarder().hasOthers();
+    return !joined().forwarder().upElsewhere().isEmpty();
   }
 
   /** Hands the shards of this host over to others, if there are any, and leaves. */
   public void leave() {
     leaving = true;
-    boolean last = !hasOthers();
-    joined().membership().leave(last);
-    if (!last) {
-      handOver();
+    if (hasOthers()) {
+      handOver(joined());
+    } else {
+      joined().membership().leave(true);
     }
     stop();
   }
 
-  private void handOver() {
+  private void handOver(Joined here) {
     try {
-      CoordinatedShutdown shutdown = CoordinatedShutdown.get(Adapter.toClassic(joined().system()));
+      CompletableFuture<Void> departure = here.shardHost().departure();
+      here.forwarder().announceLeaving();
+      here.membership().leave(false);
+      awaitMoved(departure);
+      CoordinatedShutdown shutdown = CoordinatedShutdown.get(Adapter.toClassic(here.system()));
       shutdown.addTask(
           CoordinatedShutdown.PhaseClusterShardingShutdownRegion(),
           "fermata-departure",
-          () -> joined().shardHost().departure().thenApply(left -> Done.getInstance()));
+          () -> departure.thenApply(left -> Done.getInstance()));
       shutdown
           .runAll(CoordinatedShutdown.clusterLeavingReason())
           .toCompletableFuture()
@@ -330,6 +351,26 @@ public final class HostCluster {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  /**
+   * Shards move a few at a time, so that no session waits for long. What has not moved in time, or
+   * as nobody stays, closes when cluster sharding shuts down here.
+   */
+  private void awaitMoved(CompletableFuture<Void> departure) throws InterruptedException {
+    long end = System.nanoTime() + MOVING.toNanos();
+    while (!departure.isDone()
+        && someoneStays()
+        && !lost().toCompletableFuture().isDone()
+        && System.nanoTime() - end < 0) {
+      Thread.sleep(LOOK.toMillis());
+    }
+  }
+
+  private boolean someoneStays() {
+    Joined here = joined();
+    return here.forwarder().upElsewhere().stream()
+        .anyMatch(host -> !here.membership().isLeaving(host));
   }
 
   /** Stops without leaving, as a crash would. */

@@ -6,11 +6,13 @@ import io.fermata.session.key.RootCauses;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -64,6 +66,9 @@ final class Membership {
   /** The longest time between two renewals, if the store is there. */
   private static final Duration GAP = Duration.ofSeconds(4);
 
+  /** A host that announced that it leaves, and is still there without another word, stays. */
+  private static final Duration LEAVING = Duration.ofSeconds(5);
+
   /** Timers of sessions follow the clock of the host that runs them. */
   private static final Duration CLOCKS = Duration.ofSeconds(30);
 
@@ -79,6 +84,10 @@ final class Membership {
   private volatile @Nullable String joined;
 
   private boolean leaving;
+
+  /** The hosts that leave, by address, and when each last announced it. */
+  private final Map<String, Long> leavers = new ConcurrentHashMap<>();
+
   private volatile long renewedNanos = System.nanoTime();
 
   /** Since when the store renews this host without a gap. */
@@ -109,6 +118,22 @@ final class Membership {
   /** Whether this host may hold shards. */
   boolean mayHold() {
     return agreement.mayHold() && !lost.isDone();
+  }
+
+  /** A host has announced that it leaves. */
+  void leaves(String address) {
+    leavers.put(address, System.nanoTime());
+  }
+
+  /** Whether a host has announced lately that it leaves. */
+  boolean isLeaving(String address) {
+    Long announced = leavers.get(address);
+    return announced != null && System.nanoTime() - announced < LEAVING.toNanos();
+  }
+
+  /** A host is no member any more; another one may come to its address. */
+  void gone(String address) {
+    leavers.remove(address);
   }
 
   CompletionStage<String> lost() {

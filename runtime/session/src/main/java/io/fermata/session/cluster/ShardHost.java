@@ -130,6 +130,10 @@ final class ShardHost {
     shards.open(shard);
     open.put(shard, context.getSelf());
     taken.remove(shard);
+    Departure leaves = departure;
+    if (leaves != null) {
+      leaves.opened(shard);
+    }
     upkeep.opened(shard, mark, context);
     subscriptions.missed(entityId -> Shard.of(entityId) == shard);
     others().announce(shard);
@@ -172,8 +176,8 @@ final class ShardHost {
     }
   }
 
-  /** Completes when this host, which hands its shards over, may leave. */
-  CompletionStage<Void> departure() {
+  /** Completes when this host, whose shards move, may leave. */
+  CompletableFuture<Void> departure() {
     Departure leaves = new Departure(Set.copyOf(open.keySet()));
     departure = leaves;
     return leaves.done();

@@ -63,6 +63,9 @@ sealed interface ToHost {
   /** A host holds a shard from now on. */
   record Opened(int shard, String host) implements Sent {}
 
+  /** A host leaves, and its shards are to move. Repeated until it has left. */
+  record Leaving(String host) implements Sent {}
+
   /** A host that cannot reach the store asks another whether it does. */
   record AskStore(ActorRef<ToHost> replyTo) implements Sent {}
 

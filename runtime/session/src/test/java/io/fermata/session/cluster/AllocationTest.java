@@ -11,6 +11,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
@@ -40,8 +42,12 @@ class AllocationTest {
   private final ActorRef old = Adapter.toClassic(kit.createTestProbe().ref());
   private final ActorRef young = Adapter.toClassic(kit.createTestProbe().ref());
   private final Set<ActorRef> able = new HashSet<>(Set.of(old, young));
+  private final Set<ActorRef> leaving = new HashSet<>();
   private final List<Integer> touched = new ArrayList<>();
-  private final Allocation allocation = new Allocation(able::contains, touched::add);
+  private final AtomicBoolean reachable = new AtomicBoolean(true);
+  private final AtomicLong nanos = new AtomicLong();
+  private final Allocation allocation =
+      new Allocation(able::contains, leaving::contains, reachable::get, touched::add, nanos::get);
 
   @BeforeEach
   void start() {
@@ -79,11 +85,22 @@ class AllocationTest {
         future, scala.jdk.javaapi.DurationConverters.toScala(Duration.ofSeconds(9)));
   }
 
-  private Set<String> moved(int byOld, int byYoung) throws Exception {
+  /** What moves in the next round, a fifth of a second later. */
+  private Set<String> moved(int byOld, int byYoung, String... moving) throws Exception {
+    nanos.addAndGet(Duration.ofMillis(200).toNanos());
     return CollectionConverters.asJava(
         now(
             allocation.rebalance(
-                held(byOld, byYoung), scala.collection.immutable.Set$.MODULE$.empty())));
+                held(byOld, byYoung), CollectionConverters.asScala(Set.of(moving)).toSet())));
+  }
+
+  /** How many shards move in the rounds of a second, each at once. */
+  private int movedInASecond(int byOld, int byYoung) throws Exception {
+    int moved = 0;
+    for (int round = 0; round < 5; round++) {
+      moved += moved(byOld - moved, byYoung + moved).size();
+    }
+    return moved;
   }
 
   @Test
@@ -101,31 +118,88 @@ class AllocationTest {
   }
 
   @Test
-  void theShardsOfAHostThatMayHoldNoneMove() throws Exception {
+  void theShardsOfAHostThatMayHoldNoneMoveAFewAtATime() throws Exception {
     able.remove(old);
-    assertThat(moved(3, 1)).containsExactlyInAnyOrder("0", "1", "2");
+    assertThat(moved(3, 125)).containsExactlyInAnyOrder("0", "1", "2");
+    assertThat(moved(64, 64)).hasSize(8);
+  }
+
+  @Test
+  void soDoThoseOfAHostThatLeaves() throws Exception {
+    leaving.add(old);
+    assertThat(moved(64, 64)).hasSize(8);
+    able.remove(old);
+    assertThat(moved(64, 64)).hasSize(8);
+    assertThat(moved(0, 128)).isEmpty();
+  }
+
+  @Test
+  void noMoreMoveUntilThoseBeforeHaveAPlace() throws Exception {
+    leaving.add(old);
+    assertThat(moved(10, 118, "0", "1", "2", "3", "4", "5", "6", "7")).isEmpty();
+    assertThat(moved(7, 114, "0")).isEmpty();
+    assertThat(moved(7, 116, "0", "1")).hasSize(1).doesNotContain("0", "1");
+  }
+
+  @Test
+  void noneMovesWhileAHostCannotBeReachedWhichAllThatMoveWouldWaitFor() throws Exception {
+    leaving.add(old);
+    reachable.set(false);
+    assertThat(moved(64, 64)).isEmpty();
+    reachable.set(true);
+    assertThat(moved(64, 64)).isNotEmpty();
+  }
+
+  @Test
+  void aShardWithoutAPlaceCountsForTheHostThatWillHaveIt() throws Exception {
+    assertThat(movedInASecond(64, 62)).isZero();
+  }
+
+  @Test
+  void aShardWhoseSessionsWorkOnDoesNotKeepOthersFromMoving() throws Exception {
+    leaving.add(old);
+    String[] slow = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    for (int round = 0; round < 5; round++) {
+      assertThat(moved(10, 118, slow)).isEmpty();
+    }
+    assertThat(moved(10, 118, slow)).containsExactlyInAnyOrder("8", "9");
   }
 
   @Test
   void aHostThatHasJustStartedTakesFewShardsFirstAndThenMore() throws Exception {
-    assertThat(moved(128, 0)).hasSize(2);
-    assertThat(moved(126, 2)).hasSize(2);
-    assertThat(moved(116, 12)).hasSize(12);
-    assertThat(moved(68, 60)).hasSize(4);
-    assertThat(moved(64, 64)).isEmpty();
+    int taken = 0;
+    for (int more : List.of(2, 2, 4, 8)) {
+      assertThat(movedInASecond(128 - taken, taken)).isEqualTo(more);
+      taken += more;
+    }
+    for (int second = 0; second < 4; second++) {
+      taken += movedInASecond(128 - taken, taken);
+    }
+    assertThat(taken).isEqualTo(64);
+
+    assertThat(movedInASecond(128, 0)).as("by another host, later").isLessThanOrEqualTo(4);
+  }
+
+  @Test
+  void noShardIsPlacedOnAHostThatLeavesUnlessAllLeave() throws Exception {
+    leaving.add(young);
+    assertThat(now(allocation.allocateShard(young, "9", held(5, 0)))).isEqualTo(old);
+    assertThat(movedInASecond(128, 0)).isZero();
+
+    leaving.add(old);
+    assertThat(now(allocation.allocateShard(old, "9", held(5, 0)))).isEqualTo(young);
+    assertThat(movedInASecond(100, 28)).isZero();
   }
 
   @Test
   void shardsStayWhereTheyAreWhileNoHostMayHoldThem() throws Exception {
     able.clear();
-    assertThat(moved(3, 1)).isEmpty();
+    assertThat(movedInASecond(100, 28)).isZero();
   }
 
   private List<Integer> touched(int byOld, int byYoung, String... moving) throws Exception {
     touched.clear();
-    now(
-        allocation.rebalance(
-            held(byOld, byYoung), CollectionConverters.asScala(Set.of(moving)).toSet()));
+    moved(byOld, byYoung, moving);
     return List.copyOf(touched);
   }
 
@@ -146,8 +220,9 @@ class AllocationTest {
 
   @Test
   void aShardThatIsToMoveIsNotTouchedAnyMore() throws Exception {
-    assertThat(moved(128, 0)).hasSize(2).doesNotContainAnyElementsOf(names(touched));
-    assertThat(touched).hasSize(126);
+    leaving.add(old);
+    assertThat(moved(128, 0)).hasSize(8).doesNotContainAnyElementsOf(names(touched));
+    assertThat(touched).hasSize(120);
   }
 
   private static List<String> names(List<Integer> shards) {
@@ -156,7 +231,7 @@ class AllocationTest {
 
   @Test
   void allShardsAreTouchedFromTimeToTime() throws Exception {
-    for (int round = 1; round < 5; round++) {
+    for (int round = 1; round < 25; round++) {
       touched(64, 64);
     }
     assertThat(touched(64, 64)).hasSize(128);

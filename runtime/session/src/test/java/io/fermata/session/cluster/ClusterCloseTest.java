@@ -2,6 +2,7 @@ package io.fermata.session.cluster;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -9,6 +10,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.ClusterSettings;
@@ -23,6 +25,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -92,5 +95,27 @@ class ClusterCloseTest {
     }
     assertThat(begun.availablePermits()).as("steps that the other host attempts").isPositive();
     stays.close(Duration.ofSeconds(5));
+  }
+
+  private static int shards(Fermata... hosts) {
+    return Stream.of(hosts).mapToInt(host -> host.cluster().orElseThrow().shards()).sum();
+  }
+
+  @Test
+  void itsShardsMoveAFewAtATimeSoThatMostAreOpenAllTheTime() throws Exception {
+    Fermata leaves = host();
+    Fermata stays = host();
+    eventually(() -> shards(leaves) == Shard.COUNT / 2 && shards(stays) == Shard.COUNT / 2);
+    CompletableFuture<Void> closing = CompletableFuture.runAsync(leaves::close);
+    int fewest = Shard.COUNT;
+    while (!closing.isDone()) {
+      // Read in the order in which they move: one that moves meanwhile counts twice, not never.
+      fewest = Math.min(fewest, shards(leaves, stays));
+      Thread.sleep(1);
+    }
+    closing.get();
+    assertThat(fewest).as("not only those of the other host").isGreaterThan(Shard.COUNT * 5 / 8);
+    eventually(() -> shards(stays) == Shard.COUNT);
+    stays.close();
   }
 }

@@ -35,6 +35,18 @@ class DepartureTest {
   }
 
   @Test
+  void aShardThatOpensHereMeanwhileIsWaitedForToo() {
+    departure.opened(3);
+    departure.openedElsewhere(1);
+    departure.openedElsewhere(2);
+    assertThat(departure.done()).isNotDone();
+
+    departure.openedElsewhere(3);
+
+    assertThat(departure.done()).isDone();
+  }
+
+  @Test
   void theShardsOfOthersDoNotCount() {
     departure.openedElsewhere(3);
     departure.closed(3);
