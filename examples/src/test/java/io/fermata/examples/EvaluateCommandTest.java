@@ -56,12 +56,15 @@ class EvaluateCommandTest {
   @Test
   void withoutAModelTheScriptIsMeasured() {
     assertThat(run("evaluate", "--repeat", "0")).isEqualTo(2);
-    assertThat(err).asString().contains("give at least 1");
+    assertThat(err).asString().contains("--repeat is 0; give at least 1");
+
+    assertThat(run("evaluate", "--parallel", "0")).isEqualTo(2);
+    assertThat(err).asString().contains("--parallel is 0; give at least 1");
 
     assertThat(run("evaluate", "--require", "90")).isEqualTo(2);
     assertThat(err).asString().contains("--require is 90.0; give a share from 0 to 1");
 
-    assertThat(run("evaluate", "--require", "1")).as(err.toString()).isZero();
+    assertThat(run("evaluate", "--parallel", "3", "--require", "1")).as(err.toString()).isZero();
     assertThat(out).asString().containsPattern("all cases +scripted +6/6 100%");
   }
 }

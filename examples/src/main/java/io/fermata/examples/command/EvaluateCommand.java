@@ -39,6 +39,13 @@ final class EvaluateCommand implements Callable<Integer> {
   int repeat = 1;
 
   @Option(
+      names = "--parallel",
+      paramLabel = "CONVERSATIONS",
+      defaultValue = "1",
+      description = "How many conversations are held at once; ${DEFAULT-VALUE} by default.")
+  int parallel = 1;
+
+  @Option(
       names = "--require",
       paramLabel = "SHARE",
       description = "Exits with 10 if a smaller share of the conversations passes, such as 0.9.")
@@ -50,20 +57,25 @@ final class EvaluateCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     Model driver = model.model(ScriptedDriver::model);
-    if (repeat < 1 && command != null) {
-      throw new ParameterException(
-          command.commandLine(), "--repeat is %d; give at least 1".formatted(repeat));
-    }
+    requirePositive("--repeat", repeat);
+    requirePositive("--parallel", parallel);
     if (required != null && !(required >= 0 && required <= 1) && command != null) {
       throw new ParameterException(
           command.commandLine(), "--require is %s; give a share from 0 to 1".formatted(required));
     }
-    EvalReport report = FlowToolEvaluation.run(driver, repeat);
+    EvalReport report = FlowToolEvaluation.run(driver, repeat, parallel);
     if (command != null) {
       PrintWriter out = command.commandLine().getOut();
       out.print(json ? Json.text(report.json()) + "\n" : report.table());
       out.flush();
     }
     return required != null && report.passRate() < required ? Commands.PASSED_TOO_SELDOM : 0;
+  }
+
+  private void requirePositive(String option, int value) {
+    if (value < 1 && command != null) {
+      throw new ParameterException(
+          command.commandLine(), "%s is %d; give at least 1".formatted(option, value));
+    }
   }
 }

@@ -38,23 +38,26 @@ public final class FlowToolEvaluation {
 
   private FlowToolEvaluation() {}
 
-  /** All conversations with a model. */
-  public static EvalReport run(Model model, int times) {
-    return run(model.name(), model, times);
-  }
-
-  static EvalReport run(String variant, Model model, int times) {
+  /**
+   * All conversations with a model.
+   *
+   * @param times how often each is held
+   * @param parallel how many are held at once
+   */
+  public static EvalReport run(Model model, int times, int parallel) {
     EvalReport quotes =
         Evaluation.ofFlow(QuoteFlow.create(), Displays.showPlans())
             .cases(answers(), corrects(), tellsMore(), asksAgain(), givesUp())
-            .variant(variant, model)
+            .variant(model.name(), model)
             .repeat(times)
+            .parallel(parallel)
             .run();
     return quotes.plus(
         Evaluation.ofFlow(callback())
             .cases(meetsAFailure())
-            .variant(variant, model)
+            .variant(model.name(), model)
             .repeat(times)
+            .parallel(parallel)
             .run());
   }
 

@@ -18,7 +18,7 @@ class FlowToolEvaluationTest {
 
   @Test
   void aModelThatDoesWhatTheTextSaysBringsEveryRunToItsRightEnd() {
-    EvalReport report = FlowToolEvaluation.run(ScriptedDriver.model(), 1);
+    EvalReport report = FlowToolEvaluation.run(ScriptedDriver.model(), 1, 1);
 
     assertThat(report.trials()).hasSize(6).allMatch(EvalTrial::passed, report.table());
     assertThat(report.trials())
@@ -41,7 +41,7 @@ class FlowToolEvaluationTest {
                         Map.of("action", "start", "intent", "wants it")))
             .model("bad");
 
-    EvalReport report = FlowToolEvaluation.run(bad, 1);
+    EvalReport report = FlowToolEvaluation.run(bad, 1, 1);
 
     assertThat(report.passRate()).as(report.table()).isZero();
     assertThat(report.table()).contains("one run completes with {companySize=51+");
@@ -68,7 +68,7 @@ class FlowToolEvaluationTest {
             .answer(ScriptedDriver::turn)
             .model("deaf");
 
-    EvalReport report = FlowToolEvaluation.run(deaf, 1);
+    EvalReport report = FlowToolEvaluation.run(deaf, 1, 1);
 
     assertThat(report.trials())
         .filteredOn(trial -> !trial.passed())
