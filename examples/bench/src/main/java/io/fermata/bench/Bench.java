@@ -4,6 +4,7 @@ import io.fermata.bench.cluster.ClusterLoad;
 import io.fermata.bench.cluster.Timers;
 import io.fermata.bench.load.LoadHarness;
 import io.fermata.bench.load.Sleepers;
+import io.fermata.bench.load.StartUp;
 import io.fermata.bench.load.ThreadLoad;
 import io.fermata.bench.load.WhatIfLoad;
 import picocli.CommandLine;
@@ -20,6 +21,7 @@ import picocli.CommandLine.Command;
       ClusterLoad.class,
       ThreadLoad.class,
       Sleepers.class,
+      StartUp.class,
       Timers.class,
       WhatIfLoad.class
     })
