@@ -74,7 +74,7 @@ class ForwarderTest {
 
   private final List<CompletableFuture<ToolReply>> replies = new ArrayList<>();
 
-  private static SharedStore never() {
+  static SharedStore never() {
     return (SharedStore)
         Proxy.newProxyInstance(
             SharedStore.class.getClassLoader(),

@@ -1,0 +1,187 @@
+package io.fermata.session.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.SecretFields;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.SessionRegion;
+import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.SessionScope;
+import io.fermata.session.admin.Settings;
+import io.fermata.session.key.Handles;
+import io.fermata.session.observe.Congestion;
+import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.Telemetry;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
+import org.apache.pekko.actor.typed.ActorRef;
+import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.cluster.typed.Cluster;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** How a shard opens and closes at a host. */
+class ShardActorTest {
+  private static final int SHARD = 7;
+  private static final String RELEASED = "released";
+  private static final Duration LONG = Duration.ofHours(1);
+
+  private final ActorTestKit kit =
+      ActorTestKit.create(
+          ConfigFactory.parseString(
+                  """
+                  pekko.actor.provider = cluster
+                  pekko.remote.artery.canonical.port = 0
+                  pekko.actor.testkit.typed.single-expect-default = 60 s
+                  """)
+              .withFallback(ConfigFactory.load()));
+  private final TestProbe<SessionRegion.Message> region = kit.createTestProbe();
+  private final TestProbe<Integer> announced = kit.createTestProbe();
+  private final TestProbe<String> store = kit.createTestProbe();
+
+  /** A database that any host may take shards in. */
+  private SharedStore database() {
+    return (SharedStore)
+        Proxy.newProxyInstance(
+            SharedStore.class.getClassLoader(),
+            new Class<?>[] {SharedStore.class},
+            (proxy, method, arguments) ->
+                switch (method.getName()) {
+                  case "acquire" -> CompletableFuture.completedFuture(1L);
+                  case "release" -> {
+                    store.ref().tell(RELEASED);
+                    yield CompletableFuture.completedFuture(null);
+                  }
+                  default -> throw new UnsupportedOperationException(method.getName());
+                });
+  }
+
+  private static final class NoUpkeep implements HostCluster.Upkeep {
+    @Override
+    public void opened(int shard, long mark, ActorContext<?> context) {}
+
+    @Override
+    public void closed(int shard) {}
+
+    @Override
+    public void agreed(Map<String, Integer> newest) {}
+
+    @Override
+    public CompletionStage<Void> stopped(SessionScope scope) {
+      return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public CompletionStage<Deleted> delete(List<String> entityIds) {
+      return CompletableFuture.completedFuture(Deleted.NOTHING);
+    }
+  }
+
+  private final class Announced implements ShardHost.Others {
+    @Override
+    public void send(int shard, ToShard message) {}
+
+    @Override
+    public void send(int shard, ToShard message, Duration later) {}
+
+    @Override
+    public void announce(int shard) {
+      announced.ref().tell(shard);
+    }
+  }
+
+  private ShardHost host(Duration handOver) {
+    SharedStore database = database();
+    Agreement agreement = new Agreement(Offers.UNREADABLE, all -> {});
+    agreement.agreed(Offers.UNREADABLE);
+    Shards shards = new Shards(database);
+    Gateway gateway =
+        new Gateway(
+            Settings.DEFAULT,
+            System::nanoTime,
+            new Handles(new byte[32]),
+            Runnable::run,
+            new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
+            flow -> SecretFields.NONE,
+            shards,
+            Gateway.Carrier.DIRECT);
+    ShardHost host =
+        new ShardHost(
+            database,
+            new Membership(database, Cluster.get(kit.system()), agreement),
+            shards,
+            gateway,
+            region.ref(),
+            new SessionSubscriptions(),
+            new NoUpkeep(),
+            handOver,
+            Telemetry.NONE);
+    host.reachOthersBy(new Announced());
+    return host;
+  }
+
+  private ActorRef<ToShard> open(ShardHost host) {
+    ActorRef<ToShard> shard = kit.spawn(ShardActor.create(SHARD, host));
+    assertThat(announced.receiveMessage()).isEqualTo(SHARD);
+    return shard;
+  }
+
+  @AfterEach
+  void stop() {
+    kit.shutdownTestKit();
+  }
+
+  @Test
+  void itIsReleasedWhenItsSessionsHaveStoppedAndNotBefore() {
+    ActorRef<ToShard> shard = open(host(LONG));
+
+    shard.tell(new ToShard.HandOver());
+    SessionRegion.CloseShard close = region.expectMessageClass(SessionRegion.CloseShard.class);
+    store.expectNoMessage();
+
+    close.closed().complete(null);
+
+    store.expectMessage(RELEASED);
+    region.expectTerminated(shard);
+  }
+
+  @Test
+  void sessionsThatWorkOnAfterTheirTimeAreStopped() {
+    ActorRef<ToShard> shard = open(host(Duration.ofMillis(50)));
+
+    shard.tell(new ToShard.HandOver());
+
+    region.expectMessageClass(SessionRegion.CloseShard.class);
+    region.expectMessage(new SessionRegion.VacateShard(SHARD));
+  }
+
+  @Test
+  void itsSessionsStopIfClusterShardingStopsItBeforeTheyHave() {
+    ActorRef<ToShard> shard = open(host(LONG));
+    shard.tell(new ToShard.HandOver());
+    region.expectMessageClass(SessionRegion.CloseShard.class);
+
+    kit.stop(shard);
+
+    region.expectMessage(new SessionRegion.VacateShard(SHARD));
+  }
+
+  @Test
+  void itsSessionsStopAtOnceIfAnotherHostHasTakenIt() {
+    ActorRef<ToShard> shard = open(host(LONG));
+
+    shard.tell(new ToShard.Lost());
+
+    region.expectMessageClass(SessionRegion.CloseShard.class);
+    region.expectMessage(new SessionRegion.VacateShard(SHARD));
+  }
+}
