@@ -8,6 +8,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Gateway;
+import io.fermata.session.actor.Placement;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Settings;
@@ -50,16 +51,7 @@ class ForwarderTest {
   private final TestProbe<ShardingEnvelope<ToShard>> toShards = TestProbe.create(system);
   private final TestProbe<ToHost> me = TestProbe.create(system);
   private final Shards shards = new Shards(never());
-  private final Gateway gateway =
-      new Gateway(
-          Settings.DEFAULT,
-          System::nanoTime,
-          new Handles(new byte[32]),
-          Runnable::run,
-          new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
-          flow -> SecretFields.NONE,
-          shards,
-          Gateway.Carrier.DIRECT);
+  private final Gateway gateway = gateway(shards);
 
   private final Forwarder forwarder =
       new Forwarder(
@@ -73,6 +65,19 @@ class ForwarderTest {
           Telemetry.NONE);
 
   private final List<CompletableFuture<ToolReply>> replies = new ArrayList<>();
+
+  /** Receives the calls of a host that places sessions in a way. */
+  static Gateway gateway(Placement placement) {
+    return new Gateway(
+        Settings.DEFAULT,
+        System::nanoTime,
+        new Handles(new byte[32]),
+        Runnable::run,
+        new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
+        flow -> SecretFields.NONE,
+        placement,
+        Gateway.Carrier.DIRECT);
+  }
 
   static SharedStore never() {
     return (SharedStore)

@@ -3,17 +3,11 @@ package io.fermata.session.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.typesafe.config.ConfigFactory;
-import io.fermata.flow.SecretFields;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.SharedStore;
-import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.SessionScope;
-import io.fermata.session.admin.Settings;
-import io.fermata.session.key.Handles;
-import io.fermata.session.observe.Congestion;
-import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.Telemetry;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
@@ -104,22 +98,12 @@ class ShardActorTest {
     Agreement agreement = new Agreement(Offers.UNREADABLE, all -> {});
     agreement.agreed(Offers.UNREADABLE);
     Shards shards = new Shards(database);
-    Gateway gateway =
-        new Gateway(
-            Settings.DEFAULT,
-            System::nanoTime,
-            new Handles(new byte[32]),
-            Runnable::run,
-            new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
-            flow -> SecretFields.NONE,
-            shards,
-            Gateway.Carrier.DIRECT);
     ShardHost host =
         new ShardHost(
             database,
             new Membership(database, Cluster.get(kit.system()), agreement),
             shards,
-            gateway,
+            ForwarderTest.gateway(shards),
             region.ref(),
             new SessionSubscriptions(),
             new NoUpkeep(),
