@@ -602,6 +602,9 @@ public final class AgentThreads implements Threads {
                       subscriptions,
                       feedThreads);
               subscriptions.add(key.entityId(), feed);
+              if (closed.getAsBoolean()) { // since the subscriptions of this host were ended
+                feed.ended(null);
+              }
               return feed;
             },
             executor);

@@ -47,6 +47,10 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   private boolean running;
   private boolean over;
   private boolean reading;
+
+  /** Whether entries may have been persisted since the read that is under way began. */
+  private boolean outdated;
+
   private long nextSeq;
   private int skip;
   private long newest;
@@ -119,7 +123,8 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   public void missed() {
     in(
         () -> {
-          newest = Math.max(newest, nextSeq);
+          caughtUp = false;
+          outdated = reading;
           pump();
         });
   }
@@ -221,9 +226,13 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     } else if (entries == null) {
       ended(failed);
       return;
+    } else if (entries.isEmpty() && nextSeq <= newest) { // erased since it was persisted
+      ended(null);
+      return;
     }
     entries.forEach(entry -> add(entry.seq(), entry.at(), entry.events()));
-    caughtUp |= entries.size() < PAGE;
+    caughtUp |= entries.size() < PAGE && !outdated;
+    outdated = false;
     pump();
   }
 

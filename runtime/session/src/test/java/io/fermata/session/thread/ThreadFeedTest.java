@@ -51,6 +51,51 @@ class ThreadFeedTest {
     return Entry.of(seq, 7, Entry.Origin.HOST, List.of(DELETED));
   }
 
+  private static Entry<ThreadEvent> entry(long seq) {
+    return Entry.of(seq, 7, Entry.Origin.HOST, List.of(new ThreadEvent.Released()));
+  }
+
+  /** The journal answers the read that is under way. */
+  private void answer(List<Long> seqs) {
+    reads.remove(0).records(seqs.stream().map(ThreadFeedTest::entry).toList(), null);
+  }
+
+  @Test
+  void whoMayHaveMissedEntriesReadsOnceMore() {
+    feed.request(16);
+    answer(List.of(1L));
+    assertThat(reads).isEmpty();
+
+    feed.missed();
+    assertThat(reads).hasSize(1);
+    answer(List.of());
+
+    assertThat(reads).isEmpty();
+  }
+
+  @Test
+  void whoMayHaveMissedEntriesWhileItReadsReadsOnceMore() {
+    feed.request(16);
+    feed.missed();
+    answer(List.of(1L));
+    answer(List.of(2L));
+
+    assertThat(received).containsExactly("1.0 Released", "2.0 Released");
+    assertThat(reads).isEmpty();
+  }
+
+  @Test
+  void whoReadsAndFindsErasedWhatWasPersistedIsNotified() {
+    feed.request(16);
+    answer(List.of(1L));
+    subscriptions.persisted("thread", entry(3), false);
+    answer(List.of());
+
+    assertThat(received).containsExactly("1.0 Released", "ended");
+    assertThat(reads).isEmpty();
+    assertThat(subscriptions.has("thread")).isFalse();
+  }
+
   @Test
   void whoIsStillReadingWhenAThreadIsDeletedIsNotified() {
     feed.request(16);
