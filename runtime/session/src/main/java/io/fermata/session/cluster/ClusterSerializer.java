@@ -30,7 +30,10 @@ import org.apache.pekko.serialization.SerializerWithStringManifest;
 public final class ClusterSerializer extends SerializerWithStringManifest {
   private static final int IDENTIFIER = 1_178_946_638;
 
-  private static final List<Class<? extends ClusterMessage>> TYPES =
+  /** A message between hosts. */
+  interface Message {}
+
+  private static final List<Class<? extends Message>> TYPES =
       List.of(
           ToShard.Touch.class,
           ToShard.Deliver.class,

@@ -96,6 +96,10 @@ final class Forwarder
   private final Telemetry telemetry;
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Request> requests = new HashMap<>();
+
+  /** The latest notification of each session that this host follows at another one. */
+  private final Map<String, ToHost.Notice> heard = new ConcurrentHashMap<>();
+
   private long lastRequest;
   private final AtomicLong resends = new AtomicLong();
   private volatile @Nullable ActorRef<ToHost> me;
@@ -283,7 +287,9 @@ final class Forwarder
 
   /** Renews what this host follows, and repeats what others have not confirmed. */
   void repeat() {
-    subscriptions.followed().forEach(this::follow);
+    List<String> followed = subscriptions.followed();
+    heard.keySet().retainAll(followed);
+    followed.forEach(this::follow);
     repeatRequests();
     if (leaving) {
       announceLeaving();
@@ -297,9 +303,13 @@ final class Forwarder
     }
   }
 
+  void heard(String entityId, ToHost.Notice notice) {
+    heard.put(entityId, notice);
+  }
+
   private void follow(String entityId) {
     if (!shards.isHere(entityId)) {
-      send(Shard.of(entityId), new ToShard.Follow(entityId, me()));
+      send(Shard.of(entityId), new ToShard.Follow(entityId, me(), heard.get(entityId)));
     }
   }
 

@@ -112,7 +112,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                     () ->
                         subscriptions.streamed(
                             m.entityId(), new Outside.Delta(m.messageId(), m.kind(), m.text()))))
-        .onMessage(ToHost.Ended.class, m -> done(() -> subscriptions.ended(m.entityId(), null)))
+        .onMessage(ToHost.Ended.class, this::ended)
         .onMessage(ToHost.Published.class, m -> done(() -> bus.receive(m.message())))
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))
         .onMessage(ToHost.Confirmed.class, m -> done(() -> forwarder.confirmed(m.id(), m.host())))
@@ -204,7 +204,14 @@ final class HostActor extends AbstractBehavior<ToHost> {
     return this;
   }
 
+  private Behavior<ToHost> ended(ToHost.Ended ended) {
+    forwarder.heard(ended.entityId(), ended.notice());
+    subscriptions.ended(ended.entityId(), null);
+    return this;
+  }
+
   private Behavior<ToHost> persisted(ToHost.Persisted persisted) {
+    forwarder.heard(persisted.entityId(), persisted.notice());
     if (persisted.entry() == null) {
       subscriptions.missed(persisted.entityId()::equals);
       return this;

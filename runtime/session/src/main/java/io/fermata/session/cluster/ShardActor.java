@@ -130,7 +130,7 @@ final class ShardActor {
         .onMessage(
             ToShard.Follow.class,
             follow -> {
-              host.follow(shard, follow);
+              host.follow(follow);
               return Behaviors.same();
             })
         .onMessage(ToShard.HandOver.class, handOver -> closing())

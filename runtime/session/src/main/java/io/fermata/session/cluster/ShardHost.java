@@ -1,6 +1,5 @@
 package io.fermata.session.cluster;
 
-import io.fermata.agent.engine.Outside;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
@@ -9,13 +8,10 @@ import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.call.ToolProgress;
-import io.fermata.session.journal.Entry;
-import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -35,12 +31,6 @@ import org.slf4j.LoggerFactory;
 final class ShardHost {
   private static final Logger LOG = LoggerFactory.getLogger(ShardHost.class);
 
-  /** A follower that sent nothing for this long is gone. */
-  private static final long FOLLOWS_NANOS = Duration.ofSeconds(10).toNanos();
-
-  /** A larger entry is read from the store instead. */
-  private static final int LARGEST_ENTRY = 64 * 1024;
-
   /** The next host waits a little longer if the store does not learn of a release. */
   private static final Duration RELEASES = Duration.ofSeconds(1);
 
@@ -53,7 +43,7 @@ final class ShardHost {
   private final HostCluster.Upkeep upkeep;
   private final Duration handOver;
   private final Telemetry telemetry;
-  private final Map<ToShard.Follow, Follower> followers = new HashMap<>();
+  private final RemoteFollowers followers;
 
   /** The actors of the shards that are open. */
   private final Map<Integer, ActorRef<ToShard>> open = new ConcurrentHashMap<>();
@@ -104,6 +94,7 @@ final class ShardHost {
     this.upkeep = upkeep;
     this.handOver = handOver;
     this.telemetry = telemetry;
+    this.followers = new RemoteFollowers(subscriptions);
   }
 
   Duration handOver() {
@@ -169,7 +160,7 @@ final class ShardHost {
     vacate(shard);
     store.release(shard);
     upkeep.closed(shard);
-    unfollow(shard);
+    followers.closed(shard);
     Departure leaves = departure;
     if (leaves != null) {
       leaves.closed(shard);
@@ -195,6 +186,7 @@ final class ShardHost {
    * that another host took are started again where the hosts place them, which may be here.
    */
   void lookAfterShards() {
+    followers.dropLost();
     for (int shard : List.copyOf(taken)) {
       if (!open.containsKey(shard)) {
         taken.remove(shard);
@@ -319,99 +311,9 @@ final class ShardHost {
                                 Deleted.NOTHING, RootCauses.of(thrown).toString())));
   }
 
-  // --- subscriptions of other hosts
-  // ---------------------------------------------------------------
+  // --- subscriptions of other hosts ------------------------------------------------------------
 
-  private static final class Follower implements SessionSubscriptions.Subscriber {
-    private final ToShard.Follow follow;
-    private volatile long heardAt = System.nanoTime();
-
-    Follower(ToShard.Follow follow) {
-      this.follow = follow;
-    }
-
-    boolean isGone() {
-      return System.nanoTime() - heardAt > FOLLOWS_NANOS;
-    }
-
-    @Override
-    public void persisted(Entry<?> entry, boolean last) {
-      byte[] written = JournalSerializer.cbor(entry);
-      boolean small = written.length <= LARGEST_ENTRY;
-      send(
-          new ToHost.Persisted(
-              follow.entityId(),
-              entry.seq(),
-              small ? JournalSerializer.name(entry) : null,
-              small ? written : null,
-              last));
-    }
-
-    @Override
-    public void missed() {
-      send(new ToHost.Persisted(follow.entityId(), 0, null, null, false));
-    }
-
-    @Override
-    public void streamed(Outside.Delta delta) {
-      send(new ToHost.Streamed(follow.entityId(), delta.messageId(), delta.kind(), delta.text()));
-    }
-
-    @Override
-    public boolean isRemote() {
-      return true;
-    }
-
-    @Override
-    public void ended(@Nullable Throwable why) {
-      send(new ToHost.Ended(follow.entityId()));
-    }
-
-    private void send(ToHost message) {
-      follow.by().tell(message);
-    }
-  }
-
-  void follow(int shard, ToShard.Follow follow) {
-    synchronized (followers) {
-      dropLostFollowers();
-      Follower known = followers.get(follow);
-      if (known != null) {
-        known.heardAt = System.nanoTime();
-        return;
-      }
-      Follower follower = new Follower(follow);
-      followers.put(follow, follower);
-      subscriptions.add(follow.entityId(), follower);
-      follower.missed();
-    }
-  }
-
-  private void dropLostFollowers() {
-    followers
-        .entrySet()
-        .removeIf(
-            each -> {
-              boolean gone = each.getValue().isGone();
-              if (gone) {
-                subscriptions.remove(each.getKey().entityId(), each.getValue());
-              }
-              return gone;
-            });
-  }
-
-  private void unfollow(int shard) {
-    synchronized (followers) {
-      followers
-          .entrySet()
-          .removeIf(
-              each -> {
-                boolean ours = Shard.of(each.getKey().entityId()) == shard;
-                if (ours) {
-                  subscriptions.remove(each.getKey().entityId(), each.getValue());
-                }
-                return ours;
-              });
-    }
+  void follow(ToShard.Follow follow) {
+    followers.follow(follow);
   }
 }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 sealed interface ToHost {
 
   /** A message that another host may send. */
-  sealed interface Sent extends ToHost, ClusterMessage {}
+  sealed interface Sent extends ToHost, ClusterSerializer.Message {}
 
   /** A call has reached the host of its session, and has no reply yet. */
   record Accepted(long id, String host) implements Sent {}
@@ -28,18 +28,28 @@ sealed interface ToHost {
   record Progressed(long id, String node, String name, JsonNode payload) implements Sent {}
 
   /**
-   * A session that this host follows has persisted an entry.
+   * Numbers what a host is notified of, so that what is lost on the way is sent again.
    *
-   * @param seq the number of the entry; 0 if there may be some that were not notified
+   * @param follower identifies what is numbered; another one begins at 1
+   */
+  record Notice(long follower, long number) {}
+
+  /**
+   * A session that this host follows has persisted an entry, or may have.
+   *
    * @param manifest the format of the entry
-   * @param entry null if it is too large to be sent along
+   * @param entry null if it is to be read from the store
    */
   record Persisted(
-      String entityId, long seq, @Nullable String manifest, byte @Nullable [] entry, boolean last)
+      String entityId,
+      Notice notice,
+      @Nullable String manifest,
+      byte @Nullable [] entry,
+      boolean last)
       implements Sent {}
 
   /** A session that this host follows was erased. */
-  record Ended(String entityId) implements Sent {}
+  record Ended(String entityId, Notice notice) implements Sent {}
 
   /** A piece of text that a session streams. */
   record Streamed(String entityId, String messageId, String kind, String text) implements Sent {}

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 sealed interface ToShard {
 
   /** A message that another host may send. */
-  sealed interface Sent extends ToShard, ClusterMessage {}
+  sealed interface Sent extends ToShard, ClusterSerializer.Message {}
 
   /** Be there: a shard is looked after by its host also while nobody calls its sessions. */
   record Touch() implements Sent {}
@@ -37,10 +37,15 @@ sealed interface ToShard {
    *
    * @param why it failed; null if it did not
    */
-  record Deletion(Deleted deleted, @Nullable String why) implements ClusterMessage {}
+  record Deletion(Deleted deleted, @Nullable String why) implements ClusterSerializer.Message {}
 
-  /** A host has subscribers to a session. Repeated while it has. */
-  record Follow(String entityId, ActorRef<ToHost> by) implements Sent {}
+  /**
+   * A host has subscribers to a session. Repeated while it has.
+   *
+   * @param heard the latest notification that it received; null if there was none
+   */
+  record Follow(String entityId, ActorRef<ToHost> by, ToHost.@Nullable Notice heard)
+      implements Sent {}
 
   /** The shard is held by this host now; the directory is complete up to the mark. */
   record Acquired(long mark) implements ToShard {}
