@@ -25,6 +25,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
@@ -51,6 +52,9 @@ final class Forwarder
 
   /** How long a host may take to delete journals. */
   private static final Duration DELETES = Duration.ofSeconds(20);
+
+  /** Sessions that one message follows. */
+  private static final int MOST_FOLLOWED = 1_000;
 
   /**
    * A call on its way.
@@ -94,6 +98,7 @@ final class Forwarder
   private final ActorRef<ShardingEnvelope<ToShard>> toShards;
   private final ActorSystem<SessionRegion.Message> system;
   private final Telemetry telemetry;
+  private final LongSupplier nanos;
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Request> requests = new HashMap<>();
 
@@ -119,7 +124,8 @@ final class Forwarder
       SessionSubscriptions subscriptions,
       ActorRef<ShardingEnvelope<ToShard>> toShards,
       ActorSystem<SessionRegion.Message> system,
-      Telemetry telemetry) {
+      Telemetry telemetry,
+      LongSupplier nanos) {
     this.name = name;
     this.cluster = cluster;
     this.shards = shards;
@@ -128,11 +134,12 @@ final class Forwarder
     this.toShards = toShards;
     this.system = system;
     this.telemetry = telemetry;
+    this.nanos = nanos;
   }
 
   void start(ActorRef<ToHost> self) {
     me = self;
-    subscriptions.onAdded(this::follow);
+    subscriptions.onAdded(entityId -> follow(List.of(entityId)));
     shards.forwardBy(this);
   }
 
@@ -142,7 +149,7 @@ final class Forwarder
             .filter(each -> each.path().address().hasGlobalScope())
             .collect(Collectors.toMap(each -> each.path().address().toString(), each -> each));
     synchronized (published) {
-      List<JsonNode> recent = published.at(System.nanoTime());
+      List<JsonNode> recent = published.at(nanos.getAsLong());
       known.values().stream()
           .filter(host -> !peers.containsValue(host))
           .forEach(host -> recent.forEach(message -> host.tell(new ToHost.Published(message))));
@@ -189,7 +196,7 @@ final class Forwarder
         gateway.reply(call.id(), SessionReply.failure(entityId, tooLarge));
         return;
       }
-      calls.put(call.id(), new Forwarded(entityId, written, call.fresh(), System.nanoTime(), null));
+      calls.put(call.id(), new Forwarded(entityId, written, call.fresh(), nanos.getAsLong(), null));
       deliver(call.id());
     }
   }
@@ -205,7 +212,7 @@ final class Forwarder
   /** Whether the call was sent, as its caller still waits. */
   private boolean deliver(long id) {
     Duration left = gateway.left(id);
-    Forwarded call = calls.computeIfPresent(id, (same, sent) -> sent.sent(System.nanoTime()));
+    Forwarded call = calls.computeIfPresent(id, (same, sent) -> sent.sent(nanos.getAsLong()));
     if (left == null || call == null) {
       calls.remove(id);
       return false;
@@ -219,7 +226,7 @@ final class Forwarder
   void accepted(long id, String host) {
     Forwarded sent = calls.get(id);
     if (sent != null && sent.host() == null) {
-      telemetry.forwarded(System.nanoTime() - sent.sentNanos());
+      telemetry.forwarded(nanos.getAsLong() - sent.sentNanos());
     }
     calls.computeIfPresent(id, (same, call) -> call.at(host));
   }
@@ -233,7 +240,7 @@ final class Forwarder
   boolean ended(long id) {
     Forwarded sent = calls.remove(id);
     if (sent != null && sent.host() == null) {
-      telemetry.forwarded(System.nanoTime() - sent.sentNanos());
+      telemetry.forwarded(nanos.getAsLong() - sent.sentNanos());
     }
     return sent != null;
   }
@@ -273,7 +280,7 @@ final class Forwarder
 
   /** Sends again what may be lost. */
   void lookAfterCalls() {
-    long now = System.nanoTime();
+    long now = nanos.getAsLong();
     calls.forEach(
         (id, sent) -> {
           boolean confirmed = sent.host() != null;
@@ -289,7 +296,7 @@ final class Forwarder
   void repeat() {
     List<String> followed = subscriptions.followed();
     heard.keySet().retainAll(followed);
-    followed.forEach(this::follow);
+    follow(followed);
     repeatRequests();
     if (leaving) {
       announceLeaving();
@@ -307,9 +314,20 @@ final class Forwarder
     heard.put(entityId, notice);
   }
 
-  private void follow(String entityId) {
-    if (!shards.isHere(entityId)) {
-      send(Shard.of(entityId), new ToShard.Follow(entityId, me(), heard.get(entityId)));
+  private void follow(List<String> entityIds) {
+    entityIds.stream()
+        .filter(entityId -> !shards.isHere(entityId))
+        .collect(Collectors.groupingBy(Shard::of))
+        .forEach(this::follow);
+  }
+
+  private void follow(int shard, List<String> entityIds) {
+    for (int from = 0; from < entityIds.size(); from += MOST_FOLLOWED) {
+      List<ToShard.Followed> some =
+          entityIds.subList(from, Math.min(entityIds.size(), from + MOST_FOLLOWED)).stream()
+              .map(entityId -> new ToShard.Followed(entityId, heard.get(entityId)))
+              .toList();
+      send(shard, new ToShard.Follow(some, me()));
     }
   }
 
@@ -348,7 +366,7 @@ final class Forwarder
   /** A host that becomes known afterwards gets it, too. */
   void publish(JsonNode message, int size) {
     synchronized (published) {
-      published.add(message, size, System.nanoTime());
+      published.add(message, size, nanos.getAsLong());
       peers.values().forEach(host -> host.tell(new ToHost.Published(message)));
     }
   }

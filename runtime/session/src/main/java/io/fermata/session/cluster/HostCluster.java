@@ -235,7 +235,8 @@ public final class HostCluster {
             subscriptions,
             toShards,
             hostSystem,
-            telemetry);
+            telemetry,
+            System::nanoTime);
     forwarder.start(
         hostSystem.systemActorOf(
             // If it stopped, the host would get no replies, and nothing would restart it.

@@ -103,14 +103,18 @@ final class RemoteFollowers {
   }
 
   synchronized void follow(ToShard.Follow follow) {
-    Key key = new Key(follow.entityId(), follow.by());
+    follow.sessions().forEach(session -> follow(session, follow.by()));
+  }
+
+  private void follow(ToShard.Followed session, ActorRef<ToHost> by) {
+    Key key = new Key(session.entityId(), by);
     Follower follower = followers.get(key);
     if (follower == null) {
       follower = new Follower(key);
       followers.put(key, follower);
       subscriptions.add(key.entityId(), follower);
     }
-    follower.follows(follow.heard());
+    follower.follows(session.heard());
   }
 
   synchronized void dropLost() {

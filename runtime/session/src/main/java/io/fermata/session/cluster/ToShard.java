@@ -40,12 +40,14 @@ sealed interface ToShard {
   record Deletion(Deleted deleted, @Nullable String why) implements ClusterSerializer.Message {}
 
   /**
-   * A host has subscribers to a session. Repeated while it has.
+   * A session that a host follows.
    *
-   * @param heard the latest notification that it received; null if there was none
+   * @param heard the latest notification that the host received; null if there was none
    */
-  record Follow(String entityId, ActorRef<ToHost> by, ToHost.@Nullable Notice heard)
-      implements Sent {}
+  record Followed(String entityId, ToHost.@Nullable Notice heard) {}
+
+  /** A host has subscribers to sessions of the shard. Repeated while it has. */
+  record Follow(List<Followed> sessions, ActorRef<ToHost> by) implements Sent {}
 
   /** The shard is held by this host now; the directory is complete up to the mark. */
   record Acquired(long mark) implements ToShard {}

@@ -16,6 +16,7 @@ import io.fermata.session.call.CallAction;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Entry;
 import io.fermata.session.key.Handles;
 import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
@@ -23,14 +24,19 @@ import io.fermata.session.observe.Telemetry;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
 import org.apache.pekko.cluster.typed.Cluster;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -53,16 +59,19 @@ class ForwarderTest {
   private final Shards shards = new Shards(never());
   private final Gateway gateway = gateway(shards);
 
+  private final SessionSubscriptions subscriptions = new SessionSubscriptions();
+  private final AtomicLong nanos = new AtomicLong();
   private final Forwarder forwarder =
       new Forwarder(
           "here",
           Cluster.get(system),
           shards,
           gateway,
-          new SessionSubscriptions(),
+          subscriptions,
           toShards.ref(),
           system,
-          Telemetry.NONE);
+          Telemetry.NONE,
+          nanos::get);
 
   private final List<CompletableFuture<ToolReply>> replies = new ArrayList<>();
 
@@ -135,6 +144,75 @@ class ForwarderTest {
 
     assertThat(sent()).isEqualTo(new ToShard.Touch());
     toShards.expectNoMessage();
+  }
+
+  private void pass(Duration time) {
+    nanos.addAndGet(time.toNanos());
+    forwarder.lookAfterCalls();
+  }
+
+  @Test
+  void aCallThatNobodyConfirmedIsSentAgainAfterAWhile() {
+    ToShard.Deliver first = called();
+    pass(Duration.ofMillis(400));
+    toShards.expectNoMessage();
+
+    pass(Duration.ofMillis(200));
+
+    assertThat(((ToShard.Deliver) sent()).id()).isEqualTo(first.id());
+    assertThat(forwarder.resends()).isEqualTo(1);
+  }
+
+  @Test
+  void aCallThatWasConfirmedIsSentAgainAfterALongerWhileAsItsReplyMayBeLost() {
+    ToShard.Deliver first = called();
+    forwarder.accepted(first.id(), "there");
+    pass(Duration.ofSeconds(4));
+    toShards.expectNoMessage();
+
+    pass(Duration.ofSeconds(2));
+
+    assertThat(((ToShard.Deliver) sent()).id()).isEqualTo(first.id());
+    assertThat(forwarder.ended(first.id())).isTrue();
+    pass(Duration.ofSeconds(6));
+    toShards.expectNoMessage();
+  }
+
+  @Test
+  void theSessionsOfAShardThatAreFollowedAreNamedInOneMessageWithWhatWasHeardOfThem() {
+    List<String> sessions =
+        IntStream.range(0, 20_000)
+            .mapToObj(i -> "session " + i)
+            .filter(session -> Shard.of(session) == SHARD)
+            .limit(3)
+            .toList();
+    sessions.forEach(session -> subscriptions.add(session, new Subscriber()));
+    sessions.forEach(session -> assertThat(followed()).containsOnlyKeys(session));
+    ToHost.Notice notice = new ToHost.Notice(7, 2);
+    forwarder.heard(sessions.get(1), notice);
+
+    forwarder.repeat();
+
+    Map<String, ToHost.Notice> followed = followed();
+    assertThat(followed).containsOnlyKeys(sessions).containsEntry(sessions.get(1), notice);
+    assertThat(followed.get(sessions.get(0))).isNull();
+    toShards.expectNoMessage();
+  }
+
+  private Map<String, ToHost.Notice> followed() {
+    Map<String, ToHost.Notice> followed = new HashMap<>();
+    ((ToShard.Follow) sent())
+        .sessions()
+        .forEach(session -> followed.put(session.entityId(), session.heard()));
+    return followed;
+  }
+
+  private static final class Subscriber implements SessionSubscriptions.Subscriber {
+    @Override
+    public void persisted(Entry<?> entry, boolean last) {}
+
+    @Override
+    public void ended(@Nullable Throwable why) {}
   }
 
   @Test

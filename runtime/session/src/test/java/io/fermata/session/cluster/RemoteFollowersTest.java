@@ -31,7 +31,7 @@ class RemoteFollowersTest {
   }
 
   private void follow(@Nullable Notice heard) {
-    followers.follow(new ToShard.Follow(SESSION, host.ref(), heard));
+    followers.follow(new ToShard.Follow(List.of(new ToShard.Followed(SESSION, heard)), host.ref()));
   }
 
   private void persist(long seq, boolean last) {
