@@ -401,7 +401,7 @@ final class HostParts {
 
   private void erased(String entityId) {
     lostEffects.forget(entityId);
-    subscriptions.ended(entityId, null);
+    subscriptions.ended(entityId);
   }
 
   private boolean isOurs(String entityId) {

@@ -4,13 +4,18 @@ import io.fermata.agent.engine.Outside;
 import io.fermata.session.journal.Entry;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** The subscribers to the sessions of a host, by session: event streams and task subscriptions. */
+/**
+ * The subscribers of a host, by session: event streams and task subscriptions, and the other hosts
+ * that follow the sessions which run here. What another host notifies this one of is for its own
+ * subscribers alone.
+ */
 public final class SessionSubscriptions {
 
   /** A subscriber to a session. Its methods return at once, on any thread. */
@@ -38,79 +43,100 @@ public final class SessionSubscriptions {
     void ended(@Nullable Throwable why);
   }
 
-  private final Map<String, List<Subscriber>> subscribers = new ConcurrentHashMap<>();
+  private final Map<String, List<Subscriber>> here = new ConcurrentHashMap<>();
+  private final Map<String, List<Subscriber>> elsewhere = new ConcurrentHashMap<>();
   private volatile Consumer<String> onAdded = entityId -> {};
 
-  /** Calls this with the session of every subscriber that is added. */
+  /** Calls this with the session of every subscriber of this host that is added. */
   public void onAdded(Consumer<String> action) {
     onAdded = action;
   }
 
   public void add(String entityId, Subscriber subscriber) {
-    subscribers.compute(
-        entityId,
-        (id, others) -> {
-          List<Subscriber> all = others == null ? new CopyOnWriteArrayList<>() : others;
-          all.add(subscriber);
-          return all;
-        });
+    of(subscriber)
+        .compute(
+            entityId,
+            (id, others) -> {
+              List<Subscriber> all = others == null ? new CopyOnWriteArrayList<>() : others;
+              all.add(subscriber);
+              return all;
+            });
     if (!subscriber.isRemote()) {
       onAdded.accept(entityId);
     }
   }
 
-  /** The sessions with a subscriber of this host. */
-  public List<String> followed() {
-    return subscribers.entrySet().stream()
-        .filter(each -> each.getValue().stream().anyMatch(one -> !one.isRemote()))
-        .map(Map.Entry::getKey)
-        .toList();
-  }
-
-  /** Entries of these sessions may have been persisted without a notification. */
-  public void missed(Predicate<String> entityIds) {
-    subscribers.forEach(
-        (entityId, all) -> {
-          if (entityIds.test(entityId)) {
-            all.forEach(Subscriber::missed);
-          }
-        });
-  }
-
   public void remove(String entityId, Subscriber subscriber) {
-    subscribers.computeIfPresent(
-        entityId,
-        (id, all) -> {
-          all.remove(subscriber);
-          return all.isEmpty() ? null : all;
-        });
+    of(subscriber)
+        .computeIfPresent(
+            entityId,
+            (id, all) -> {
+              all.remove(subscriber);
+              return all.isEmpty() ? null : all;
+            });
+  }
+
+  private Map<String, List<Subscriber>> of(Subscriber subscriber) {
+    return subscriber.isRemote() ? elsewhere : here;
   }
 
   public boolean has(String entityId) {
-    return subscribers.containsKey(entityId);
+    return here.containsKey(entityId) || elsewhere.containsKey(entityId);
   }
 
+  /** The sessions with a subscriber of this host. */
+  public Set<String> followed() {
+    return Set.copyOf(here.keySet());
+  }
+
+  // --- what sessions of this host do -----------------------------------------------------------
+
   public void persisted(String entityId, Entry<?> entry, boolean last) {
-    each(entityId, subscriber -> subscriber.persisted(entry, last));
+    persistedElsewhere(entityId, entry, last);
+    each(elsewhere, entityId, subscriber -> subscriber.persisted(entry, last));
   }
 
   public void streamed(String entityId, Outside.Delta delta) {
-    each(entityId, subscriber -> subscriber.streamed(delta));
+    streamedElsewhere(entityId, delta);
+    each(elsewhere, entityId, subscriber -> subscriber.streamed(delta));
   }
 
-  public void ended(String entityId, @Nullable Throwable why) {
-    each(entityId, subscriber -> subscriber.ended(why));
+  public void ended(String entityId) {
+    endedElsewhere(entityId);
+    each(elsewhere, entityId, subscriber -> subscriber.ended(null));
+  }
+
+  // --- what sessions of other hosts do ---------------------------------------------------------
+
+  public void persistedElsewhere(String entityId, Entry<?> entry, boolean last) {
+    each(here, entityId, subscriber -> subscriber.persisted(entry, last));
+  }
+
+  public void streamedElsewhere(String entityId, Outside.Delta delta) {
+    each(here, entityId, subscriber -> subscriber.streamed(delta));
+  }
+
+  public void endedElsewhere(String entityId) {
+    each(here, entityId, subscriber -> subscriber.ended(null));
+  }
+
+  /** Entries may have been persisted without a notification. */
+  public void missed(String entityId) {
+    each(here, entityId, Subscriber::missed);
+  }
+
+  /** As {@link #missed(String)}, of several sessions. */
+  public void missed(Predicate<String> entityIds) {
+    here.keySet().stream().filter(entityIds).forEach(this::missed);
   }
 
   /** Ends the subscriptions of this host. */
   public void endAll() {
-    subscribers
-        .values()
-        .forEach(
-            all -> all.stream().filter(one -> !one.isRemote()).forEach(one -> one.ended(null)));
+    here.keySet().forEach(this::endedElsewhere);
   }
 
-  private void each(String entityId, Consumer<Subscriber> action) {
+  private static void each(
+      Map<String, List<Subscriber>> subscribers, String entityId, Consumer<Subscriber> action) {
     List<Subscriber> all = subscribers.get(entityId);
     if (all != null) {
       all.forEach(action);

@@ -105,6 +105,9 @@ final class Forwarder
   /** The latest notification of each session that this host follows at another one. */
   private final Map<String, ToHost.Notice> heard = new ConcurrentHashMap<>();
 
+  /** The shards that were opened somewhere, until this host follows its sessions there. */
+  private final Set<Integer> opened = ConcurrentHashMap.newKeySet();
+
   private long lastRequest;
   private final AtomicLong resends = new AtomicLong();
   private volatile @Nullable ActorRef<ToHost> me;
@@ -165,6 +168,11 @@ final class Forwarder
   @Override
   public void send(int shard, ToShard message, Duration later) {
     system.scheduler().scheduleOnce(later, () -> send(shard, message), system.executionContext());
+  }
+
+  @Override
+  public boolean isMe(ActorRef<ToHost> host) {
+    return me().equals(host);
   }
 
   @Override
@@ -260,6 +268,7 @@ final class Forwarder
    */
   void opened(int shard) {
     touch(shard);
+    opened.add(shard);
     calls.forEach(
         (id, sent) -> {
           if (sent.host() == null && Shard.of(sent.entityId()) == shard) {
@@ -278,6 +287,18 @@ final class Forwarder
 
   // --- upkeep ----------------------------------------------------------------------------------
 
+  /** Follows sessions at the hosts that have opened their shards since the last time. */
+  void followMoved() {
+    Set<Integer> moved = Set.copyOf(opened);
+    if (!moved.isEmpty()) {
+      opened.removeAll(moved);
+      follow(
+          subscriptions.followed().stream()
+              .filter(entityId -> moved.contains(Shard.of(entityId)))
+              .toList());
+    }
+  }
+
   /** Sends again what may be lost. */
   void lookAfterCalls() {
     long now = nanos.getAsLong();
@@ -294,7 +315,7 @@ final class Forwarder
 
   /** Renews what this host follows, and repeats what others have not confirmed. */
   void repeat() {
-    List<String> followed = subscriptions.followed();
+    Set<String> followed = subscriptions.followed();
     heard.keySet().retainAll(followed);
     follow(followed);
     repeatRequests();
@@ -314,7 +335,7 @@ final class Forwarder
     heard.put(entityId, notice);
   }
 
-  private void follow(List<String> entityIds) {
+  private void follow(Collection<String> entityIds) {
     entityIds.stream()
         .filter(entityId -> !shards.isHere(entityId))
         .collect(Collectors.groupingBy(Shard::of))

@@ -110,7 +110,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
             m ->
                 done(
                     () ->
-                        subscriptions.streamed(
+                        subscriptions.streamedElsewhere(
                             m.entityId(), new Outside.Delta(m.messageId(), m.kind(), m.text()))))
         .onMessage(ToHost.Ended.class, this::ended)
         .onMessage(ToHost.Published.class, m -> done(() -> bus.receive(m.message())))
@@ -147,6 +147,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                 done(
                     () -> {
                       shards.confirmArrivals();
+                      forwarder.followMoved();
                       forwarder.lookAfterCalls();
                     }))
         .onMessage(
@@ -206,14 +207,14 @@ final class HostActor extends AbstractBehavior<ToHost> {
 
   private Behavior<ToHost> ended(ToHost.Ended ended) {
     forwarder.heard(ended.entityId(), ended.notice());
-    subscriptions.ended(ended.entityId(), null);
+    subscriptions.endedElsewhere(ended.entityId());
     return this;
   }
 
   private Behavior<ToHost> persisted(ToHost.Persisted persisted) {
     forwarder.heard(persisted.entityId(), persisted.notice());
     if (persisted.entry() == null) {
-      subscriptions.missed(persisted.entityId()::equals);
+      unread(persisted);
       return this;
     }
     try {
@@ -221,11 +222,20 @@ final class HostActor extends AbstractBehavior<ToHost> {
           (Entry<?>)
               new JournalSerializer()
                   .fromBinary(persisted.entry(), Objects.requireNonNull(persisted.manifest()));
-      subscriptions.persisted(persisted.entityId(), entry, persisted.last());
+      subscriptions.persistedElsewhere(persisted.entityId(), entry, persisted.last());
     } catch (NotSerializableException e) {
       getContext().getLog().warn("An entry of another host could not be read", e);
-      subscriptions.missed(persisted.entityId()::equals);
+      unread(persisted);
     }
     return this;
+  }
+
+  /** The entry is to be read from the store, unless it is erased there by now. */
+  private void unread(ToHost.Persisted persisted) {
+    if (persisted.last()) {
+      subscriptions.endedElsewhere(persisted.entityId());
+    } else {
+      subscriptions.missed(persisted.entityId());
+    }
   }
 }

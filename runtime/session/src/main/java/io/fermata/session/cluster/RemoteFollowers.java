@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.BiPredicate;
+import java.util.function.LongSupplier;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.jspecify.annotations.Nullable;
 
@@ -21,39 +22,54 @@ final class RemoteFollowers {
   /** A follower that sent nothing for this long is gone. */
   private static final long FOLLOWS_NANOS = Duration.ofSeconds(10).toNanos();
 
+  /** What is sent is judged as lost after this time at the earliest. */
+  private static final long ARRIVES_NANOS = Duration.ofMillis(500).toNanos();
+
   /** A larger entry is read from the store instead. */
   private static final int LARGEST_ENTRY = 64 * 1024;
 
   private record Key(String entityId, ActorRef<ToHost> host) {}
 
   private final SessionSubscriptions subscriptions;
+  private final LongSupplier nanos;
   private final Map<Key, Follower> followers = new HashMap<>();
 
-  RemoteFollowers(SessionSubscriptions subscriptions) {
+  RemoteFollowers(SessionSubscriptions subscriptions, LongSupplier nanos) {
     this.subscriptions = subscriptions;
+    this.nanos = nanos;
   }
 
   private static final class Follower implements SessionSubscriptions.Subscriber {
     private final String entityId;
     private final ActorRef<ToHost> host;
     private final long id = ThreadLocalRandom.current().nextLong();
-    private volatile long heardAt = System.nanoTime();
+    private volatile long heardAt;
     private long sent;
     private long sentBefore;
     private boolean ended;
 
-    Follower(Key key) {
+    Follower(Key key, long now) {
       this.entityId = key.entityId();
       this.host = key.host();
+      this.heardAt = now;
     }
 
-    boolean isGone() {
-      return System.nanoTime() - heardAt > FOLLOWS_NANOS;
+    boolean isGone(long now) {
+      return now - heardAt > FOLLOWS_NANOS;
+    }
+
+    /** What was persisted before is read from the store. */
+    synchronized void begin() {
+      missed();
+      sentBefore = sent;
     }
 
     /** Sends again what the host did not hear, although it was sent before it followed last. */
-    synchronized void follows(ToHost.@Nullable Notice heard) {
-      heardAt = System.nanoTime();
+    synchronized void follows(ToHost.@Nullable Notice heard, long now) {
+      if (now - heardAt < ARRIVES_NANOS) {
+        return;
+      }
+      heardAt = now;
       boolean heardAll = heard != null && heard.follower() == id && heard.number() >= sentBefore;
       if (!heardAll && ended) {
         ended(null);
@@ -77,6 +93,7 @@ final class RemoteFollowers {
 
     private synchronized void send(
         @Nullable String manifest, byte @Nullable [] entry, boolean last) {
+      ended = last;
       host.tell(new ToHost.Persisted(entityId, next(), manifest, entry, last));
     }
 
@@ -108,17 +125,20 @@ final class RemoteFollowers {
 
   private void follow(ToShard.Followed session, ActorRef<ToHost> by) {
     Key key = new Key(session.entityId(), by);
-    Follower follower = followers.get(key);
-    if (follower == null) {
-      follower = new Follower(key);
-      followers.put(key, follower);
-      subscriptions.add(key.entityId(), follower);
+    Follower known = followers.get(key);
+    if (known != null) {
+      known.follows(session.heard(), nanos.getAsLong());
+      return;
     }
-    follower.follows(session.heard());
+    Follower follower = new Follower(key, nanos.getAsLong());
+    followers.put(key, follower);
+    subscriptions.add(key.entityId(), follower);
+    follower.begin();
   }
 
   synchronized void dropLost() {
-    remove((key, follower) -> follower.isGone());
+    long now = nanos.getAsLong();
+    remove((key, follower) -> follower.isGone(now));
   }
 
   /** The sessions of the shard have no followers here any more. */

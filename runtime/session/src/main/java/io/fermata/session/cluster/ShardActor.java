@@ -92,6 +92,7 @@ final class ShardActor {
               return Behaviors.same();
             })
         .onMessage(ToShard.Touch.class, touch -> Behaviors.same())
+        .onMessage(ToShard.Follow.class, follow -> Behaviors.same()) // it is repeated
         .onMessage(
             ToShard.HandOver.class,
             handOver ->

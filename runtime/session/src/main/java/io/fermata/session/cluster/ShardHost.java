@@ -63,6 +63,9 @@ final class ShardHost {
 
     void send(int shard, ToShard message, Duration later);
 
+    /** Whether it receives for this host. */
+    boolean isMe(ActorRef<ToHost> host);
+
     /** Notifies all hosts that a shard is open here. */
     void announce(int shard);
   }
@@ -94,7 +97,7 @@ final class ShardHost {
     this.upkeep = upkeep;
     this.handOver = handOver;
     this.telemetry = telemetry;
-    this.followers = new RemoteFollowers(subscriptions);
+    this.followers = new RemoteFollowers(subscriptions, System::nanoTime);
   }
 
   Duration handOver() {
@@ -313,7 +316,10 @@ final class ShardHost {
 
   // --- subscriptions of other hosts ------------------------------------------------------------
 
+  /** A host may learn only afterwards that it runs sessions itself which it follows. */
   void follow(ToShard.Follow follow) {
-    followers.follow(follow);
+    if (!others().isMe(follow.by())) {
+      followers.follow(follow);
+    }
   }
 }

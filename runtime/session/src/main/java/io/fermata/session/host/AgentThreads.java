@@ -639,7 +639,7 @@ public final class AgentThreads implements Threads {
                 List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
                 records.forEach(stored -> entries.add(entry(entityId, stored)));
                 received.records(entries, null);
-              } catch (RuntimeException e) {
+              } catch (Throwable e) { // an Error must not leave the feed reading for ever
                 received.records(null, e);
               }
             },

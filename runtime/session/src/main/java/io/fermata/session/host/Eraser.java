@@ -98,7 +98,11 @@ public final class Eraser {
         .thenComposeAsync(
             deleted -> store.scrub().thenApply(nothing -> Erased.of(deleted, undelivered)),
             executor)
-        .whenComplete((erased, thrown) -> found.forEach(onErased));
+        .thenApply(
+            erased -> {
+              found.forEach(onErased);
+              return erased;
+            });
   }
 
   private CompletionStage<Deleted> delete(

@@ -51,9 +51,18 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   /** Whether entries may have been persisted since the read that is under way began. */
   private boolean outdated;
 
+  /** Whether to look if the journal still exists: its end may not have been notified. */
+  private boolean uncertain = true;
+
+  private boolean checking;
+
   private long nextSeq;
   private int skip;
   private long newest;
+
+  /** The newest entry when the read that is under way began. */
+  private long sought;
+
   private boolean caughtUp;
   private int demand;
 
@@ -125,6 +134,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
         () -> {
           caughtUp = false;
           outdated = reading;
+          uncertain = true;
           pump();
         });
   }
@@ -215,7 +225,14 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     settleAwaited();
     if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
       reading = true;
-      journal.read(nextSeq, PAGE, (entries, failed) -> in(() -> received(entries, failed)));
+      sought = newest;
+      checking = uncertain;
+      uncertain = false;
+      // A journal that exists has the entry before.
+      journal.read(
+          checking ? Math.max(1, nextSeq - 1) : nextSeq,
+          PAGE,
+          (entries, failed) -> in(() -> received(entries, failed)));
     }
   }
 
@@ -226,14 +243,31 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     } else if (entries == null) {
       ended(failed);
       return;
-    } else if (entries.isEmpty() && nextSeq <= newest) { // erased since it was persisted
+    } else if (entries.isEmpty() && (checking || nextSeq <= sought)) { // erased
       ended(null);
       return;
     }
-    entries.forEach(entry -> add(entry.seq(), entry.at(), entry.events()));
+    for (Entry<ThreadEvent> entry : entries) {
+      if (entry.seq() >= nextSeq) {
+        add(entry.seq(), entry.at(), entry.events());
+      }
+    }
     caughtUp |= entries.size() < PAGE && !outdated;
     outdated = false;
     pump();
+  }
+
+  /** A listener that throws is unsubscribed. */
+  private void failed(Throwable thrown) {
+    subscriptions.remove(entityId, this);
+    if (!over) {
+      over = true;
+      in(
+          () -> {
+            settleAwaited();
+            listener.ended(thrown);
+          });
+    }
   }
 
   /** Runs tasks one after the other, on any thread. */
@@ -260,9 +294,8 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
       }
       try {
         task.run();
-      } catch (RuntimeException e) { // a listener that throws is unsubscribed
-        subscriptions.remove(entityId, this);
-        finish();
+      } catch (Throwable e) { // an Error of a listener must not stop the feed silently
+        failed(e);
       }
     }
   }

@@ -199,6 +199,32 @@ class ForwarderTest {
     toShards.expectNoMessage();
   }
 
+  @Test
+  void sessionsWhoseShardHasOpenedSomewhereAreFollowedThereSoon() {
+    forwarder.opened(SHARD);
+    assertThat(sent()).isEqualTo(new ToShard.Touch());
+    subscriptions.add(RUN.entityId(), new Subscriber());
+    subscriptions.add("other shard " + SHARD, new Subscriber());
+    assertThat(List.of(shardOf(toShards.receiveMessage()), shardOf(toShards.receiveMessage())))
+        .contains(SHARD);
+
+    forwarder.followMoved();
+    assertThat(followed()).containsOnlyKeys(RUN.entityId());
+
+    forwarder.followMoved();
+    toShards.expectNoMessage();
+  }
+
+  private static int shardOf(ShardingEnvelope<ToShard> envelope) {
+    return Integer.parseInt(envelope.entityId());
+  }
+
+  @Test
+  void aHostKnowsItself() {
+    assertThat(forwarder.isMe(me.ref())).isTrue();
+    assertThat(forwarder.isMe(TestProbe.<ToHost>create(system).ref())).isFalse();
+  }
+
   private Map<String, ToHost.Notice> followed() {
     Map<String, ToHost.Notice> followed = new HashMap<>();
     ((ToShard.Follow) sent())

@@ -2,12 +2,14 @@ package io.fermata.session.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.agent.engine.Outside;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.cluster.ToHost.Notice;
 import io.fermata.session.journal.Entry;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.jspecify.annotations.Nullable;
@@ -22,15 +24,22 @@ class RemoteFollowersTest {
 
   private final ActorTestKit kit = ActorTestKit.create();
   private final TestProbe<ToHost> host = kit.createTestProbe();
+  private final AtomicLong nanos = new AtomicLong();
   private final SessionSubscriptions subscriptions = new SessionSubscriptions();
-  private final RemoteFollowers followers = new RemoteFollowers(subscriptions);
+  private final RemoteFollowers followers = new RemoteFollowers(subscriptions, nanos::get);
 
   @AfterEach
   void stop() {
     kit.shutdownTestKit();
   }
 
+  /** A second later. */
   private void follow(@Nullable Notice heard) {
+    nanos.addAndGet(1_000_000_000);
+    followNow(heard);
+  }
+
+  private void followNow(@Nullable Notice heard) {
     followers.follow(new ToShard.Follow(List.of(new ToShard.Followed(SESSION, heard)), host.ref()));
   }
 
@@ -103,13 +112,73 @@ class RemoteFollowersTest {
     missed();
     persist(1, true);
     Notice heard = entry();
-    subscriptions.ended(SESSION, null);
+    subscriptions.ended(SESSION);
     Notice end = host.expectMessageClass(ToHost.Ended.class).notice();
     assertThat(end.number()).isEqualTo(heard.number() + 1);
 
     follow(heard);
     follow(heard);
     host.expectMessageClass(ToHost.Ended.class);
+  }
+
+  @Test
+  void whoHasNotHeardOfADeletionIsNotifiedAgain() {
+    follow(null);
+    Notice heard = missed();
+    persist(1, true);
+    entry();
+
+    follow(heard);
+    follow(heard);
+    host.expectMessageClass(ToHost.Ended.class);
+  }
+
+  @Test
+  void aSessionThatContinuesHasNotEnded() {
+    follow(null);
+    missed();
+    subscriptions.ended(SESSION);
+    host.expectMessageClass(ToHost.Ended.class);
+    persist(1, false);
+    entry();
+
+    follow(null);
+    follow(null);
+    missed();
+  }
+
+  @Test
+  void whoFollowsTwiceAtOnceIsNotifiedOnce() {
+    follow(null);
+    followNow(null);
+    missed();
+    host.expectNoMessage();
+  }
+
+  @Test
+  void whoHasNotFollowedForTenSecondsIsGone() {
+    follow(null);
+    missed();
+    nanos.addAndGet(9_000_000_000L);
+    followers.dropLost();
+    assertThat(subscriptions.has(SESSION)).isTrue();
+    nanos.addAndGet(2_000_000_000L);
+    followers.dropLost();
+    assertThat(subscriptions.has(SESSION)).isFalse();
+  }
+
+  @Test
+  void whatOtherHostsNotifyIsNotPassedOn() {
+    follow(null);
+    missed();
+    subscriptions.persistedElsewhere(
+        SESSION, Entry.of(1, 7, Entry.Origin.HOST, List.of(new ThreadEvent.Released())), false);
+    subscriptions.streamedElsewhere(SESSION, new Outside.Delta("m", "text", "a"));
+    subscriptions.missed(SESSION);
+    subscriptions.missed(all -> true);
+    subscriptions.endedElsewhere(SESSION);
+    subscriptions.endAll();
+    host.expectNoMessage();
   }
 
   @Test

@@ -41,6 +41,8 @@ class ShardActorTest {
   private final TestProbe<SessionRegion.Message> region = kit.createTestProbe();
   private final TestProbe<Integer> announced = kit.createTestProbe();
   private final TestProbe<String> store = kit.createTestProbe();
+  private final TestProbe<ToHost> me = kit.createTestProbe();
+  private final TestProbe<ToHost> other = kit.createTestProbe();
 
   /** A database that any host may take shards in. */
   private SharedStore database() {
@@ -88,6 +90,11 @@ class ShardActorTest {
     public void send(int shard, ToShard message, Duration later) {}
 
     @Override
+    public boolean isMe(ActorRef<ToHost> host) {
+      return host.equals(me.ref());
+    }
+
+    @Override
     public void announce(int shard) {
       announced.ref().tell(shard);
     }
@@ -122,6 +129,18 @@ class ShardActorTest {
   @AfterEach
   void stop() {
     kit.shutdownTestKit();
+  }
+
+  @Test
+  void aHostThatFollowsItsOwnSessionsIsNoFollower() {
+    ActorRef<ToShard> shard = open(host(LONG));
+    List<ToShard.Followed> sessions = List.of(new ToShard.Followed("session", null));
+
+    shard.tell(new ToShard.Follow(sessions, me.ref()));
+    shard.tell(new ToShard.Follow(sessions, other.ref()));
+
+    other.expectMessageClass(ToHost.Persisted.class);
+    me.expectNoMessage();
   }
 
   @Test

@@ -16,6 +16,7 @@ class ThreadFeedTest {
   private static final ThreadEvent DELETED = new ThreadEvent.Deleted(7);
 
   private final List<String> received = new ArrayList<>();
+  private @Nullable Error failure;
   private final List<ThreadFeed.Received> reads = new ArrayList<>();
   private final SessionSubscriptions subscriptions = new SessionSubscriptions();
   private final ThreadFeed feed =
@@ -26,6 +27,9 @@ class ThreadFeedTest {
           new Threads.Listener() {
             @Override
             public void happened(long seq, int index, long at, ThreadEvent event) {
+              if (failure != null) {
+                throw failure;
+              }
               received.add(seq + "." + index + " " + event.getClass().getSimpleName());
             }
 
@@ -68,9 +72,10 @@ class ThreadFeedTest {
 
     feed.missed();
     assertThat(reads).hasSize(1);
-    answer(List.of());
+    answer(List.of(1L));
 
     assertThat(reads).isEmpty();
+    assertThat(received).containsExactly("1.0 Released");
   }
 
   @Test
@@ -78,10 +83,54 @@ class ThreadFeedTest {
     feed.request(16);
     feed.missed();
     answer(List.of(1L));
+    answer(List.of(1L, 2L));
+
+    assertThat(received).containsExactly("1.0 Released", "2.0 Released");
+    assertThat(reads).isEmpty();
+  }
+
+  @Test
+  void whoReadsWhileAnEntryIsPersistedReadsOnceMore() {
+    feed.request(16);
+    answer(List.of(1L));
+    feed.missed();
+    subscriptions.persisted("thread", entry(2), false);
+    answer(List.of(1L));
     answer(List.of(2L));
 
     assertThat(received).containsExactly("1.0 Released", "2.0 Released");
     assertThat(reads).isEmpty();
+    assertThat(subscriptions.has("thread")).isTrue();
+  }
+
+  @Test
+  void whoMayHaveMissedTheEndIsNotified() {
+    feed.request(16);
+    answer(List.of(1L));
+    feed.missed();
+    answer(List.of());
+
+    assertThat(received).containsExactly("1.0 Released", "ended");
+    assertThat(subscriptions.has("thread")).isFalse();
+  }
+
+  @Test
+  void whoBeginsWhenTheThreadIsErasedIsNotified() {
+    feed.request(16);
+    answer(List.of());
+
+    assertThat(received).containsExactly("ended");
+  }
+
+  @Test
+  void aListenerThatThrowsIsNotifiedOfTheEnd() {
+    feed.request(16);
+    failure = new AssertionError("of the listener");
+    answer(List.of(1L, 2L));
+
+    assertThat(received).containsExactly("ended");
+    assertThat(subscriptions.has("thread")).isFalse();
+    assertThat(feed.deliveredUpTo(2)).isCompleted();
   }
 
   @Test
@@ -124,9 +173,9 @@ class ThreadFeedTest {
   @Test
   void whoKnowsAllBeforeIsNotifiedOfADeletionOnce() {
     feed.request(16);
-    reads.forEach(read -> read.records(List.of(), null));
-    subscriptions.persisted("thread", deleted(1), true);
-    subscriptions.persisted("thread", deleted(1), true);
-    assertThat(received).containsExactly("1.0 Deleted", "ended");
+    answer(List.of(1L));
+    subscriptions.persisted("thread", deleted(2), true);
+    subscriptions.persisted("thread", deleted(2), true);
+    assertThat(received).containsExactly("1.0 Released", "2.0 Deleted", "ended");
   }
 }
