@@ -206,7 +206,7 @@ final class EffectResults {
       loop.emit(new ThreadEvent.CallDelegated(call.key(), child));
     } else if (ToolCalls.offered(loop.agent(), prompt, call.call().name(), call.queued())
         instanceof SubPrompt sub) {
-      loop.open(frame, sub, call);
+      loop.calls().open(frame, sub, call);
     }
   }
 
@@ -227,7 +227,7 @@ final class EffectResults {
     Policy policy = effect.policy();
     boolean unknown = !failed.code().equals("failed");
     if (effect.kind() == ThreadEffect.Kind.CALL && policy.once() && unknown) {
-      loop.returned(frame, call, ThreadProgram.unknown());
+      loop.calls().returned(frame, call, ThreadProgram.unknown());
     } else if (effect.kind() == ThreadEffect.Kind.CALL
         && call.attempt() < policy.retry().attempts()) {
       Duration wait = policy.retry().after(call.attempt());
@@ -235,9 +235,10 @@ final class EffectResults {
           new ThreadEvent.CallFailed(
               call.key(), call.attempt(), failed.reason(), at + wait.toMillis()));
     } else if (effect.kind() == ThreadEffect.Kind.CALL) {
-      loop.abandon(frame, call);
+      loop.calls().abandon(frame, call);
       String code = unknown ? failed.code() : null;
-      loop.returned(frame, call, new ToolResult(true, failed.reason(), code, null, List.of()));
+      loop.calls()
+          .returned(frame, call, new ToolResult(true, failed.reason(), code, null, List.of()));
     } else {
       ToolResult result = call.result() == null ? ToolResult.error("lost") : call.result();
       Message message =

@@ -114,8 +114,8 @@ public final class ThreadProgram
     if (refusal != null) {
       return new Refused<>(refusal);
     }
-    loop.reportStatus(state);
-    return new Accepted<>(loop.events(), loop.thrown());
+    loop.decided().reportStatus(state);
+    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
   }
 
   /**
@@ -137,10 +137,10 @@ public final class ThreadProgram
     }
     if (loop.state().turn().running() || !loop.state().frames().isEmpty()) {
       ToolResult result = ToolResult.error(StopCode.STEP_ERROR, reason);
-      endCalls(loop, loop.state(), result, input.at());
+      loop.calls().end(result);
       loop.stop(null, StopCode.STEP_ERROR, reason, false);
     }
-    return new Accepted<>(loop.events(), List.of(thrown));
+    return new Accepted<>(loop.decided().events(), List.of(thrown));
   }
 
   private static Acceptance<ThreadEvent> absent(ThreadState state, ThreadInput input) {
@@ -242,7 +242,7 @@ public final class ThreadProgram
     if (!HookRunner.of(agents, agent, null).has(Hook.AfterThreadCreated.class)) {
       loop.emit(new ThreadEvent.Greeted());
     }
-    return new Accepted<>(loop.events());
+    return new Accepted<>(loop.decided().events());
   }
 
   /** A fork continues where its source was, as a thread of its own. */
@@ -270,7 +270,7 @@ public final class ThreadProgram
     Message message = fork.message();
     Outcome.Failure refusal = change(loop, new ThreadInput.Change(null, fork.env(), fork.at()));
     loop.stopCodeInSandbox();
-    loop.asksAgain();
+    loop.calls().asksAgain();
     if (refusal == null && message != null) {
       refusal = post(loop, loop.state(), new ThreadInput.Post(null, message, List.of(), fork.at()));
     }
@@ -278,7 +278,7 @@ public final class ThreadProgram
       return new Refused<>(refusal);
     }
     loop.advance();
-    return new Accepted<>(loop.events(), loop.thrown());
+    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
@@ -357,7 +357,7 @@ public final class ThreadProgram
       }
       return;
     }
-    endCalls(loop, state, ToolResult.error("stopped", "Execution stopped by user"), at);
+    loop.calls().end(ToolResult.error("stopped", "Execution stopped by user"));
     String withdrawn =
         state.frames().values().stream()
             .filter(StepFrame::detached)
@@ -375,24 +375,10 @@ public final class ThreadProgram
     loop.stop(null, StopCode.ABORTED_BY_USER, null, false);
   }
 
-  static void endCalls(TurnLoop loop, ThreadState state, ToolResult result, long at) {
-    List<StepFrame> deepestFirst = new ArrayList<>(state.frames().values());
-    deepestFirst.sort((a, b) -> b.depth() - a.depth());
-    for (StepFrame frame : deepestFirst) {
-      for (CallState call : frame.calls()) {
-        if (!call.over()) {
-          loop.abandon(frame, call);
-          Message message =
-              ToolCalls.result(frame, call, result, List.of())
-                  .placed(frame.resultId(call), at * 1000, frame.depth(), frame.parentId());
-          loop.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), at));
-        }
-      }
-    }
-  }
-
   private static void abandon(TurnLoop loop, StepFrame frame) {
-    frame.calls().stream().filter(call -> !call.over()).forEach(call -> loop.abandon(frame, call));
+    frame.calls().stream()
+        .filter(call -> !call.over())
+        .forEach(call -> loop.calls().abandon(frame, call));
   }
 
   private static String open(ThreadState state) {
@@ -439,7 +425,7 @@ public final class ThreadProgram
     if (approval && !Boolean.TRUE.equals(answer.approved())) {
       StepFrame frame = loop.state().frameOf(call.key());
       if (frame != null) {
-        loop.returned(frame, call, ToolResult.error("denied", denied(answer.reason())));
+        loop.calls().returned(frame, call, ToolResult.error("denied", denied(answer.reason())));
       }
     }
     loop.advance();
@@ -561,8 +547,9 @@ public final class ThreadProgram
     StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
     if (waiting != null && frame != null) {
       String text = "Reference: " + report.child() + "\n" + report.text();
-      loop.returned(
-          frame, waiting, report.failed() ? ToolResult.error(text) : ToolResult.success(text));
+      loop.calls()
+          .returned(
+              frame, waiting, report.failed() ? ToolResult.error(text) : ToolResult.success(text));
     } else {
       String text =
           "Subagent (reference: %s) has %s:\n%s"
@@ -597,7 +584,7 @@ public final class ThreadProgram
     loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
     if (waiting != null && frame != null) {
       String text = "Reference: " + gone.child() + "\nfailed: deleted";
-      loop.returned(frame, waiting, ToolResult.error("deleted", text));
+      loop.calls().returned(frame, waiting, ToolResult.error("deleted", text));
     } else if (!done) {
       Message message =
           Message.user("Subagent (reference: %s) has failed: deleted".formatted(gone.child()))
@@ -736,7 +723,7 @@ public final class ThreadProgram
     Prompt prompt = ChangeRecorder.prompt(by, frame);
     boolean tool = ToolCalls.offered(by, prompt, call.call().name(), call.queued()) instanceof Tool;
     if (policy.once() || (tool && repeatedlyCutOff(policy, call.attempt()))) {
-      loop.returned(frame, call, unknown());
+      loop.calls().returned(frame, call, unknown());
     } else {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, at));
     }

@@ -1,0 +1,423 @@
+package io.fermata.agent.engine;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.FlowCall;
+import io.fermata.agent.Handoff;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Participant;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.SubPrompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StopCode;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides about the calls of steps: which start, which ask a person first, which leave their step
+ * as they wait for people, and how they end.
+ */
+final class CallDecisions {
+  private final Agents agents;
+  private final DecidedEvents decided;
+  private final long now;
+
+  CallDecisions(Agents agents, DecidedEvents decided, long now) {
+    this.agents = agents;
+    this.decided = decided;
+    this.now = now;
+  }
+
+  /** Starts the next call of a step, if it may start now. */
+  boolean startsCall(StepFrame frame) {
+    Prompt prompt = ChangeRecorder.prompt(agents.of(decided.state(), frame), frame);
+    boolean parallel = prompt != null && prompt.parallel();
+    List<CallState> before = new ArrayList<>();
+    for (CallState call : frame.calls()) {
+      boolean free = parallel && !call.queued();
+      if (!before.isEmpty() && !free) {
+        return false;
+      }
+      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(prompt, call, before)) {
+        start(frame, prompt, call);
+        return true;
+      }
+      if (!call.over()) {
+        before.add(call);
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Whether a call needs, or may need, a child that works for an earlier call. A child handles one
+   * call at a time, and the number of children is known only when the earlier calls have theirs.
+   */
+  private boolean waitsForChild(@Nullable Prompt prompt, CallState call, List<CallState> before) {
+    return ToolCalls.offered(decided.agent(), prompt, call.call().name(), call.queued())
+            instanceof SubAgent relation
+        && (relation.blocking() || relation.maxInstances() > 0)
+        && before.stream()
+            .filter(other -> other.call().name().equals(call.call().name()))
+            .anyMatch(other -> other.child() == null || shared(relation, call, other));
+  }
+
+  private static boolean shared(SubAgent relation, CallState call, CallState other) {
+    String reference =
+        ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
+    return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
+  }
+
+  private void start(StepFrame frame, @Nullable Prompt prompt, CallState call) {
+    if (decided.state().turn().stopWanted()) {
+      returned(
+          frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
+      return;
+    }
+    Agent by = agents.of(decided.state(), frame);
+    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+    ToolResult refusal = refusal(frame, prompt, offered, call);
+    if (refusal != null || offered == null) {
+      returned(frame, call, Objects.requireNonNull(refusal));
+      return;
+    }
+    if (decided.state().sandboxed()
+        && !(offered instanceof SubPrompt)
+        && !(offered instanceof Handoff)) {
+      stopCallsInSandbox(frame);
+      return;
+    }
+    if (asksFirst(offered, frame, call)) {
+      return;
+    }
+    boolean watched = HookRunner.of(agents, by, prompt).has(Hook.ToolCallStarted.class);
+    if (offered instanceof SubPrompt sub && !watched) {
+      open(frame, sub, call);
+      return;
+    }
+    decided.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, now));
+  }
+
+  /** A sandbox makes no calls: the thread rests, and says which it would have made. */
+  private void stopCallsInSandbox(StepFrame frame) {
+    String wanted =
+        frame.calls().stream()
+            .filter(call -> !call.over())
+            .map(call -> call.call().name() + " " + call.call().function().arguments())
+            .collect(Collectors.joining("; "));
+    ToolResult result =
+        ToolResult.error(StopCode.SANDBOXED, "It was not made, as the thread is in a sandbox");
+    end(result);
+    decided.stop(frame.side(), StopCode.SANDBOXED, Bounds.shortened(wanted), false);
+  }
+
+  private static @Nullable ToolResult refusal(
+      StepFrame frame, @Nullable Prompt prompt, @Nullable Offered offered, CallState call) {
+    if (offered instanceof SubPrompt && frame.depth() >= Bounds.DEPTH) {
+      return ToolResult.error(
+          "too_deep", "Prompts call each other at most " + Bounds.DEPTH + " levels deep");
+    }
+    return call.attempt() == 0 ? ToolCalls.refusal(prompt, offered, call.call()) : null;
+  }
+
+  /** Asks a person to approve the call if its tool requires that. */
+  private boolean asksFirst(Offered offered, StepFrame frame, CallState call) {
+    return !call.approved() && !call.begun() && asks(offered, frame, call);
+  }
+
+  /**
+   * Asks in a fork what its agent demands of the calls that begin again. An approval of its source
+   * holds if it was given to the same question; the agent may be another one, or have changed.
+   */
+  void asksAgain() {
+    for (StepFrame frame : List.copyOf(decided.state().frames().values())) {
+      Agent by = agents.of(decided.state(), frame);
+      Prompt prompt = ChangeRecorder.prompt(by, frame);
+      for (CallState call : frame.calls()) {
+        Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+        boolean begins = call.phase() == CallState.Phase.WAITING && !decided.state().sandboxed();
+        boolean passed = begins && (call.begun() || call.approved());
+        if (offered != null
+            && (passed || call.phase() == CallState.Phase.APPROVING)
+            && refusal(frame, prompt, offered, call) == null) {
+          asks(offered, frame, call);
+        }
+      }
+    }
+  }
+
+  /** Asks for an approval other than the one that the call has. */
+  private boolean asks(Offered offered, StepFrame frame, CallState call) {
+    Function<? super ObjectNode, @Nullable String> approval = approval(offered);
+    if (approval == null) {
+      return false;
+    }
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String question;
+    try {
+      question = approval.apply(arguments);
+    } catch (Throwable e) { // an Error in author code must not end the thread
+      decided.threw(e);
+      returned(
+          frame,
+          call,
+          ToolResult.error(
+              "approval_failed",
+              "The approval check of the call failed: " + AuthorFailures.reason(e)));
+      return true;
+    }
+    if (question == null || question.equals(call.approval())) {
+      return false;
+    }
+    ObjectNode asked = Json.object().put("question", question).put("tool", offered.name());
+    asked.set("arguments", arguments);
+    decided.emit(new ThreadEvent.CallAsked(call.key(), true, asked, now));
+    return true;
+  }
+
+  private static @Nullable Function<? super ObjectNode, @Nullable String> approval(
+      Offered offered) {
+    if (offered instanceof Tool tool) {
+      return tool.approval();
+    }
+    return offered instanceof FlowCall flow ? flow.approval() : null;
+  }
+
+  /** A sub-prompt answers the call, a level deeper. */
+  void open(StepFrame frame, SubPrompt sub, CallState call) {
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String argument = sub.userMessage() == null ? onlyText(arguments) : sub.userMessage();
+    JsonNode one = argument == null ? null : arguments.get(argument);
+    String words =
+        one == null ? Json.text(arguments) : one.isTextual() ? one.textValue() : Json.text(one);
+    String parentId = "m-" + call.key();
+    Message asked =
+        Message.of(frame.side().other().role(), words)
+            .placed(parentId + ".in", now * 1000, frame.depth() + 1, parentId);
+    decided.emit(new ThreadEvent.CallDelegated(call.key(), ""));
+    decided.emit(
+        new ThreadEvent.FrameOpened(
+            call.key(),
+            sub.prompt().name(),
+            frame.side(),
+            frame.depth() + 1,
+            parentId,
+            null,
+            List.of(asked)));
+  }
+
+  /** The name of the only argument of a call. */
+  private static @Nullable String onlyText(ObjectNode arguments) {
+    return arguments.size() == 1 && arguments.has("message") ? "message" : null;
+  }
+
+  /** A call returned; its hooks run first, if there are any. */
+  void returned(StepFrame frame, CallState call, ToolResult result) {
+    Agent by = agents.of(decided.state(), frame);
+    HookRunner hooks = HookRunner.of(agents, by, ChangeRecorder.prompt(by, frame));
+    if (hooks.seesResults() || !result.attachments().isEmpty()) {
+      decided.emit(new ThreadEvent.CallReturned(call.key(), result));
+      return;
+    }
+    Message message =
+        ToolCalls.result(frame, call, result, List.of())
+            .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
+    decided.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
+  }
+
+  /** Ends the calls that have not ended, those of the deepest steps first. */
+  void end(ToolResult result) {
+    List<StepFrame> deepestFirst = new ArrayList<>(decided.state().frames().values());
+    deepestFirst.sort((a, b) -> b.depth() - a.depth());
+    for (StepFrame frame : deepestFirst) {
+      for (CallState call : frame.calls()) {
+        if (!call.over()) {
+          abandon(frame, call);
+          Message message =
+              ToolCalls.result(frame, call, result, List.of())
+                  .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
+          decided.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
+        }
+      }
+    }
+  }
+
+  /** Withdraws the work elsewhere for a call that was ended. */
+  void abandon(StepFrame frame, CallState call) {
+    if (decided.state().sandboxed()) {
+      return;
+    }
+    Agent by = agents.of(decided.state(), frame);
+    Prompt prompt = ChangeRecorder.prompt(by, frame);
+    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+    if (offered instanceof FlowCall && call.attempt() > 0) {
+      decided.emit(new ThreadEvent.CallAbandoned(call.key(), offered.name(), null, null));
+    } else if (call.child() != null) {
+      decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, call.child(), null));
+    } else if (offered instanceof SubAgent relation && call.attempt() > 0) {
+      leaveDelegated(relation, call);
+    }
+  }
+
+  /** The call was being delegated to a child, which may have received it. */
+  private void leaveDelegated(SubAgent relation, CallState call) {
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String child = ToolCalls.reference(relation, arguments, decided.state().children().values());
+    if (child == null) {
+      decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, null, relation.agent()));
+    } else if (relation.blocking() && decided.state().children().containsKey(child)) {
+      decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, child, null));
+    }
+  }
+
+  /** Calls without a step get their own message. */
+  void makeWaiting() {
+    List<RequestedCall> calls = decided.state().waiting();
+    Side side = acting();
+    Message message =
+        Message.of(side.role(), null)
+            .asSilent()
+            .placed("m-" + calls.get(0).id() + ".calls", now * 1000, 0, null);
+    decided.emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
+    decided.emit(
+        new ThreadEvent.FrameOpened(StepFrame.TOP, null, side, 0, null, message.id(), List.of()));
+    calls.forEach(call -> decided.emit(new ThreadEvent.Queued(StepFrame.TOP, call)));
+  }
+
+  /** The side whose model sees calls that no model requested. */
+  private Side acting() {
+    boolean onlyB =
+        !(decided.agent().side(Side.A) instanceof Participant.Speaker)
+            && decided.agent().side(Side.B) instanceof Participant.Speaker;
+    return onlyB ? Side.B : Side.A;
+  }
+
+  // --- while calls wait ------------------------------------------------------------------------
+
+  /**
+   * Lets the conversation continue where a step waits for nothing but people, moments and signals:
+   * the first call that does leaves the step with a preliminary result, and its outcome is a
+   * message of its own.
+   */
+  boolean detaches() {
+    StepFrame pauses = null;
+    for (StepFrame frame : decided.state().frames().values()) {
+      if (frame.detached()) {
+        continue;
+      } else if (frame.stage() != StepFrame.Stage.CALLING) {
+        return false;
+      }
+      for (CallState call : frame.calls()) {
+        boolean subPrompt = call.phase() == CallState.Phase.DELEGATED && call.child() == null;
+        boolean waits = call.phase() == CallState.Phase.WAITING;
+        if (!call.over() && !pauses(call) && !subPrompt && !waits) {
+          return false;
+        }
+      }
+      pauses = pauses(frame.calls().get(0)) ? frame : pauses;
+    }
+    if (pauses == null) {
+      return false;
+    }
+    detach(pauses, pauses.calls().get(0));
+    return true;
+  }
+
+  /** Whether a call waits for people, here or in the child that works for it, or for its flow. */
+  private boolean pauses(CallState call) {
+    ChildThread child =
+        call.phase() == CallState.Phase.DELEGATED && call.child() != null
+            ? decided.state().children().get(call.child())
+            : null;
+    return call.open()
+        || call.phase() == CallState.Phase.PAUSED
+        || (child != null && child.status() == ChildThread.Status.ASKING);
+  }
+
+  private void detach(StepFrame frame, CallState call) {
+    Prompt prompt = ChangeRecorder.prompt(decided.agent(), frame);
+    String name = call.call().name();
+    ToolResult interim =
+        switch (call.phase()) {
+          case APPROVING ->
+              interim(
+                  "waiting_for_approval",
+                  "A person is asked to approve this call: " + asked(call),
+                  "been made");
+          case PAUSED -> interim("waiting", "It waits " + asked(call) + ".", "ended");
+          default -> interim("waiting_for_answer", "A person is asked: " + asked(call), "ended");
+        };
+    Message message =
+        ToolCalls.result(frame, call, interim, List.of())
+            .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
+    List<CallState> behind = frame.calls().subList(1, frame.calls().size());
+    decided.emit(new ThreadEvent.CallDetached(call.key(), decided.agent().name(), message, now));
+    for (CallState next : behind) {
+      boolean follows = prompt == null || !prompt.parallel() || next.queued();
+      if (follows && next.phase() == CallState.Phase.WAITING) {
+        returned(
+            Objects.requireNonNull(decided.state().frameOf(next.key())),
+            next,
+            ToolResult.error(
+                "not_made",
+                "It was not made, as the call of %s before it still waits. Call it again if it is wanted now"
+                    .formatted(name)));
+      }
+    }
+  }
+
+  private static ToolResult interim(String code, String why, String not) {
+    String text =
+        "%s The call has not %s yet; a later message reports its outcome. Do not repeat it, and do not say that it is done.";
+    return new ToolResult(false, text.formatted(why, not), code, null, List.of());
+  }
+
+  /** What is waited for. */
+  private static String asked(CallState call) {
+    JsonNode question = call.question();
+    if (question == null) {
+      return "in the thread " + call.child() + ".";
+    }
+    return CallState.words(question);
+  }
+
+  /** The outcome of a call that left its step is a message of the other side. */
+  void endDetached(StepFrame frame) {
+    decided.emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (frame.made().isEmpty()) {
+      return;
+    }
+    StepFrame.Made first = frame.made().get(0);
+    StringBuilder text = new StringBuilder();
+    text.append(
+        "The call of %s that has waited (%s) has ended:\n%s"
+            .formatted(first.call().name(), first.call().id(), first.text()));
+    for (StepFrame.Made made : frame.made().subList(1, frame.made().size())) {
+      text.append("\n- ").append(made.call().name()).append(": ").append(made.text());
+    }
+    Message message =
+        Message.of(frame.side().other().role(), Bounds.shortened(text.toString()))
+            .asSilent()
+            .placed("m-u" + (decided.state().received() + 1), now * 1000, 0, null);
+    decided.emit(new ThreadEvent.Received(null, message, now));
+  }
+}
