@@ -66,8 +66,15 @@ final class TaskNotifier {
     notifier.refresh();
   }
 
-  private synchronized void watches(Runnable ending) {
-    unwatch = ending;
+  /** The run may have ended already. */
+  private void watches(Runnable ending) {
+    synchronized (this) {
+      if (!over) {
+        unwatch = ending;
+        return;
+      }
+    }
+    ending.run();
   }
 
   /** Views run one after the other, however often the run changes. */

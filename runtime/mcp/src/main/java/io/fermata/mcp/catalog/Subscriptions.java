@@ -77,10 +77,6 @@ public final class Subscriptions implements AutoCloseable {
       return ended;
     }
 
-    synchronized void offer(String method, ObjectNode params) {
-      queue.offer(notification(method, params));
-    }
-
     /** Sends a notification that must not be lost. */
     public synchronized void send(String method, ObjectNode params) {
       queue.send(notification(method, params));
@@ -165,8 +161,10 @@ public final class Subscriptions implements AutoCloseable {
     return uri;
   }
 
+  /** Notifies of a change; of several of the same that a client has not read yet, once. */
   void publish(String method, ObjectNode params, Predicate<Subscription> filter) {
-    all.stream().filter(filter).forEach(each -> each.offer(method, params));
+    String subject = method + " " + params.path("uri").asText();
+    all.stream().filter(filter).forEach(each -> each.send(subject, method, params));
   }
 
   /** Ends all subscriptions, which their clients would keep open. */

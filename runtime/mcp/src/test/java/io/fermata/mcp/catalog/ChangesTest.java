@@ -92,19 +92,18 @@ class ChangesTest {
     JsonNode before = new Wired(server).modern("server/discover", "").result();
     assertThat(before.at("/capabilities/extensions").has(ToolPage.EXTENSION)).isFalse();
 
-    server.changes().tool(LATE);
-    server.changes().tool(shown("<p>one</p>"));
-    JsonNode after = new Wired(server).modern("server/discover", "").result();
-    server.changes().tool(shown("<p>two</p>"));
-    server.changes().withoutTool("shown");
-    server.changes().updated(page);
-
     String listed = "notifications/resources/list_changed";
     String updated = "notifications/resources/updated";
+    server.changes().tool(LATE);
+    server.changes().tool(shown("<p>one</p>"));
     assertThat(method(events.next())).isEqualTo(listed);
+    JsonNode after = new Wired(server).modern("server/discover", "").result();
+    server.changes().tool(shown("<p>two</p>"));
     assertThat(method(events.next())).isEqualTo(listed);
     assertThat(method(events.next())).isEqualTo(updated);
+    server.changes().withoutTool("shown");
     assertThat(method(events.next())).isEqualTo(listed);
+    server.changes().updated(page);
     assertThat(method(events.next())).isEqualTo(updated);
     assertThat(after.at("/capabilities/extensions").has(ToolPage.EXTENSION)).isTrue();
   }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** Which subscribers are notified of changes. */
@@ -72,11 +73,30 @@ class SubscriptionsTest {
   void noAcknowledgementIsTooLongToBeSent() {
     ObjectNode filter = Json.object().put("long", "x".repeat(2 * OutboundQueue.ROOM));
 
-    subscription.offer("dropped", filter);
-    subscription.send("insisted", filter);
+    subscription.send("acknowledged", filter);
 
     assertThat(way.take())
         .singleElement()
-        .satisfies(sent -> assertThat(new String(sent, UTF_8)).contains("insisted"));
+        .satisfies(sent -> assertThat(new String(sent, UTF_8)).contains("acknowledged"));
+  }
+
+  @Test
+  void ofManyChangesAtOnceNoneIsDroppedAndOneOfTheSameIsSentOnce() {
+    subscriptions.add(subscription, AuthenticatedCaller.trusted("ada"), () -> {});
+    List<String> uris = IntStream.range(0, 500).mapToObj(i -> "test://" + i).toList();
+
+    for (int times = 0; times < 2; times++) {
+      uris.forEach(
+          uri -> subscriptions.publish("updated", Json.object().put("uri", uri), each -> true));
+      subscriptions.publish("list_changed", Json.object(), each -> true);
+    }
+
+    List<String> sent = new ArrayList<>();
+    for (List<byte[]> some = way.take(); !some.isEmpty(); some = way.take()) {
+      some.forEach(message -> sent.add(new String(message, UTF_8)));
+    }
+    assertThat(sent).hasSize(501).doesNotHaveDuplicates();
+    uris.forEach(uri -> assertThat(sent).anyMatch(each -> each.contains('"' + uri + '"')));
+    assertThat(sent).anyMatch(each -> each.contains("list_changed"));
   }
 }
