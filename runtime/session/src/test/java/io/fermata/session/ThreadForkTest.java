@@ -158,6 +158,20 @@ class ThreadForkTest {
     return new String(now(host.threads().file("ann", id, path)).data(), StandardCharsets.UTF_8);
   }
 
+  /** It would do what has become due since it was last awake. */
+  @Test
+  void aForkDoesNotWakeItsSource() {
+    String source;
+    try (Fermata host = builder(file()).start()) {
+      source = talked(host);
+    }
+    try (Fermata host = builder(file()).dormant().start()) {
+      fork(host, source, NewFork.live().before("m-u3"));
+
+      assertThat(now(host.awake())).isEqualTo(1);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"memory", "sqlite", "postgres"})
   void aForkIsAThreadOfItsOwnWithWhatItsSourceHadAndTheSourceStaysAsItIs(String store) {
@@ -369,7 +383,7 @@ class ThreadForkTest {
       assertThat(refusal(host, source, NewFork.live().env("tone", "x".repeat(70_000))))
           .isEqualTo("invalid_env");
       assertThatThrownBy(() -> now(host.threads().fork("bob", source, NewFork.live())))
-          .hasMessage("There is no such thread");
+          .hasMessage("There is no thread " + source);
       assertThat(listed(host)).containsExactly(source);
     }
   }

@@ -216,12 +216,8 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> fork(String principal, String threadId, NewFork how) {
-    // Whose thread it is not learns that before its journal is read.
     return view(
-        forking.begin(
-            () ->
-                get(principal, threadId)
-                    .thenCompose(own -> forkedThread(principal, threadId, how))));
+        forking.begin(() -> keyed(threadId, source -> forkedThread(principal, source, how))));
   }
 
   @Override
@@ -234,15 +230,37 @@ public final class AgentThreads implements Threads {
   }
 
   private CompletionStage<ThreadReply> forkedThread(
-      String principal, String threadId, NewFork how) {
-    return keyed(
-        threadId,
-        source ->
-            journal(source.entityId(), 1, new ArrayList<>())
-                .thenComposeAsync(
-                    entries -> forked(ThreadForks.of(principal, threadId, entries), principal, how),
-                    executor)
-                .thenCompose(reply -> unlessGone(source, principal, reply)));
+      String principal, ThreadKey source, NewFork how) {
+    return requireOwn(principal, source)
+        .thenCompose(own -> journal(source.entityId(), 1, new ArrayList<>()))
+        .thenComposeAsync(
+            entries ->
+                forked(ThreadForks.of(principal, source.threadId(), entries), principal, how),
+            executor)
+        .thenCompose(reply -> unlessGone(source, principal, reply));
+  }
+
+  /**
+   * Whose thread it is not learns that before its journal is read. The source is not woken, as it
+   * would do what is due.
+   */
+  private CompletionStage<Void> requireOwn(String principal, ThreadKey source) {
+    return StoreErrors.translated(store.read(source.entityId(), 1, 1))
+        .thenAcceptAsync(
+            first -> {
+              boolean own =
+                  first.stream()
+                      .flatMap(stored -> entry(source.entityId(), stored).events().stream())
+                      .anyMatch(event -> isOf(principal, event));
+              if (!own) {
+                throw unknown(source.threadId());
+              }
+            },
+            executor);
+  }
+
+  private static boolean isOf(String principal, ThreadEvent event) {
+    return event instanceof ThreadEvent.Created created && created.principal().equals(principal);
   }
 
   private CompletionStage<List<ThreadJournal.Entry>> journal(
