@@ -48,21 +48,12 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   private boolean over;
   private boolean reading;
 
-  /** Whether entries may have been persisted since the read that is under way began. */
-  private boolean outdated;
-
-  /** Whether to look if the journal still exists: its end may not have been notified. */
+  /** Whether entries, or the end, may have come without a notification since a read began. */
   private boolean uncertain = true;
-
-  private boolean checking;
 
   private long nextSeq;
   private int skip;
   private long newest;
-
-  /** The newest entry when the read that is under way began. */
-  private long sought;
-
   private boolean caughtUp;
   private int demand;
 
@@ -133,7 +124,6 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     in(
         () -> {
           caughtUp = false;
-          outdated = reading;
           uncertain = true;
           pump();
         });
@@ -224,26 +214,27 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     }
     settleAwaited();
     if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
-      reading = true;
-      sought = newest;
-      checking = uncertain;
-      uncertain = false;
       // A journal that exists has the entry before.
-      journal.read(
-          checking ? Math.max(1, nextSeq - 1) : nextSeq,
-          PAGE,
-          (entries, failed) -> in(() -> received(entries, failed)));
+      long from = uncertain ? Math.max(1, nextSeq - 1) : nextSeq;
+      boolean finds = uncertain || nextSeq <= newest;
+      reading = true;
+      uncertain = false;
+      journal.read(from, PAGE, (entries, failed) -> in(() -> received(entries, failed, finds)));
     }
   }
 
-  private void received(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed) {
+  /**
+   * @param finds whether a journal that is not erased has entries there
+   */
+  private void received(
+      @Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed, boolean finds) {
     reading = false;
     if (over) {
       return;
     } else if (entries == null) {
       ended(failed);
       return;
-    } else if (entries.isEmpty() && (checking || nextSeq <= sought)) { // erased
+    } else if (entries.isEmpty() && finds) {
       ended(null);
       return;
     }
@@ -252,21 +243,15 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
         add(entry.seq(), entry.at(), entry.events());
       }
     }
-    caughtUp |= entries.size() < PAGE && !outdated;
-    outdated = false;
+    caughtUp |= entries.size() < PAGE && !uncertain;
     pump();
   }
 
   /** A listener that throws is unsubscribed. */
   private void failed(Throwable thrown) {
-    subscriptions.remove(entityId, this);
     if (!over) {
       over = true;
-      in(
-          () -> {
-            settleAwaited();
-            listener.ended(thrown);
-          });
+      ended(thrown);
     }
   }
 
