@@ -242,7 +242,7 @@ public final class AgentThreads implements Threads {
 
   /**
    * Whose thread it is not learns that before its journal is read. The source is not woken, as it
-   * would do what is due.
+   * would do what is due, and may not be in the directory yet if it was imported.
    */
   private CompletionStage<Void> requireOwn(String principal, ThreadKey source) {
     return StoreErrors.translated(store.read(source.entityId(), 1, 1))
