@@ -473,7 +473,8 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   @Override
   public void lost(String entityId, long lastCall, Outcome.Failure why) {
     for (Long id : pendingIn(entityId)) {
-      if (id <= lastCall) {
+      // A session that runs here now may have got a call as another host would; its reply comes.
+      if (id <= lastCall && !placement.isForwarded(id)) {
         reply(id, SessionReply.failure(entityId, why));
       }
     }

@@ -209,6 +209,11 @@ final class Forwarder
     }
   }
 
+  @Override
+  public boolean isForwarded(long callId) {
+    return calls.containsKey(callId);
+  }
+
   private ActorRef<ToHost> me() {
     return Objects.requireNonNull(me, "The host has not joined its cluster");
   }

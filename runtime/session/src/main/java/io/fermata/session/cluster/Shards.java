@@ -30,6 +30,8 @@ final class Shards implements Placement {
   /** Sends commands to other hosts. */
   interface Forwarding {
     void forward(String entityId, SessionCommand command);
+
+    boolean isForwarded(long callId);
   }
 
   /** Hosts have agreed on what they run. */
@@ -89,7 +91,15 @@ final class Shards implements Placement {
 
   @Override
   public void forward(String entityId, SessionCommand command) {
-    Objects.requireNonNull(forwarding, "The host has not joined its cluster")
-        .forward(entityId, command);
+    forwarding().forward(entityId, command);
+  }
+
+  @Override
+  public boolean isForwarded(long callId) {
+    return forwarding().isForwarded(callId);
+  }
+
+  private Forwarding forwarding() {
+    return Objects.requireNonNull(forwarding, "The host has not joined its cluster");
   }
 }

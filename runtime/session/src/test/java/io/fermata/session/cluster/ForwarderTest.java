@@ -17,7 +17,9 @@ import io.fermata.session.call.Request;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
 import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.Telemetry;
@@ -176,6 +178,18 @@ class ForwarderTest {
     assertThat(forwarder.ended(first.id())).isTrue();
     pass(Duration.ofSeconds(6));
     toShards.expectNoMessage();
+  }
+
+  @Test
+  void aSessionThatStopsHereDoesNotEndACallThatWasForwardedToIt() {
+    ToShard.Deliver first = called();
+    // The shard was opened here meanwhile, and the reply of the session is on its way.
+    gateway.lost(RUN.entityId(), Long.MAX_VALUE, HostError.STORE_UNAVAILABLE.failure());
+    assertThat(replies.get(0)).isNotDone();
+
+    assertThat(forwarder.ended(first.id())).isTrue();
+    gateway.reply(first.id(), SessionReply.failure(RUN.entityId(), HostError.MOVED.failure()));
+    assertThat(replies.get(0).join().structured().path("code").asText()).isEqualTo("moved");
   }
 
   @Test
