@@ -7,6 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
@@ -59,6 +60,7 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
   private final Predicate<ActorRef> leaves;
   private final BooleanSupplier allReachable;
   private final IntConsumer touch;
+  private final Consumer<String> stopped;
   private final LongSupplier nanos;
 
   /** The places of the shards in the last round. */
@@ -79,17 +81,20 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
    * @param leaves whether that host leaves
    * @param allReachable whether all hosts can be reached, which each shard that moves waits for
    * @param touch starts a shard where it is placed
+   * @param stopped ends the hand-over of a shard, as its host is gone
    */
   Allocation(
       Predicate<ActorRef> mayHold,
       Predicate<ActorRef> leaves,
       BooleanSupplier allReachable,
       IntConsumer touch,
+      Consumer<String> stopped,
       LongSupplier nanos) {
     this.mayHold = mayHold;
     this.leaves = leaves;
     this.allReachable = allReachable;
     this.touch = touch;
+    this.stopped = stopped;
     this.nanos = nanos;
     this.touchedAll = nanos.getAsLong();
     this.allowedAt = touchedAll;
@@ -117,11 +122,12 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
   @Override
   public Future<scala.collection.immutable.Set<String>> rebalance(
       Map<ActorRef, IndexedSeq<String>> held, scala.collection.immutable.Set<String> moving) {
+    Set<String> already = CollectionConverters.asJava(moving);
+    endHandOversOfLostHosts(shards(held), already);
     Map<ActorRef, IndexedSeq<String>> staying = without(held, mayHold.negate().or(leaves));
     if (staying.isEmpty()) {
       return none();
     }
-    Set<String> already = CollectionConverters.asJava(moving);
     int unplaced = Shard.COUNT - shards(held).size();
     int room = MOST_MOVING - unplaced - movingLately(already);
     Set<String> misplaced = shards(held.removedAll(staying.keySet()));
@@ -141,6 +147,15 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
           return CollectionConverters.asScala(shards).toSet();
         },
         ExecutionContext.parasitic$.MODULE$);
+  }
+
+  /**
+   * A shard that moves is held until its host has closed it. Cluster sharding asks that host after
+   * all others have confirmed the move, also if it is gone by then, and would wait for its answer
+   * until the hand-over times out.
+   */
+  private void endHandOversOfLostHosts(Set<String> held, Set<String> moving) {
+    moving.stream().filter(shard -> !held.contains(shard)).forEach(stopped);
   }
 
   private static <T> Future<scala.collection.immutable.Set<T>> none() {

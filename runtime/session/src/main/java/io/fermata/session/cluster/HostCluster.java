@@ -39,6 +39,7 @@ import org.apache.pekko.actor.typed.SupervisorStrategy;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
+import org.apache.pekko.cluster.sharding.ShardCoordinator$Internal$ShardStopped;
 import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
 import org.apache.pekko.cluster.sharding.typed.ShardingMessageExtractor;
 import org.apache.pekko.cluster.sharding.typed.javadsl.ClusterSharding;
@@ -54,6 +55,10 @@ public final class HostCluster {
   private static final Logger LOG = LoggerFactory.getLogger(HostCluster.class);
   private static final EntityTypeKey<ToShard> SHARDS =
       EntityTypeKey.create(ToShard.class, "fermata-shard");
+
+  /** The actors of the coordinator that each move a shard. */
+  private static final String HAND_OVERS =
+      "/system/sharding/%sCoordinator/singleton/coordinator/*".formatted(SHARDS.name());
 
   /** What a shard may take until it is released, after its sessions had their time. */
   private static final Duration HANDED_OVER = Duration.ofSeconds(5);
@@ -131,7 +136,7 @@ public final class HostCluster {
 
   /** Passes the store to the actor system. */
   public Setup setup() {
-    return new ClusterSetup(store);
+    return new StoreLease.StoreSetup(store);
   }
 
   /**
@@ -225,6 +230,12 @@ public final class HostCluster {
                                         : membership.address()),
                             () -> cluster.state().getUnreachable().isEmpty(),
                             shard -> joined().forwarder().touch(shard),
+                            shard ->
+                                Adapter.toClassic(hostSystem)
+                                    .actorSelection(HAND_OVERS)
+                                    .tell(
+                                        new ShardCoordinator$Internal$ShardStopped(shard),
+                                        org.apache.pekko.actor.ActorRef.noSender()),
                             System::nanoTime)));
     Forwarder forwarder =
         new Forwarder(

@@ -1,12 +1,14 @@
 package io.fermata.session.cluster;
 
 import io.fermata.persistence.spi.SharedStore;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.ExtendedActorSystem;
+import org.apache.pekko.actor.setup.Setup;
 import org.apache.pekko.coordination.lease.LeaseSettings;
 import org.apache.pekko.coordination.lease.TimeoutSettings;
 import org.apache.pekko.coordination.lease.javadsl.Lease;
@@ -22,9 +24,23 @@ public final class StoreLease extends Lease {
   private final SharedStore store;
   private final LeaseSettings settings;
 
+  /** Passes the store to the actor system, which creates leases by the name of this class. */
+  static final class StoreSetup extends Setup {
+    private final SharedStore store;
+
+    StoreSetup(SharedStore store) {
+      this.store = store;
+    }
+  }
+
   /** Created by the actor system, as its configuration names this class. */
   public StoreLease(LeaseSettings settings, ExtendedActorSystem system) {
-    this(settings, ClusterSetup.of(system).store());
+    this(
+        settings,
+        Objects.requireNonNull(
+                system.settings().setup().get(StoreSetup.class).orElse(null),
+                "The actor system has the configuration of a cluster but no shared store")
+            .store);
   }
 
   StoreLease(LeaseSettings settings, SharedStore store) {

@@ -44,10 +44,17 @@ class AllocationTest {
   private final Set<ActorRef> able = new HashSet<>(Set.of(old, young));
   private final Set<ActorRef> leaving = new HashSet<>();
   private final List<Integer> touched = new ArrayList<>();
+  private final List<String> stopped = new ArrayList<>();
   private final AtomicBoolean reachable = new AtomicBoolean(true);
   private final AtomicLong nanos = new AtomicLong();
   private final Allocation allocation =
-      new Allocation(able::contains, leaving::contains, reachable::get, touched::add, nanos::get);
+      new Allocation(
+          able::contains,
+          leaving::contains,
+          reachable::get,
+          touched::add,
+          stopped::add,
+          nanos::get);
 
   @BeforeEach
   void start() {
@@ -235,5 +242,16 @@ class AllocationTest {
       touched(64, 64);
     }
     assertThat(touched(64, 64)).hasSize(128);
+  }
+
+  @Test
+  void theHandOverOfAShardWhoseHostIsGoneEnds() throws Exception {
+    moved(64, 64, "5");
+    assertThat(stopped).as("its host closes it").isEmpty();
+    moved(64, 63, "5", "127");
+    assertThat(stopped).containsExactly("127");
+    able.clear();
+    moved(64, 63, "127");
+    assertThat(stopped).as("it may not have heard").containsExactly("127", "127");
   }
 }

@@ -7,12 +7,14 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.call.ToolCall;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -22,6 +24,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A host in a process of its own. It reads calls, one a line, and prints the reply to each with its
@@ -30,8 +33,14 @@ import java.util.List;
 public final class ClusterProcess {
   static final String READY = "ready ";
   static final String MEMBERS = "members";
+  static final String SHARDS = "shards";
   static final String LOST = "lost ";
   static final int LOST_CODE = 7;
+
+  /** Properties: how long a hand-over may take, and what a partition must wait for. */
+  static final String HAND_OVER = "cluster.handOver";
+
+  static final String STABLE_AFTER = "cluster.stableAfter";
 
   /** What is said, in order. */
   public record Talk(String word, @Computed List<String> said) {}
@@ -67,7 +76,12 @@ public final class ClusterProcess {
     Fermata host =
         Fermata.host()
             .store(Store.postgres(arguments[0]))
-            .cluster()
+            .cluster(ClusterSettings.LOCAL.handOver(Duration.ofSeconds(Long.getLong(HAND_OVER, 5))))
+            .config(
+                ConfigFactory.parseMap(
+                    Map.of(
+                        "pekko.cluster.split-brain-resolver.stable-after",
+                        Duration.ofSeconds(Long.getLong(STABLE_AFTER, 2)))))
             .flow(flow(Path.of(arguments[1])))
             .start();
     host.lost()
@@ -81,6 +95,9 @@ public final class ClusterProcess {
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       if (line.equals(MEMBERS)) {
         out.println(MEMBERS + " " + host.cluster().orElseThrow().members().size());
+        continue;
+      } else if (line.equals(SHARDS)) {
+        out.println(SHARDS + " " + host.cluster().orElseThrow().shards());
         continue;
       }
       JsonNode call = Json.parse(line);
