@@ -45,6 +45,7 @@ final class Membership {
   private static final String LEASE = "cluster";
   private static final Duration LEASED = Duration.ofSeconds(6);
   private static final Duration BEAT = Duration.ofSeconds(1);
+  private static final Duration LOOK_FOR_ENDED = Duration.ofMillis(250);
 
   /** Without a heartbeat for this long, other hosts do not find this one. */
   private static final Duration FORGOTTEN = Duration.ofSeconds(10);
@@ -75,6 +76,7 @@ final class Membership {
   private final SharedStore store;
   private final Cluster cluster;
   private final Agreement agreement;
+  private final EndedHosts ended = new EndedHosts(EndedHosts::refuses, System::nanoTime);
   private final String id = UUID.randomUUID().toString();
   private final CompletableFuture<String> lost = new CompletableFuture<>();
   private final ScheduledExecutorService thread =
@@ -228,6 +230,7 @@ final class Membership {
     Peer here = new Peer(id, address(), joined, System.currentTimeMillis(), agreement.mine());
     List<Peer> hosts = now(store.heartbeat(here.registered())).stream().map(Peer::of).toList();
     agreement.seen(hosts);
+    ended.seen(hosts);
     return hosts;
   }
 
@@ -277,6 +280,8 @@ final class Membership {
     renewed();
     togetherNanos = renewedNanos;
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
+    thread.scheduleWithFixedDelay(
+        this::removeEnded, 0, LOOK_FOR_ENDED.toMillis(), TimeUnit.MILLISECONDS);
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
   }
 
@@ -413,6 +418,23 @@ final class Membership {
   private static final String APART_FROM_MOST =
       "This host and most others of its cluster have removed each other; restart it, so that it"
           + " joins them again";
+
+  /**
+   * The sessions of a host whose process has ended, as it was killed, need not wait for what a
+   * partition must wait for.
+   */
+  private void removeEnded() {
+    for (Member member : cluster.state().getUnreachable()) {
+      if (!lost.isDone()
+          && !member.status().equals(MemberStatus.down())
+          && ended.hasEnded(member.address())) {
+        LOG.warn(
+            "The process of the host {} has ended; the others continue its sessions",
+            member.address());
+        cluster.manager().tell(new Down(member.address()));
+      }
+    }
+  }
 
   /** This host is no member any more. */
   void removed() {

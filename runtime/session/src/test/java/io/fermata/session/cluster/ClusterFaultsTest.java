@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.io.BufferedReader;
@@ -15,6 +16,7 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +33,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntPredicate;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -77,19 +80,20 @@ class ClusterFaultsTest {
     private final BlockingQueue<Integer> seen = new LinkedBlockingQueue<>();
     final CompletableFuture<String> lost = new CompletableFuture<>();
 
-    Member(String database) throws IOException {
-      process =
-          new ProcessBuilder(
-                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                  "-XX:TieredStopAtLevel=1",
-                  "-XX:+UseSerialGC",
-                  "-cp",
-                  System.getProperty("java.class.path"),
-                  ClusterProcess.class.getName(),
-                  database,
-                  folder.resolve("notes").toString())
-              .redirectError(ProcessBuilder.Redirect.INHERIT)
-              .start();
+    Member(String database, List<String> properties) throws IOException {
+      List<String> command = new ArrayList<>();
+      command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+      command.addAll(properties);
+      Collections.addAll(
+          command,
+          "-XX:TieredStopAtLevel=1",
+          "-XX:+UseSerialGC",
+          "-cp",
+          System.getProperty("java.class.path"),
+          ClusterProcess.class.getName(),
+          database,
+          folder.resolve("notes").toString());
+      process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
       in = new PrintWriter(process.outputWriter(UTF_8), true);
       Thread reader = new Thread(this::read, "member-" + process.pid());
       reader.setDaemon(true);
@@ -101,7 +105,8 @@ class ClusterFaultsTest {
         for (String line = out.readLine(); line != null; line = out.readLine()) {
           if (line.startsWith(ClusterProcess.READY)) {
             ready.complete(Integer.parseInt(line.substring(line.lastIndexOf(':') + 1)));
-          } else if (line.startsWith(ClusterProcess.MEMBERS)) {
+          } else if (line.startsWith(ClusterProcess.MEMBERS)
+              || line.startsWith(ClusterProcess.SHARDS)) {
             seen.add(Integer.parseInt(line.substring(line.lastIndexOf(' ') + 1)));
           } else if (line.startsWith(ClusterProcess.LOST)) {
             System.err.println(process.pid() + " " + line);
@@ -117,6 +122,7 @@ class ClusterFaultsTest {
       } catch (IOException e) {
         ready.completeExceptionally(e);
       }
+      ready.completeExceptionally(new IOException("It ended before it was ready"));
       waiting.values().forEach(call -> call.complete(Json.object().put("code", "gone")));
     }
 
@@ -154,10 +160,18 @@ class ClusterFaultsTest {
 
     /** Waits until it sees as many hosts, whatever their state. */
     void awaitMembers(int expected) throws InterruptedException {
+      await(ClusterProcess.MEMBERS, members -> members == expected);
+    }
+
+    void awaitShards(int atLeast) throws InterruptedException {
+      await(ClusterProcess.SHARDS, shards -> shards >= atLeast);
+    }
+
+    private void await(String what, IntPredicate enough) throws InterruptedException {
       Integer now = null;
-      while (now == null || now != expected) {
+      while (now == null || !enough.test(now)) {
         assertThat(process.isAlive()).isTrue();
-        in.println(ClusterProcess.MEMBERS);
+        in.println(what);
         now = seen.poll(1, TimeUnit.SECONDS);
       }
     }
@@ -177,7 +191,11 @@ class ClusterFaultsTest {
   }
 
   private Member start(String address) throws Exception {
-    Member member = new Member(address).awaitReady();
+    return start(address, List.of());
+  }
+
+  private Member start(String address, List<String> properties) throws Exception {
+    Member member = new Member(address, properties).awaitReady();
     members.add(member);
     return member;
   }
@@ -310,6 +328,43 @@ class ClusterFaultsTest {
           assertThat(members).hasSize(1);
         });
     assertThat(members.get(0).lost).isNotDone();
+  }
+
+  @Test
+  void theSessionsOfAHostThatWasKilledDoNotWaitForWhatAPartitionMust() throws Exception {
+    List<String> never = List.of("-D" + ClusterProcess.STABLE_AFTER + "=3600");
+    for (int i = 0; i < 3; i++) {
+      start(database, never);
+    }
+    talkDuring(
+        () -> {
+          // The last one is the oldest then, which places the shards.
+          for (Member victim : List.of(members.get(1), members.get(0))) {
+            victim.kill();
+            talkOn();
+          }
+        });
+  }
+
+  @Test
+  void shardsThatMoveFromAHostThatIsKilledDoNotWaitForTheHandOver() throws Exception {
+    List<String> longest = List.of("-D" + ClusterProcess.HAND_OVER + "=50");
+    Member oldest = start(database, longest);
+    Member victim = start(database, longest);
+    victim.awaitShards(Shard.COUNT / 2);
+    // It takes those of the oldest host first.
+    start(database, longest).awaitShards(Shard.COUNT / 6 + 2);
+    // Until it is noticed, shards still begin to move from it.
+    victim.kill();
+    // So many that there is one of each shard.
+    List<CompletableFuture<JsonNode>> replies = new ArrayList<>();
+    for (int i = 0; i < 10 * Shard.COUNT; i++) {
+      replies.add(oldest.call("s" + i, "c" + i, STATUS.deepCopy()));
+    }
+    for (CompletableFuture<JsonNode> reply : replies) {
+      JsonNode now = reply.get(60, TimeUnit.SECONDS);
+      assertThat(now.path("code").asText()).as("%s", now).isEqualTo("unknown_run");
+    }
   }
 
   @Test

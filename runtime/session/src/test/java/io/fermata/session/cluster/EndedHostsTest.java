@@ -1,0 +1,89 @@
+package io.fermata.session.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.postgres.Cable;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.pekko.actor.Address;
+import org.junit.jupiter.api.Test;
+
+class EndedHostsTest {
+  private static final Address HOST = new Address("pekko", "fermata", "127.0.0.1", 7400);
+
+  private final AtomicBoolean refuses = new AtomicBoolean(true);
+  private final AtomicLong nanos = new AtomicLong(Long.MAX_VALUE - 5);
+  private final EndedHosts ended = new EndedHosts(host -> refuses.get(), nanos::get);
+
+  private static Peer peer(String id, long clock) {
+    return new Peer(id, HOST.toString(), "a cluster", clock, Offers.UNREADABLE);
+  }
+
+  private void after(long millis, Peer... hosts) {
+    nanos.addAndGet(Duration.ofMillis(millis).toNanos());
+    ended.seen(List.of(hosts));
+  }
+
+  @Test
+  void aHostHasEndedIfItRefusesConnectionsAndHasNoHeartbeatAnyMore() {
+    after(0, peer("a", 1));
+    after(1_000, peer("a", 1));
+    assertThat(ended.hasEnded(HOST)).as("it may be late").isFalse();
+    after(1_000, peer("a", 1));
+    assertThat(ended.hasEnded(HOST)).isTrue();
+    refuses.set(false);
+    assertThat(ended.hasEnded(HOST)).as("a paused host listens").isFalse();
+  }
+
+  @Test
+  void aHostThatTheStoreRenewsHasNotEndedAlsoIfItRefusesConnectionsFromHere() {
+    for (int second = 0; second < 5; second++) {
+      after(1_000, peer("a", second));
+      assertThat(ended.hasEnded(HOST)).isFalse();
+    }
+  }
+
+  @Test
+  void aHostThatTheStoreDoesNotHaveAnyMoreHasEnded() {
+    after(0, peer("a", 1));
+    after(1_000);
+    assertThat(ended.hasEnded(HOST)).isTrue();
+  }
+
+  @Test
+  void nothingIsKnownWhileTheStoreIsAway() {
+    assertThat(ended.hasEnded(HOST)).as("before the first look").isFalse();
+    after(0, peer("a", 1));
+    nanos.addAndGet(Duration.ofMinutes(1).toNanos());
+    assertThat(ended.hasEnded(HOST)).isFalse();
+  }
+
+  @Test
+  void aHostThatCameToTheAddressOfAnotherOneHasNotEnded() {
+    for (int second = 0; second < 5; second++) {
+      after(1_000, peer("a", 1), peer("b", 10 + second));
+      assertThat(ended.hasEnded(HOST)).isFalse();
+    }
+  }
+
+  @Test
+  void anAddressRefusesConnectionsWhenNobodyListens() throws IOException {
+    Address address;
+    try (ServerSocket listens = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      address = new Address("pekko", "fermata", "127.0.0.1", listens.getLocalPort());
+      assertThat(EndedHosts.refuses(address)).isFalse();
+    }
+    assertThat(EndedHosts.refuses(address)).isTrue();
+    try (Cable cable = Cable.to(address.getPort().orElseThrow())) {
+      Address proxy = new Address("pekko", "fermata", "127.0.0.1", cable.port());
+      assertThat(EndedHosts.refuses(proxy)).as("it has nobody to connect to").isTrue();
+    }
+    Address unknown = new Address("pekko", "fermata", "no-such-host.invalid", 7400);
+    assertThat(EndedHosts.refuses(unknown)).as("nobody says so").isFalse();
+  }
+}
