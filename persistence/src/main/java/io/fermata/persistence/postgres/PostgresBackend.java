@@ -87,7 +87,7 @@ final class PostgresBackend implements SqlBackend {
       pools.add(PostgresPool.reading(address, claim, NAME + "-search", READERS));
       if (shards.isShared()) {
         pools.add(PostgresPool.writing(address, claim, NAME + "-shards", 1));
-        pools.add(PostgresPool.writing(address, claim, NAME + "-hosts", 1));
+        pools.add(PostgresPool.ofHosts(address, claim, NAME + "-hosts"));
       }
     } catch (PoolInitializationException refused) {
       pools.forEach(PostgresPool::close);

@@ -28,6 +28,14 @@ final class PostgresPool extends HikariDataSource {
     return new PostgresPool(config, claim);
   }
 
+  /** The connection for heartbeats. */
+  static PostgresPool ofHosts(PostgresAddress address, PostgresClaim claim, String name) {
+    HikariConfig config = config(address, claim, name, 1);
+    config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
+    config.setDataSource(PostgresSource.forHeartbeats(address, claim));
+    return new PostgresPool(config, claim);
+  }
+
   /** Connections that only read; each transaction sees one snapshot of the database. */
   static PostgresPool reading(
       PostgresAddress address, PostgresClaim claim, String name, int connections) {

@@ -81,6 +81,13 @@ final class PostgresSource extends PGSimpleDataSource {
     return new PostgresSource(address, claim).within(claim.schema());
   }
 
+  /** Heartbeats that got no answer are sent again long before their host counts as cut off. */
+  static PostgresSource forHeartbeats(PostgresAddress address, PostgresClaim claim) {
+    PostgresSource source = of(address, claim);
+    source.unlessSet(address, PGProperty.SOCKET_TIMEOUT, CLAIM_SECONDS);
+    return source;
+  }
+
   PostgresSource within(String schema) {
     setCurrentSchema(schema);
     return this;
