@@ -5,7 +5,9 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.ExtendedActorSystem;
 import org.apache.pekko.actor.setup.Setup;
@@ -19,10 +21,14 @@ import org.apache.pekko.coordination.lease.javadsl.Lease;
  *
  * <p>It is not renewed in the background but expires by itself, so each decision acquires it again:
  * a side that believed in an older one might remove the hosts that have it by now.
+ *
+ * <p>Only the store says that another side has it. While the store is away nobody can know, and a
+ * host that took that for a refusal would remove itself and all that it reaches.
  */
 public final class StoreLease extends Lease {
   private final SharedStore store;
   private final LeaseSettings settings;
+  private final BooleanSupplier over;
 
   /** Passes the store to the actor system, which creates leases by the name of this class. */
   static final class StoreSetup extends Setup {
@@ -40,12 +46,17 @@ public final class StoreLease extends Lease {
         Objects.requireNonNull(
                 system.settings().setup().get(StoreSetup.class).orElse(null),
                 "The actor system has the configuration of a cluster but no shared store")
-            .store);
+            .store,
+        () -> system.whenTerminated().isCompleted());
   }
 
-  StoreLease(LeaseSettings settings, SharedStore store) {
+  /**
+   * @param over whether nobody waits for the lease any more
+   */
+  StoreLease(LeaseSettings settings, SharedStore store, BooleanSupplier over) {
     this.settings = settings;
     this.store = store;
+    this.over = over;
   }
 
   @Override
@@ -59,7 +70,17 @@ public final class StoreLease extends Lease {
     return store
         .lease(settings.leaseName(), settings.ownerName(), times.getHeartbeatTimeout())
         .toCompletableFuture()
-        .orTimeout(times.getOperationTimeout().toMillis(), TimeUnit.MILLISECONDS);
+        .orTimeout(times.getOperationTimeout().toMillis(), TimeUnit.MILLISECONDS)
+        .exceptionallyCompose(
+            failure ->
+                over.getAsBoolean() ? CompletableFuture.failedFuture(failure) : acquireLater());
+  }
+
+  private CompletableFuture<Boolean> acquireLater() {
+    Executor later =
+        CompletableFuture.delayedExecutor(
+            settings.timeoutSettings().getHeartbeatInterval().toMillis(), TimeUnit.MILLISECONDS);
+    return CompletableFuture.supplyAsync(this::acquire, later).thenCompose(acquired -> acquired);
   }
 
   @Override

@@ -6,9 +6,15 @@ import com.typesafe.config.ConfigFactory;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.SharedStore;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.apache.pekko.coordination.lease.LeaseSettings;
 import org.apache.pekko.coordination.lease.TimeoutSettings;
 import org.junit.jupiter.api.Test;
@@ -16,13 +22,46 @@ import org.junit.jupiter.api.Test;
 class StoreLeaseTest {
   private static final Duration EXPIRES = Duration.ofSeconds(2);
 
-  private static StoreLease of(String owner, SharedStore store) {
+  private final AtomicBoolean over = new AtomicBoolean();
+
+  private StoreLease of(String owner, SharedStore store) {
     TimeoutSettings times =
         TimeoutSettings.apply(
                 ConfigFactory.parseResources("fermata-cluster.conf").getConfig("fermata-lease"))
-            .withHeartbeatTimeout(EXPIRES);
+            .withHeartbeatTimeout(EXPIRES)
+            .withHeartbeatInterval(Duration.ofMillis(1));
     return new StoreLease(
-        new LeaseSettings("survivors", owner, times, ConfigFactory.empty()), store);
+        new LeaseSettings("survivors", owner, times, ConfigFactory.empty()), store, over::get);
+  }
+
+  /** A store that gives leases, or fails. */
+  private static SharedStore store(Supplier<CompletionStage<Boolean>> lease) {
+    return (SharedStore)
+        Proxy.newProxyInstance(
+            SharedStore.class.getClassLoader(),
+            new Class<?>[] {SharedStore.class},
+            (proxy, method, arguments) -> lease.get());
+  }
+
+  @Test
+  void aStoreThatIsAwayIsAskedAgainAsItHasNotRefusedTheLease() {
+    AtomicInteger asked = new AtomicInteger();
+    SharedStore away =
+        store(
+            () ->
+                asked.incrementAndGet() < 5
+                    ? CompletableFuture.failedFuture(new StoreException("it is away"))
+                    : CompletableFuture.completedFuture(true));
+    assertThat(now(of("one", away).acquire())).isTrue();
+    assertThat(asked).hasValue(5);
+  }
+
+  @Test
+  void nobodyAsksForALeaseThatNobodyWaitsForAnyMore() {
+    over.set(true);
+    SharedStore closed =
+        store(() -> CompletableFuture.failedFuture(new StoreException("it is closed")));
+    assertThat(of("one", closed).acquire()).isCompletedExceptionally();
   }
 
   private static boolean now(CompletionStage<Boolean> taken) {
