@@ -11,15 +11,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import org.apache.pekko.actor.Address;
+import org.apache.pekko.cluster.UniqueAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Tells a host whose process has ended from one that cannot be reached for another reason. It has
- * ended if its address refuses connections and the store does not renew its heartbeat, while it
- * renews that of this host. A paused host still accepts connections, and one that is cut off from
- * this host still has a heartbeat; of a machine that is gone nobody refuses anything.
+ * ended if the store does not renew its heartbeat, while it renews that of this host, and its
+ * address refuses connections or is that of a later process. A paused host still accepts
+ * connections, and one that is cut off from this host still has a heartbeat; of a machine that is
+ * gone nobody refuses anything.
  */
 final class EndedHosts {
   /** A host renews its heartbeat each second. */
@@ -30,49 +31,59 @@ final class EndedHosts {
   /**
    * A heartbeat as it was found in the store.
    *
-   * @param clock the time of its host, which each renewal changes
    * @param foundNanos when it was found first
    */
-  private record Heartbeat(long clock, long foundNanos) {}
+  private record Heartbeat(Peer host, long foundNanos) {}
+
+  /**
+   * What was found in the store.
+   *
+   * @param heartbeats by the uid of the host
+   */
+  private record Look(Map<Long, Heartbeat> heartbeats, long nanos) {
+    boolean isSilent(long uid) {
+      Heartbeat latest = heartbeats.get(uid);
+      return latest == null || nanos - latest.foundNanos() >= SILENT.toNanos();
+    }
+
+    /** Whether another process renews the address, which this one thus has lost. */
+    boolean isReplaced(String address) {
+      return heartbeats.values().stream()
+          .map(Heartbeat::host)
+          .anyMatch(host -> host.address().equals(address) && !isSilent(host.uid()));
+    }
+  }
 
   private final Predicate<Address> refuses;
   private final LongSupplier nanos;
-
-  /** The latest heartbeats, by address. */
-  private final Map<String, Heartbeat> heartbeats = new HashMap<>();
-
-  private long lookedNanos;
+  private volatile @Nullable Look latest;
 
   EndedHosts(Predicate<Address> refuses, LongSupplier nanos) {
     this.refuses = refuses;
     this.nanos = nanos;
-    this.lookedNanos = nanos.getAsLong() - SILENT.toNanos() - 1;
   }
 
   /** The store has renewed the heartbeat of this host, and has these. */
   void seen(List<Peer> hosts) {
-    lookedNanos = nanos.getAsLong();
-    // The host that has an address now may not be the first there.
-    Map<String, Long> clocks =
-        hosts.stream().collect(Collectors.toMap(Peer::address, Peer::clock, Math::max));
-    heartbeats.keySet().retainAll(clocks.keySet());
-    clocks.forEach(
-        (address, clock) ->
-            heartbeats.merge(
-                address,
-                new Heartbeat(clock, lookedNanos),
-                (before, now) -> before.clock() == now.clock() ? before : now));
+    long now = nanos.getAsLong();
+    Look last = latest;
+    Map<Long, Heartbeat> heartbeats = new HashMap<>();
+    for (Peer host : hosts) {
+      Heartbeat before = last == null ? null : last.heartbeats().get(host.uid());
+      // Each renewal changes the clock.
+      boolean renewed = before == null || before.host().clock() != host.clock();
+      heartbeats.put(host.uid(), renewed ? new Heartbeat(host, now) : before);
+    }
+    latest = new Look(heartbeats, now);
   }
 
-  /** Whether the process of a host that cannot be reached has ended. */
-  boolean hasEnded(Address host) {
-    return isSilent(heartbeats.get(host.toString())) && refuses.test(host);
-  }
-
-  private boolean isSilent(@Nullable Heartbeat heartbeat) {
-    boolean looked = nanos.getAsLong() - lookedNanos <= SILENT.toNanos();
-    return looked
-        && (heartbeat == null || lookedNanos - heartbeat.foundNanos() >= SILENT.toNanos());
+  /** Whether the process of a host that cannot be reached has ended; it may take a while to ask. */
+  boolean hasEnded(UniqueAddress host) {
+    Look last = latest;
+    return last != null
+        && nanos.getAsLong() - last.nanos() <= SILENT.toNanos()
+        && last.isSilent(host.longUid())
+        && (last.isReplaced(host.address().toString()) || refuses.test(host.address()));
   }
 
   /**

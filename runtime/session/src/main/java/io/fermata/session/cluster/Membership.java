@@ -36,8 +36,8 @@ import org.slf4j.LoggerFactory;
  * second. A host that starts joins those it finds; if there are none, the one that gets the lease
  * of the cluster forms it alone, and the others of a crowd join that one.
  *
- * <p>All hosts of a cluster renew that lease together. A host that finds it in the name of another
- * cluster was paused or cut off for so long that the others continued without it, and must end.
+ * <p>All hosts of a cluster renew that lease together. Another cluster can form when none of them
+ * could for a while; of the two the one with more hosts stays.
  */
 final class Membership {
   private static final Logger LOG = LoggerFactory.getLogger(Membership.class);
@@ -81,6 +81,10 @@ final class Membership {
   private final CompletableFuture<String> lost = new CompletableFuture<>();
   private final ScheduledExecutorService thread =
       Executors.newSingleThreadScheduledExecutor(HandlerThreads.named("fermata-cluster-"));
+
+  /** To ask an address takes long if its name is looked up; heartbeats must not wait. */
+  private final ScheduledExecutorService asking =
+      Executors.newSingleThreadScheduledExecutor(HandlerThreads.named("fermata-ended-"));
 
   /** The cluster that this host belongs to, by the id of the host that formed it. */
   private volatile @Nullable String joined;
@@ -227,7 +231,14 @@ final class Membership {
 
   /** The clusters' hosts, as they registered. */
   private List<Peer> beat() {
-    Peer here = new Peer(id, address(), joined, System.currentTimeMillis(), agreement.mine());
+    Peer here =
+        new Peer(
+            id,
+            address(),
+            cluster.selfMember().uniqueAddress().longUid(),
+            joined,
+            System.currentTimeMillis(),
+            agreement.mine());
     List<Peer> hosts = now(store.heartbeat(here.registered())).stream().map(Peer::of).toList();
     agreement.seen(hosts);
     ended.seen(hosts);
@@ -270,6 +281,7 @@ final class Membership {
         // A host may have formed the cluster since the look.
         others = membersOf(beat());
         if (others.isEmpty() && agreeAlone() && comesUp(List.of())) {
+          requireAlone(membersOf(beat()));
           joined = id;
         }
       } else {
@@ -280,9 +292,19 @@ final class Membership {
     renewed();
     togetherNanos = renewedNanos;
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
-    thread.scheduleWithFixedDelay(
+    asking.scheduleWithFixedDelay(
         this::removeEnded, 0, LOOK_FOR_ENDED.toMillis(), TimeUnit.MILLISECONDS);
     LOG.info("{} has joined the cluster {} of {} hosts", address(), joined, others.size() + 1);
+  }
+
+  /** Hosts whose store was away are back a moment later than one that has just started. */
+  private void requireAlone(List<Peer> others) {
+    if (!others.isEmpty()) {
+      now(store.endLease(LEASE, id));
+      throw new IllegalStateException(
+          "The hosts of the cluster have come back to the store while this one formed another;"
+              + " start it again, so that it joins them");
+    }
   }
 
   /** Whether a cluster knows this host already: an actor system can join one in its life. */
@@ -376,12 +398,15 @@ final class Membership {
         return;
       }
       List<Peer> hosts = beat();
-      if (now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED))) {
+      boolean leased = now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED));
+      if (Peer.isOrphan(joined, hosts, leased)) {
+        lose(ORPHANED);
+      } else if (leased) {
         renewed();
         agree(hosts);
         endIfApart(hosts);
       } else {
-        lose(ORPHANED);
+        throw new IllegalStateException("Another host has the lease of the cluster");
       }
     } catch (RuntimeException e) {
       notRenewed(e);
@@ -393,8 +418,8 @@ final class Membership {
           + " check the network between this host and the database, and restart it";
 
   private static final String ORPHANED =
-      "Another cluster of hosts has formed on the store while this host was paused or cut off;"
-          + " restart it, so that it joins that one";
+      "Another cluster of hosts has formed on the store while this host was paused or cut off, or"
+          + " the store was away; restart this host, so that it joins that one";
 
   /**
    * Hosts that have removed each other from their cluster all believe to be it. The store knows
@@ -424,15 +449,19 @@ final class Membership {
    * partition must wait for.
    */
   private void removeEnded() {
-    for (Member member : cluster.state().getUnreachable()) {
-      if (!lost.isDone()
-          && !member.status().equals(MemberStatus.down())
-          && ended.hasEnded(member.address())) {
-        LOG.warn(
-            "The process of the host {} has ended; the others continue its sessions",
-            member.address());
-        cluster.manager().tell(new Down(member.address()));
+    try {
+      for (Member member : cluster.state().getUnreachable()) {
+        if (!lost.isDone()
+            && !member.status().equals(MemberStatus.down())
+            && ended.hasEnded(member.uniqueAddress())) {
+          LOG.warn(
+              "The process of the host {} has ended; the others continue its sessions",
+              member.address());
+          cluster.manager().tell(new Down(member.address()));
+        }
       }
+    } catch (RuntimeException e) {
+      LOG.warn("It is not known whether hosts that cannot be reached have ended", e);
     }
   }
 
@@ -467,6 +496,7 @@ final class Membership {
 
   void stop() {
     thread.shutdownNow();
+    asking.shutdownNow();
   }
 
   private static void pause() {

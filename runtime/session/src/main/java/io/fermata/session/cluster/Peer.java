@@ -5,22 +5,28 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.ClusterHost;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A host as it has registered in the store.
  *
+ * @param uid tells it from an earlier process at its address
  * @param cluster the cluster that it has joined; null until then
  * @param clock its time
  */
-record Peer(String id, String address, @Nullable String cluster, long clock, Offers offers) {
+record Peer(
+    String id, String address, long uid, @Nullable String cluster, long clock, Offers offers) {
 
   static Peer of(ClusterHost host) {
     JsonNode description = Json.parse(host.description());
     return new Peer(
         host.id(),
         host.address(),
+        description.path("uid").asLong(),
         description.path("cluster").textValue(),
         description.path("clock").asLong(),
         Offers.read(description.path("offers")));
@@ -28,8 +34,29 @@ record Peer(String id, String address, @Nullable String cluster, long clock, Off
 
   ClusterHost registered() {
     JsonNode description =
-        Json.object().put("cluster", cluster).put("clock", clock).set("offers", Json.tree(offers));
+        Json.object()
+            .put("uid", uid)
+            .put("cluster", cluster)
+            .put("clock", clock)
+            .set("offers", Json.tree(offers));
     return new ClusterHost(id, address, Json.text(description));
+  }
+
+  /**
+   * Whether another cluster on the store has more hosts than this one, or as many and the lease.
+   *
+   * @param leased whether this one has the lease
+   */
+  static boolean isOrphan(String cluster, List<Peer> hosts, boolean leased) {
+    Map<String, Long> sizes =
+        hosts.stream()
+            .map(Peer::cluster)
+            .filter(Objects::nonNull)
+            .collect(Collectors.groupingBy(name -> name, Collectors.counting()));
+    long here = sizes.getOrDefault(cluster, 0L);
+    return sizes.entrySet().stream()
+        .filter(each -> !each.getKey().equals(cluster))
+        .anyMatch(each -> each.getValue() > here || (each.getValue() == here && !leased));
   }
 
   /**

@@ -11,17 +11,19 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.pekko.actor.Address;
+import org.apache.pekko.cluster.UniqueAddress;
 import org.junit.jupiter.api.Test;
 
 class EndedHostsTest {
-  private static final Address HOST = new Address("pekko", "fermata", "127.0.0.1", 7400);
+  private static final Address ADDRESS = new Address("pekko", "fermata", "127.0.0.1", 7400);
+  private static final UniqueAddress HOST = new UniqueAddress(ADDRESS, 1L);
 
   private final AtomicBoolean refuses = new AtomicBoolean(true);
   private final AtomicLong nanos = new AtomicLong(Long.MAX_VALUE - 5);
   private final EndedHosts ended = new EndedHosts(host -> refuses.get(), nanos::get);
 
-  private static Peer peer(String id, long clock) {
-    return new Peer(id, HOST.toString(), "a cluster", clock, Offers.UNREADABLE);
+  private static Peer peer(long uid, long clock) {
+    return new Peer("a" + uid, ADDRESS.toString(), uid, "it", clock, Offers.UNREADABLE);
   }
 
   private void after(long millis, Peer... hosts) {
@@ -31,10 +33,10 @@ class EndedHostsTest {
 
   @Test
   void aHostHasEndedIfItRefusesConnectionsAndHasNoHeartbeatAnyMore() {
-    after(0, peer("a", 1));
-    after(1_000, peer("a", 1));
+    after(0, peer(1, 1));
+    after(1_000, peer(1, 1));
     assertThat(ended.hasEnded(HOST)).as("it may be late").isFalse();
-    after(1_000, peer("a", 1));
+    after(1_000, peer(1, 1));
     assertThat(ended.hasEnded(HOST)).isTrue();
     refuses.set(false);
     assertThat(ended.hasEnded(HOST)).as("a paused host listens").isFalse();
@@ -43,14 +45,14 @@ class EndedHostsTest {
   @Test
   void aHostThatTheStoreRenewsHasNotEndedAlsoIfItRefusesConnectionsFromHere() {
     for (int second = 0; second < 5; second++) {
-      after(1_000, peer("a", second));
+      after(1_000, peer(1, second));
       assertThat(ended.hasEnded(HOST)).isFalse();
     }
   }
 
   @Test
   void aHostThatTheStoreDoesNotHaveAnyMoreHasEnded() {
-    after(0, peer("a", 1));
+    after(0, peer(1, 1));
     after(1_000);
     assertThat(ended.hasEnded(HOST)).isTrue();
   }
@@ -58,17 +60,23 @@ class EndedHostsTest {
   @Test
   void nothingIsKnownWhileTheStoreIsAway() {
     assertThat(ended.hasEnded(HOST)).as("before the first look").isFalse();
-    after(0, peer("a", 1));
+    after(0, peer(1, 1));
     nanos.addAndGet(Duration.ofMinutes(1).toNanos());
     assertThat(ended.hasEnded(HOST)).isFalse();
   }
 
   @Test
-  void aHostThatCameToTheAddressOfAnotherOneHasNotEnded() {
-    for (int second = 0; second < 5; second++) {
-      after(1_000, peer("a", 1), peer("b", 10 + second));
-      assertThat(ended.hasEnded(HOST)).isFalse();
-    }
+  void aHostHasEndedIfALaterProcessIsAtItsAddressWhichHasNotEnded() {
+    refuses.set(false);
+    after(0, peer(1, 1));
+    after(1_000, peer(1, 1));
+    after(500, peer(1, 1), peer(2, 10));
+    assertThat(ended.hasEnded(HOST)).isFalse();
+    after(500, peer(1, 1), peer(2, 11));
+    assertThat(ended.hasEnded(HOST)).isTrue();
+    assertThat(ended.hasEnded(new UniqueAddress(ADDRESS, 2L))).isFalse();
+    after(2_000, peer(1, 1), peer(2, 11));
+    assertThat(ended.hasEnded(new UniqueAddress(ADDRESS, 2L))).as("it listens").isFalse();
   }
 
   @Test
