@@ -318,13 +318,16 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
    * Drives a call that another host received, as if it had been received here.
    *
    * @param timeout how long its caller still waits
+   * @param admitted whether this host is the one that received it, before it ran the session
    */
-  public void receive(String entityId, SessionCommand.Call call, Duration timeout) {
+  public void receive(
+      String entityId, SessionCommand.Call call, Duration timeout, boolean admitted) {
     Sent sent = new Sent(call.replyTo(), call.id());
     if (received.containsKey(sent)) {
       // It was sent again although it is here already.
       return;
-    } else if (isFromOutside(call.origin())
+    } else if (!admitted
+        && isFromOutside(call.origin())
         && (isFull() || isShed(call.request(), call.callId()))) {
       call.reply(SessionReply.failure(entityId, HostError.OVERLOADED.failure()));
       return;

@@ -422,6 +422,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
           }
         });
     lost.keySet().removeIf(entityId -> Shard.of(entityId) == close.shard());
+    reported.removeIf(entityId -> Shard.of(entityId) == close.shard());
     closing.put(close, stopping);
     completeClosed();
     return this;

@@ -44,8 +44,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class Forwarder
     implements Shards.Forwarding, ShardHost.Others, Consumer<SessionRegion.Message> {
-  /** How long a call may take until its host confirms it. */
+  /** How long a call may take until its host confirms it; twice as long each time, up to 2 s. */
   private static final Duration CONFIRMED = Duration.ofMillis(500);
+
+  private static final int MOST_DOUBLED = 2;
 
   /** How long a confirmed call waits until it is sent again, as its reply may be lost. */
   private static final Duration REPLIED = Duration.ofSeconds(5);
@@ -61,21 +63,35 @@ final class Forwarder
    *
    * @param fresh whether its session was created for it
    * @param host where it has arrived; null while that is not known
+   * @param sends how often it was sent since that was known
    */
   @SuppressWarnings("ArrayRecordComponent") // never compared
   private record Forwarded(
-      String entityId, byte[] call, boolean fresh, long sentNanos, @Nullable String host) {
+      String entityId,
+      byte[] call,
+      boolean fresh,
+      long sentNanos,
+      @Nullable String host,
+      int sends) {
 
     Forwarded at(@Nullable String arrived) {
-      return new Forwarded(entityId, call, fresh, sentNanos, arrived);
+      return new Forwarded(entityId, call, fresh, sentNanos, arrived, 0);
     }
 
     Forwarded sent(long nanos) {
-      return new Forwarded(entityId, call, fresh, nanos, null);
+      return new Forwarded(entityId, call, fresh, nanos, null, sends + 1);
     }
 
     Forwarded again() {
-      return fresh ? new Forwarded(entityId, RemoteCall.again(call), false, sentNanos, host) : this;
+      return fresh
+          ? new Forwarded(entityId, RemoteCall.again(call), false, sentNanos, host, sends)
+          : this;
+    }
+
+    /** How long it waits until it is sent again. */
+    Duration patience() {
+      int doubled = Math.min(Math.max(0, sends - 1), MOST_DOUBLED);
+      return host == null ? CONFIRMED.multipliedBy(1L << doubled) : REPLIED;
     }
   }
 
@@ -204,7 +220,8 @@ final class Forwarder
         gateway.reply(call.id(), SessionReply.failure(entityId, tooLarge));
         return;
       }
-      calls.put(call.id(), new Forwarded(entityId, written, call.fresh(), nanos.getAsLong(), null));
+      calls.put(
+          call.id(), new Forwarded(entityId, written, call.fresh(), nanos.getAsLong(), null, 0));
       deliver(call.id());
     }
   }
@@ -249,13 +266,12 @@ final class Forwarder
     calls.computeIfPresent(id, (same, sent) -> sent.at(null));
   }
 
-  /** Whether the call was waiting for its reply, which confirms it, too. */
-  boolean ended(long id) {
+  /** The call has its reply, which confirms it, too. */
+  void ended(long id) {
     Forwarded sent = calls.remove(id);
     if (sent != null && sent.host() == null) {
       telemetry.forwarded(nanos.getAsLong() - sent.sentNanos());
     }
-    return sent != null;
   }
 
   /** The calls that had arrived at a host are sent again. */
@@ -310,8 +326,7 @@ final class Forwarder
     calls.forEach(
         (id, sent) -> {
           boolean confirmed = sent.host() != null;
-          Duration patience = confirmed ? REPLIED : CONFIRMED;
-          boolean late = now - sent.sentNanos() > patience.toNanos();
+          boolean late = now - sent.sentNanos() > sent.patience().toNanos();
           if (late || (confirmed && gateway.left(id) == null)) {
             resend(id, confirmed);
           }

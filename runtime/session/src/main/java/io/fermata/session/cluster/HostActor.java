@@ -193,8 +193,10 @@ final class HostActor extends AbstractBehavior<ToHost> {
     SessionReply reply = RemoteCall.readReply(replied.reply());
     if (RemoteCall.isMoved(reply)) {
       forwarder.moved(replied.id());
-    } else if (forwarder.ended(replied.id())) {
+    } else {
+      // A call that is not forwarded any more must not wait for its reply, as its session may stop.
       gateway.reply(replied.id(), reply);
+      forwarder.ended(replied.id());
     }
     return this;
   }

@@ -160,6 +160,7 @@ final class ShardHost {
     shards.close(shard);
     open.remove(shard);
     // Cluster sharding stops a shard that closes for too long, and does not ask it first.
+    region.tell(new SessionRegion.CloseShard(shard, new CompletableFuture<>()));
     vacate(shard);
     store.release(shard);
     upkeep.closed(shard);
@@ -272,7 +273,8 @@ final class ShardHost {
     gateway.receive(
         deliver.entityId(),
         call.call(deliver.id(), caller),
-        Duration.ofMillis(deliver.timeoutMillis()));
+        Duration.ofMillis(deliver.timeoutMillis()),
+        others().isMe(deliver.replyTo()));
   }
 
   /** Most calls are replied to before this, which confirms them as well. */

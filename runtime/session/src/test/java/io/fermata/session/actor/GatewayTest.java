@@ -142,21 +142,29 @@ final class GatewayTest {
           @Override
           public void progress(long id, ToolProgress progress) {}
         };
-    for (Entry.Origin origin : List.of(Entry.Origin.caller("ann"), Entry.Origin.HOST)) {
-      gateway.receive(
-          run("a", 1).entityId(),
-          new SessionCommand.Call(
-              1,
-              origin,
-              null,
-              true,
-              Request.OfRun.of(CallAction.START, Json.object(), null),
-              ReplyMode.WAITS,
-              TraceContext.NONE,
-              other),
-          Duration.ofSeconds(5));
-    }
+    receive(1, Entry.Origin.caller("ann"), other, true);
+    assertThat(codes).as("this host has admitted it when it received it").isEmpty();
+    receive(2, Entry.Origin.HOST, other, false);
+    assertThat(codes).isEmpty();
+    receive(3, Entry.Origin.caller("ann"), other, false);
     assertThat(codes).containsExactly("overloaded");
+  }
+
+  private void receive(
+      long id, Entry.Origin origin, SessionCommand.ReplyTo other, boolean admitted) {
+    gateway.receive(
+        run("a", 1).entityId(),
+        new SessionCommand.Call(
+            id,
+            origin,
+            null,
+            true,
+            Request.OfRun.of(CallAction.START, Json.object(), null),
+            ReplyMode.WAITS,
+            TraceContext.NONE,
+            other),
+        Duration.ofSeconds(5),
+        admitted);
   }
 
   private CompletableFuture<ToolReply> send(String action, ObjectNode meta) {

@@ -166,6 +166,22 @@ class ForwarderTest {
   }
 
   @Test
+  void itIsSentLessOftenTheLongerNobodyConfirmsItAndAtOnceWhenItsShardOpens() {
+    called();
+    for (long wait : List.of(500L, 1_000L, 2_000L, 2_000L)) {
+      pass(Duration.ofMillis(wait - 100));
+      toShards.expectNoMessage();
+      pass(Duration.ofMillis(200));
+      sent();
+    }
+
+    forwarder.opened(SHARD);
+
+    assertThat(sent()).isEqualTo(new ToShard.Touch());
+    assertThat(sent()).isInstanceOf(ToShard.Deliver.class);
+  }
+
+  @Test
   void aCallThatWasConfirmedIsSentAgainAfterALongerWhileAsItsReplyMayBeLost() {
     ToShard.Deliver first = called();
     forwarder.accepted(first.id(), "there");
@@ -175,7 +191,7 @@ class ForwarderTest {
     pass(Duration.ofSeconds(2));
 
     assertThat(((ToShard.Deliver) sent()).id()).isEqualTo(first.id());
-    assertThat(forwarder.ended(first.id())).isTrue();
+    forwarder.ended(first.id());
     pass(Duration.ofSeconds(6));
     toShards.expectNoMessage();
   }
@@ -187,7 +203,7 @@ class ForwarderTest {
     gateway.lost(RUN.entityId(), Long.MAX_VALUE, HostError.STORE_UNAVAILABLE.failure());
     assertThat(replies.get(0)).isNotDone();
 
-    assertThat(forwarder.ended(first.id())).isTrue();
+    forwarder.ended(first.id());
     gateway.reply(first.id(), SessionReply.failure(RUN.entityId(), HostError.MOVED.failure()));
     assertThat(replies.get(0).join().structured().path("code").asText()).isEqualTo("moved");
   }

@@ -175,6 +175,15 @@ class ShardActorTest {
 
     kit.stop(shard);
 
+    region.expectMessageClass(SessionRegion.CloseShard.class);
+    region.expectMessage(new SessionRegion.VacateShard(SHARD));
+  }
+
+  @Test
+  void itsSessionsStopIfItStopsWhileItIsOpen() {
+    kit.stop(open(host(LONG)));
+
+    region.expectMessageClass(SessionRegion.CloseShard.class);
     region.expectMessage(new SessionRegion.VacateShard(SHARD));
   }
 
