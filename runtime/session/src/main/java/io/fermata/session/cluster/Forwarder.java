@@ -99,7 +99,7 @@ final class Forwarder
    * What all hosts are to do.
    *
    * @param message {@link ToHost.Bar} or {@link ToHost.Unbar}
-   * @param hosts those that have not confirmed it
+   * @param hosts those that have confirmed it
    */
   private record Request(
       ToHost.Sent message, Set<String> hosts, CompletableFuture<Void> confirmed) {}
@@ -266,21 +266,23 @@ final class Forwarder
     calls.computeIfPresent(id, (same, sent) -> sent.at(null));
   }
 
-  /** The call has its reply, which confirms it, too. */
-  void ended(long id) {
-    Forwarded sent = calls.remove(id);
+  /**
+   * The reply confirms the call, too. It counts as forwarded until its caller has that: its session
+   * may stop meanwhile, if it runs here by now.
+   */
+  void replied(long id, SessionReply reply) {
+    Forwarded sent = calls.get(id);
     if (sent != null && sent.host() == null) {
       telemetry.forwarded(nanos.getAsLong() - sent.sentNanos());
     }
+    gateway.reply(id, reply);
+    calls.remove(id);
   }
 
   /** The calls that had arrived at a host are sent again. */
   void lost(String host) {
     calls.replaceAll((id, sent) -> host.equals(sent.host()) ? sent.at(null) : sent);
-    synchronized (requests) {
-      requests.values().forEach(request -> request.hosts().remove(host));
-      completeRequests();
-    }
+    completeRequests();
   }
 
   /**
@@ -447,7 +449,8 @@ final class Forwarder
               .orElseThrow();
       requests.remove(lifted.id());
       return request(
-          new ToHost.Unbar(++lastRequest, lifted.id(), unbar.resume(), me()), everywhere);
+          new ToHost.Unbar(++lastRequest, lifted.id(), unbar.scope(), unbar.resume(), me()),
+          everywhere);
     }
   }
 
@@ -456,7 +459,7 @@ final class Forwarder
     CompletableFuture<Void> here = new CompletableFuture<>();
     CompletableFuture<Void> elsewhere = new CompletableFuture<>();
     CompletableFuture.allOf(here, elsewhere).thenRun(() -> everywhere.complete(null));
-    requests.put(lastRequest, new Request(message, members(), elsewhere));
+    requests.put(lastRequest, new Request(message, new HashSet<>(), elsewhere));
     completeRequests();
     repeatRequests();
     return here;
@@ -468,6 +471,7 @@ final class Forwarder
       requests
           .values()
           .forEach(request -> peers.values().forEach(host -> host.tell(request.message())));
+      completeRequests();
     }
   }
 
@@ -475,24 +479,27 @@ final class Forwarder
     synchronized (requests) {
       Request request = requests.get(id);
       if (request != null) {
-        request.hosts().remove(host);
+        request.hosts().add(host);
         completeRequests();
       }
     }
   }
 
-  /** Bars are repeated until they are lifted. */
+  /** Hosts that join are waited for, those that are lost are not; bars last until lifted. */
   private void completeRequests() {
-    requests
-        .values()
-        .removeIf(
-            request -> {
-              boolean confirmed = request.hosts().isEmpty();
-              if (confirmed) {
-                request.confirmed().complete(null);
-              }
-              return confirmed && request.message() instanceof ToHost.Unbar;
-            });
+    synchronized (requests) {
+      Set<String> members = members();
+      requests
+          .values()
+          .removeIf(
+              request -> {
+                boolean confirmed = request.hosts().containsAll(members);
+                if (confirmed) {
+                  request.confirmed().complete(null);
+                }
+                return confirmed && request.message() instanceof ToHost.Unbar;
+              });
+    }
   }
 
   /** Members whose actor is not known yet are waited for, too. */

@@ -194,9 +194,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
     if (RemoteCall.isMoved(reply)) {
       forwarder.moved(replied.id());
     } else {
-      // A call that is not forwarded any more must not wait for its reply, as its session may stop.
-      gateway.reply(replied.id(), reply);
-      forwarder.ended(replied.id());
+      forwarder.replied(replied.id(), reply);
     }
     return this;
   }

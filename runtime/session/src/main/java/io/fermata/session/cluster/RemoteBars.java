@@ -17,10 +17,15 @@ final class RemoteBars {
 
   private record Held(SessionScope scope, CompletableFuture<Void> stopped, long receivedNanos) {}
 
+  private record Lifted(CompletableFuture<Void> done, long receivedNanos) {}
+
   private final ActorRef<SessionRegion.Message> region;
   private final HostCluster.Upkeep upkeep;
   private final String address;
   private final Map<Key, Held> held = new HashMap<>();
+
+  /** What was lifted, as it may be repeated. */
+  private final Map<Key, Lifted> lifted = new HashMap<>();
 
   RemoteBars(ActorRef<SessionRegion.Message> region, HostCluster.Upkeep upkeep, String address) {
     this.region = region;
@@ -44,21 +49,34 @@ final class RemoteBars {
     return stopped.thenCompose(done -> upkeep.stopped(scope));
   }
 
-  /** Calls that come after the notification reach the sessions. */
+  /**
+   * Calls that come after the notification reach the sessions. A host that joined after the others
+   * had stopped them may have woken one that was then erased.
+   */
   @SuppressWarnings("FutureReturnValueIgnored") // a host without a notification asks again
   void lift(ToHost.Unbar unbar) {
+    lifted
+        .computeIfAbsent(
+            new Key(unbar.replyTo(), unbar.id()),
+            first -> new Lifted(lifts(unbar), System.nanoTime()))
+        .done()
+        .thenRun(() -> unbar.replyTo().tell(new ToHost.Confirmed(unbar.id(), address)));
+  }
+
+  private CompletableFuture<Void> lifts(ToHost.Unbar unbar) {
     Held known = held.remove(new Key(unbar.replyTo(), unbar.bar()));
-    CompletableFuture<Void> lifted = new CompletableFuture<>();
-    if (known == null) {
-      lifted.complete(null);
-    } else {
-      region.tell(new SessionRegion.Unbar(known.scope(), unbar.resume(), lifted));
-    }
-    lifted.thenRun(() -> unbar.replyTo().tell(new ToHost.Confirmed(unbar.id(), address)));
+    CompletableFuture<Void> stopped = known == null ? stop(unbar.scope()) : known.stopped();
+    return stopped.thenCompose(
+        done -> {
+          CompletableFuture<Void> end = new CompletableFuture<>();
+          region.tell(new SessionRegion.Unbar(unbar.scope(), unbar.resume(), end));
+          return end;
+        });
   }
 
   void liftForgotten() {
     long before = System.nanoTime() - FORGOTTEN_NANOS;
+    lifted.values().removeIf(each -> each.receivedNanos() - before < 0);
     held.values()
         .removeIf(
             each -> {

@@ -61,8 +61,10 @@ sealed interface ToHost {
    * Sessions may be reached again. Repeated until it is confirmed.
    *
    * @param bar which {@link Bar} ends
+   * @param scope its sessions, which a host that has joined meanwhile may not know
    */
-  record Unbar(long id, long bar, boolean resume, ActorRef<ToHost> replyTo) implements Sent {}
+  record Unbar(long id, long bar, SessionScope scope, boolean resume, ActorRef<ToHost> replyTo)
+      implements Sent {}
 
   /** What a server of another host publishes to those of all hosts. */
   record Published(JsonNode message) implements Sent {}

@@ -191,9 +191,13 @@ class ForwarderTest {
     pass(Duration.ofSeconds(2));
 
     assertThat(((ToShard.Deliver) sent()).id()).isEqualTo(first.id());
-    forwarder.ended(first.id());
+    forwarder.replied(first.id(), moved());
     pass(Duration.ofSeconds(6));
     toShards.expectNoMessage();
+  }
+
+  private static SessionReply moved() {
+    return SessionReply.failure(RUN.entityId(), HostError.MOVED.failure());
   }
 
   @Test
@@ -203,8 +207,7 @@ class ForwarderTest {
     gateway.lost(RUN.entityId(), Long.MAX_VALUE, HostError.STORE_UNAVAILABLE.failure());
     assertThat(replies.get(0)).isNotDone();
 
-    forwarder.ended(first.id());
-    gateway.reply(first.id(), SessionReply.failure(RUN.entityId(), HostError.MOVED.failure()));
+    forwarder.replied(first.id(), moved());
     assertThat(replies.get(0).join().structured().path("code").asText()).isEqualTo("moved");
   }
 
