@@ -12,6 +12,7 @@ import io.fermata.session.admin.SessionScope;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -487,19 +488,19 @@ final class Forwarder
 
   /** Hosts that join are waited for, those that are lost are not; bars last until lifted. */
   private void completeRequests() {
+    Set<String> members = members();
+    List<Request> confirmed = new ArrayList<>();
     synchronized (requests) {
-      Set<String> members = members();
+      requests.values().stream()
+          .filter(request -> request.hosts().containsAll(members))
+          .forEach(confirmed::add);
       requests
           .values()
           .removeIf(
-              request -> {
-                boolean confirmed = request.hosts().containsAll(members);
-                if (confirmed) {
-                  request.confirmed().complete(null);
-                }
-                return confirmed && request.message() instanceof ToHost.Unbar;
-              });
+              request -> request.message() instanceof ToHost.Unbar && confirmed.contains(request));
     }
+    // What follows may make requests, and wait for replies that arrive here.
+    confirmed.forEach(request -> request.confirmed().completeAsync(() -> null));
   }
 
   /** Members whose actor is not known yet are waited for, too. */

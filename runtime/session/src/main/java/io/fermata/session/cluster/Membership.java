@@ -107,6 +107,9 @@ final class Membership {
   /** When this host was last known, or may have been, in the larger part of its cluster. */
   private long togetherNanos;
 
+  /** When this host was last known to be of the largest cluster on the store. */
+  private long largestNanos;
+
   Membership(SharedStore store, Cluster cluster, Agreement agreement) {
     this.store = store;
     this.cluster = cluster;
@@ -291,6 +294,7 @@ final class Membership {
     beat();
     renewed();
     togetherNanos = renewedNanos;
+    largestNanos = renewedNanos;
     thread.scheduleWithFixedDelay(this::stay, 0, BEAT.toMillis(), TimeUnit.MILLISECONDS);
     asking.scheduleWithFixedDelay(
         this::removeEnded, 0, LOOK_FOR_ENDED.toMillis(), TimeUnit.MILLISECONDS);
@@ -399,7 +403,9 @@ final class Membership {
       }
       List<Peer> hosts = beat();
       boolean leased = now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED));
-      if (Peer.isOrphan(joined, hosts, leased)) {
+      if (isOrphan(hosts, leased)) {
+        // Those who stay must not count it any more.
+        now(store.leave(id));
         lose(ORPHANED);
       } else if (leased) {
         renewed();
@@ -411,6 +417,15 @@ final class Membership {
     } catch (RuntimeException e) {
       notRenewed(e);
     }
+  }
+
+  /** The hosts of a cluster that was away come back one after the other. */
+  private boolean isOrphan(List<Peer> hosts, boolean leased) {
+    long now = System.nanoTime();
+    if (!Peer.isOrphan(Objects.requireNonNull(joined), hosts, leased)) {
+      largestNanos = now;
+    }
+    return now - largestNanos > FORGOTTEN.toNanos();
   }
 
   private static final String CUT_OFF_FROM_STORE =
@@ -453,7 +468,9 @@ final class Membership {
       for (Member member : cluster.state().getUnreachable()) {
         if (!lost.isDone()
             && !member.status().equals(MemberStatus.down())
-            && ended.hasEnded(member.uniqueAddress())) {
+            && ended.hasEnded(member.uniqueAddress())
+            // A later process may have taken its place while it was asked.
+            && cluster.state().getUnreachable().contains(member)) {
           LOG.warn(
               "The process of the host {} has ended; the others continue its sessions",
               member.address());

@@ -55,23 +55,24 @@ final class RemoteBars {
    */
   @SuppressWarnings("FutureReturnValueIgnored") // a host without a notification asks again
   void lift(ToHost.Unbar unbar) {
-    lifted
-        .computeIfAbsent(
-            new Key(unbar.replyTo(), unbar.id()),
-            first -> new Lifted(lifts(unbar), System.nanoTime()))
-        .done()
-        .thenRun(() -> unbar.replyTo().tell(new ToHost.Confirmed(unbar.id(), address)));
+    Key key = new Key(unbar.replyTo(), unbar.id());
+    Lifted before = lifted.get(key);
+    CompletableFuture<Void> done = before == null ? lifts(unbar) : before.done();
+    lifted.put(key, new Lifted(done, System.nanoTime()));
+    done.thenRun(() -> unbar.replyTo().tell(new ToHost.Confirmed(unbar.id(), address)));
   }
 
   private CompletableFuture<Void> lifts(ToHost.Unbar unbar) {
     Held known = held.remove(new Key(unbar.replyTo(), unbar.bar()));
-    CompletableFuture<Void> stopped = known == null ? stop(unbar.scope()) : known.stopped();
-    return stopped.thenCompose(
-        done -> {
-          CompletableFuture<Void> end = new CompletableFuture<>();
-          region.tell(new SessionRegion.Unbar(unbar.scope(), unbar.resume(), end));
-          return end;
-        });
+    return known == null
+        ? stop(unbar.scope()).thenCompose(stopped -> lifted(unbar))
+        : lifted(unbar);
+  }
+
+  private CompletableFuture<Void> lifted(ToHost.Unbar unbar) {
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    region.tell(new SessionRegion.Unbar(unbar.scope(), unbar.resume(), done));
+    return done;
   }
 
   void liftForgotten() {

@@ -11,6 +11,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.ExtendedActorSystem;
 import org.apache.pekko.actor.setup.Setup;
+import org.apache.pekko.cluster.Cluster;
 import org.apache.pekko.coordination.lease.LeaseSettings;
 import org.apache.pekko.coordination.lease.TimeoutSettings;
 import org.apache.pekko.coordination.lease.javadsl.Lease;
@@ -47,7 +48,7 @@ public final class StoreLease extends Lease {
                 system.settings().setup().get(StoreSetup.class).orElse(null),
                 "The actor system has the configuration of a cluster but no shared store")
             .store,
-        () -> system.whenTerminated().isCompleted());
+        () -> Cluster.get(system).isTerminated());
   }
 
   /**

@@ -474,6 +474,24 @@ class ClusterFaultsTest {
   }
 
   @Test
+  void noOtherHostEndsIfOneIsLostWhileTheDatabaseIsAwayForAllOfThem() throws Exception {
+    for (int i = 0; i < 3; i++) {
+      start(cable.through(database));
+    }
+    talkDuring(
+        () -> {
+          cable.cut();
+          members.get(random.nextInt(members.size())).kill();
+          Thread.sleep(25_000);
+          cable.mend();
+        });
+    for (Member member : members) {
+      assertThat(member.lost).isNotDone();
+      assertThat(member.process.isAlive()).isTrue();
+    }
+  }
+
+  @Test
   void nothingIsLostWhenHostsAreRestartedOneAfterTheOther() throws Exception {
     for (int i = 0; i < 2; i++) {
       start();

@@ -73,6 +73,15 @@ class RemoteBarsTest {
   }
 
   @Test
+  void aSessionThatDoesNotStopKeepsNoOtherBehindTheBar() {
+    bar();
+    assertThat(region.expectMessageClass(SessionRegion.Bar.class).stopped()).isNotDone();
+    unbar();
+    lifts();
+    isConfirmed(2);
+  }
+
+  @Test
   void aHostThatJoinedAfterTheOthersHadStoppedTheirSessionsStopsItsOwnBeforeItLetsThemStart() {
     unbar();
     other.expectNoMessage();
