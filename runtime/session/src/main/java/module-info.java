@@ -17,6 +17,7 @@ module io.fermata.session {
   requires pekko.persistence.typed;
   requires pekko.pki;
   requires pekko.remote;
+  requires pekko.stream;
   requires scala.library;
   requires typesafe.config;
   requires static micrometer.core;

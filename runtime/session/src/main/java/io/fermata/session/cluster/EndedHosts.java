@@ -1,18 +1,20 @@
 package io.fermata.session.cluster;
 
-import java.io.IOException;
-import java.net.ConnectException;
-import java.net.InetSocketAddress;
-import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.apache.pekko.actor.Address;
+import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.cluster.UniqueAddress;
+import org.apache.pekko.stream.StreamTcpException;
+import org.apache.pekko.stream.javadsl.Sink;
+import org.apache.pekko.stream.javadsl.Source;
+import org.apache.pekko.stream.javadsl.Tcp;
+import org.apache.pekko.util.ByteString;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,27 +92,24 @@ final class EndedHosts {
    * Whether nobody listens at an address, as the machine there says, or a proxy there, which can
    * only close what it has accepted. A host waits for what it is sent.
    */
-  static boolean refuses(Address host) {
-    InetSocketAddress address =
-        new InetSocketAddress(host.getHost().orElseThrow(), host.getPort().orElseThrow());
-    try (Socket socket = new Socket()) {
-      socket.connect(address, (int) ANSWERS.toMillis());
-      socket.setSoTimeout((int) ANSWERS.toMillis());
-      return isClosed(socket);
-    } catch (ConnectException refused) {
+  static boolean refuses(Address host, ActorSystem<?> system) {
+    try {
+      Source.<ByteString>maybe()
+          .via(
+              Tcp.get(system)
+                  .outgoingConnection(host.getHost().orElseThrow(), host.getPort().orElseThrow()))
+          .completionTimeout(ANSWERS)
+          .runWith(Sink.ignore(), system)
+          .toCompletableFuture()
+          .join();
       return true;
-    } catch (IOException unknown) {
-      return false;
+    } catch (CompletionException e) {
+      return e.getCause() instanceof StreamTcpException failed && isRefusal(failed.getCause());
     }
   }
 
-  private static boolean isClosed(Socket socket) throws SocketTimeoutException {
-    try {
-      return socket.getInputStream().read() < 0;
-    } catch (SocketTimeoutException waits) {
-      throw waits;
-    } catch (IOException reset) {
-      return true;
-    }
+  /** A connection that was accepted and then reset has no cause. */
+  private static boolean isRefusal(@Nullable Throwable cause) {
+    return cause == null || cause.getClass().getSimpleName().equals("ConnectException");
   }
 }

@@ -197,7 +197,12 @@ public final class HostCluster {
               shards.agreed(offers, all);
               upkeep.agreed(all.newest());
             });
-    Membership membership = new Membership(store, cluster, agreement);
+    Membership membership =
+        new Membership(
+            store,
+            cluster,
+            agreement,
+            new EndedHosts(address -> EndedHosts.refuses(address, hostSystem), System::nanoTime));
     ShardHost host =
         new ShardHost(
             store,

@@ -76,7 +76,7 @@ final class Membership {
   private final SharedStore store;
   private final Cluster cluster;
   private final Agreement agreement;
-  private final EndedHosts ended = new EndedHosts(EndedHosts::refuses, System::nanoTime);
+  private final EndedHosts ended;
   private final String id = UUID.randomUUID().toString();
   private final CompletableFuture<String> lost = new CompletableFuture<>();
   private final ScheduledExecutorService thread =
@@ -110,10 +110,11 @@ final class Membership {
   /** When this host was last known to be of the largest cluster on the store. */
   private long largestNanos;
 
-  Membership(SharedStore store, Cluster cluster, Agreement agreement) {
+  Membership(SharedStore store, Cluster cluster, Agreement agreement, EndedHosts ended) {
     this.store = store;
     this.cluster = cluster;
     this.agreement = agreement;
+    this.ended = ended;
   }
 
   String id() {

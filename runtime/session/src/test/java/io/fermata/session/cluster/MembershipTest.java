@@ -20,7 +20,8 @@ class MembershipTest {
       new Membership(
           ForwarderTest.never(),
           Cluster.get(kit.system()),
-          new Agreement(Offers.UNREADABLE, all -> {}));
+          new Agreement(Offers.UNREADABLE, all -> {}),
+          new EndedHosts(address -> false, System::nanoTime));
 
   @AfterEach
   void stop() {

@@ -108,7 +108,11 @@ class ShardActorTest {
     ShardHost host =
         new ShardHost(
             database,
-            new Membership(database, Cluster.get(kit.system()), agreement),
+            new Membership(
+                database,
+                Cluster.get(kit.system()),
+                agreement,
+                new EndedHosts(address -> false, System::nanoTime)),
             shards,
             ForwarderTest.gateway(shards),
             region.ref(),
