@@ -23,33 +23,34 @@ final class PostgresPool extends HikariDataSource {
   /** Connections that write; each statement sees what is committed by then. */
   static PostgresPool writing(
       PostgresAddress address, PostgresClaim claim, String name, int connections) {
-    HikariConfig config = config(address, claim, name, connections);
-    config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
-    return new PostgresPool(config, claim);
+    return writing(PostgresSource.of(address, claim), claim, name, connections);
   }
 
-  /** The connection for heartbeats. */
+  /** The connection for heartbeats, which writes, too. */
   static PostgresPool ofHosts(PostgresAddress address, PostgresClaim claim, String name) {
-    HikariConfig config = config(address, claim, name, 1);
+    return writing(PostgresSource.forHeartbeats(address, claim), claim, name, 1);
+  }
+
+  private static PostgresPool writing(
+      PostgresSource source, PostgresClaim claim, String name, int connections) {
+    HikariConfig config = config(source, name, connections);
     config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
-    config.setDataSource(PostgresSource.forHeartbeats(address, claim));
     return new PostgresPool(config, claim);
   }
 
   /** Connections that only read; each transaction sees one snapshot of the database. */
   static PostgresPool reading(
       PostgresAddress address, PostgresClaim claim, String name, int connections) {
-    HikariConfig config = config(address, claim, name, connections);
+    HikariConfig config = config(PostgresSource.of(address, claim), name, connections);
     config.setTransactionIsolation("TRANSACTION_REPEATABLE_READ");
     config.setReadOnly(true);
     return new PostgresPool(config, claim);
   }
 
-  private static HikariConfig config(
-      PostgresAddress address, PostgresClaim claim, String name, int connections) {
+  private static HikariConfig config(PostgresSource source, String name, int connections) {
     HikariConfig config = new HikariConfig();
     config.setPoolName(name);
-    config.setDataSource(PostgresSource.of(address, claim));
+    config.setDataSource(source);
     config.setMaximumPoolSize(connections);
     config.setConnectionTimeout(LONGEST_WAIT_MILLIS);
     config.setValidationTimeout(LONGEST_CHECK_MILLIS);

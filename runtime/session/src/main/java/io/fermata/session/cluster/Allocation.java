@@ -123,12 +123,13 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
   public Future<scala.collection.immutable.Set<String>> rebalance(
       Map<ActorRef, IndexedSeq<String>> held, scala.collection.immutable.Set<String> moving) {
     Set<String> already = CollectionConverters.asJava(moving);
-    endHandOversOfLostHosts(shards(held), already);
+    Set<String> placed = shards(held);
+    endHandOversOfLostHosts(placed, already);
     Map<ActorRef, IndexedSeq<String>> staying = without(held, mayHold.negate().or(leaves));
     if (staying.isEmpty()) {
       return none();
     }
-    int unplaced = Shard.COUNT - shards(held).size();
+    int unplaced = Shard.COUNT - placed.size();
     int room = MOST_MOVING - unplaced - movingLately(already);
     Set<String> misplaced = shards(held.removedAll(staying.keySet()));
     Future<Set<String>> next;
@@ -154,8 +155,8 @@ final class Allocation implements ShardCoordinator.ActorSystemDependentAllocatio
    * all others have confirmed the move, also if it is gone by then, and would wait for its answer
    * until the hand-over times out.
    */
-  private void endHandOversOfLostHosts(Set<String> held, Set<String> moving) {
-    moving.stream().filter(shard -> !held.contains(shard)).forEach(stopped);
+  private void endHandOversOfLostHosts(Set<String> placed, Set<String> moving) {
+    moving.stream().filter(shard -> !placed.contains(shard)).forEach(stopped);
   }
 
   private static <T> Future<scala.collection.immutable.Set<T>> none() {

@@ -18,8 +18,8 @@ import org.apache.pekko.util.ByteString;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a host whose process has ended from one that cannot be reached for another reason. It has
- * ended if the store does not renew its heartbeat, while it renews that of this host, and its
+ * Distinguishes a host whose process has ended from one that is unreachable for another reason. It
+ * has ended if the store does not renew its heartbeat, while it renews that of this host, and its
  * address refuses connections or is that of a later process. A paused host still accepts
  * connections, and one that is cut off from this host still has a heartbeat; of a machine that is
  * gone nobody refuses anything.

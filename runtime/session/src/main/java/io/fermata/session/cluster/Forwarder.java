@@ -461,7 +461,6 @@ final class Forwarder
     CompletableFuture<Void> elsewhere = new CompletableFuture<>();
     CompletableFuture.allOf(here, elsewhere).thenRun(() -> everywhere.complete(null));
     requests.put(lastRequest, new Request(message, new HashSet<>(), elsewhere));
-    completeRequests();
     repeatRequests();
     return here;
   }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A host as it has registered in the store.
  *
- * @param uid tells it from an earlier process at its address
+ * @param uid distinguishes it from an earlier process at its address
  * @param cluster the cluster that it has joined; null until then
  * @param clock its time
  */

@@ -57,19 +57,17 @@ final class RemoteBars {
   void lift(ToHost.Unbar unbar) {
     Key key = new Key(unbar.replyTo(), unbar.id());
     Lifted before = lifted.get(key);
-    CompletableFuture<Void> done = before == null ? lifts(unbar) : before.done();
+    CompletableFuture<Void> done = before == null ? liftOnce(unbar) : before.done();
     lifted.put(key, new Lifted(done, System.nanoTime()));
     done.thenRun(() -> unbar.replyTo().tell(new ToHost.Confirmed(unbar.id(), address)));
   }
 
-  private CompletableFuture<Void> lifts(ToHost.Unbar unbar) {
+  private CompletableFuture<Void> liftOnce(ToHost.Unbar unbar) {
     Held known = held.remove(new Key(unbar.replyTo(), unbar.bar()));
-    return known == null
-        ? stop(unbar.scope()).thenCompose(stopped -> lifted(unbar))
-        : lifted(unbar);
+    return known == null ? stop(unbar.scope()).thenCompose(stopped -> unbar(unbar)) : unbar(unbar);
   }
 
-  private CompletableFuture<Void> lifted(ToHost.Unbar unbar) {
+  private CompletableFuture<Void> unbar(ToHost.Unbar unbar) {
     CompletableFuture<Void> done = new CompletableFuture<>();
     region.tell(new SessionRegion.Unbar(unbar.scope(), unbar.resume(), done));
     return done;

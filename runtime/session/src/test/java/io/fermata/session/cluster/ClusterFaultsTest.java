@@ -454,6 +454,13 @@ class ClusterFaultsTest {
     members.forEach(member -> assertThat(member.lost).isNotDone());
   }
 
+  private void assertNoneHasEnded() {
+    for (Member member : members) {
+      assertThat(member.lost).isNotDone();
+      assertThat(member.process.isAlive()).isTrue();
+    }
+  }
+
   @Test
   void noHostEndsWhenTheDatabaseIsAwayForAllOfThem() throws Exception {
     for (int i = 0; i < 3; i++) {
@@ -467,10 +474,7 @@ class ClusterFaultsTest {
         });
     // Later than a host would have ended.
     Thread.sleep(20_000);
-    for (Member member : members) {
-      assertThat(member.lost).isNotDone();
-      assertThat(member.process.isAlive()).isTrue();
-    }
+    assertNoneHasEnded();
   }
 
   @Test
@@ -485,10 +489,7 @@ class ClusterFaultsTest {
           Thread.sleep(25_000);
           cable.mend();
         });
-    for (Member member : members) {
-      assertThat(member.lost).isNotDone();
-      assertThat(member.process.isAlive()).isTrue();
-    }
+    assertNoneHasEnded();
   }
 
   @Test
