@@ -99,7 +99,7 @@ class ClusterOperationsTest {
     return members.stream().mapToDouble(member -> member.gauge(gauge)).sum();
   }
 
-  private void awaitBalance(int hosts) throws InterruptedException {
+  private void awaitAllHolding(int hosts) throws InterruptedException {
     eventually(
         () ->
             members.stream()
@@ -113,7 +113,7 @@ class ClusterOperationsTest {
   @Test
   void everyHostMetersItsPartOfTheCluster() throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> start());
-    awaitBalance(3);
+    awaitAllHolding(3);
     assertThat(sum("heartbeat")).isLessThan(180);
     for (Member member : members) {
       assertThat(member.gauge("members", "status", "unreachable")).isZero();
@@ -124,16 +124,17 @@ class ClusterOperationsTest {
     }
 
     Member first = members.get(0);
-    IntStream.range(0, 40)
-        .forEach(i -> first.call(UUID.randomUUID().toString(), "start", Json.object()));
-    assertThat(first.timed("calls")).isBetween(1L, 40L);
+    // A host that has started takes shards slowly, so the first may still run nearly all sessions.
+    eventually(
+        () -> {
+          first.call(UUID.randomUUID().toString(), "start", Json.object());
+          return first.timed("calls") > 0;
+        });
 
-    long handedOver = first.timed("shards.handover");
-    long held = (long) first.gauge("shards");
     first.host().close();
     members.remove(first);
-    awaitBalance(2);
-    assertThat(first.timed("shards.handover")).isEqualTo(handedOver + held);
+    awaitAllHolding(2);
+    assertThat(first.timed("shards.handover")).isEqualTo(first.timed("shards.acquire"));
     assertThat(first.registry().find("fermata.cluster.shards").gauge()).isNull();
   }
 
@@ -174,7 +175,7 @@ class ClusterOperationsTest {
   @Test
   void anyHostOperatesTheRunsOfAll() throws InterruptedException {
     IntStream.range(0, 2).forEach(i -> start());
-    awaitBalance(2);
+    awaitAllHolding(2);
     for (int i = 0; i < 8; i++) {
       String session = UUID.randomUUID().toString();
       String run =
@@ -200,7 +201,7 @@ class ClusterOperationsTest {
   @Test
   void everyHostSeesTheSameMembers() throws InterruptedException {
     IntStream.range(0, 3).forEach(i -> start());
-    awaitBalance(3);
+    awaitAllHolding(3);
     for (Member member : members) {
       ClusterHealth seen = member.host().cluster().orElseThrow();
       ClusterHealth first = members.get(0).host().cluster().orElseThrow();
@@ -237,7 +238,7 @@ class ClusterOperationsTest {
   @Test
   void whatTheStoreRefusesAHostIsCounted() throws InterruptedException {
     Member only = start();
-    awaitBalance(1);
+    awaitAllHolding(1);
     String session = UUID.randomUUID().toString();
     only.call(session, "start", Json.object());
     try (Warnings warnings = Warnings.of(Upkeep.class, SessionDirectory.class)) {
@@ -264,7 +265,7 @@ class ClusterOperationsTest {
   @Test
   void shardsThatWereTakenInTheStoreAreMeteredAsLostAndTakenAgain() throws InterruptedException {
     Member only = start();
-    awaitBalance(1);
+    awaitAllHolding(1);
     String session = UUID.randomUUID().toString();
     only.call(session, "start", Json.object());
     try (OpenStore intruder = Store.postgres(database).openShared()) {
@@ -274,7 +275,7 @@ class ClusterOperationsTest {
             return only.gauge("shards") < Shard.COUNT;
           });
     }
-    awaitBalance(1);
+    awaitAllHolding(1);
     eventually(() -> !only.call(session, "status", Json.object()).structured().has("code"));
     assertThat(
             only.call(session, "continue", Json.object().put("from", "Ulm"))
@@ -288,7 +289,7 @@ class ClusterOperationsTest {
   void aHostThatCannotReachTheDatabaseShowsForHowLong() throws InterruptedException {
     start();
     Member cutOff = start(cable.through(database));
-    awaitBalance(2);
+    awaitAllHolding(2);
     cable.cut();
     eventually(() -> cutOff.gauge("heartbeat") > 3);
     assertThat(cutOff.registry().get("fermata.cluster.heartbeat").gauge().getId().getBaseUnit())
