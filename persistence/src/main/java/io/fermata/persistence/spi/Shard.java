@@ -30,16 +30,6 @@ public final class Shard {
     return sliceOf(persistenceId) / SLICES_EACH;
   }
 
-  /** The first slice of a shard. */
-  public static int firstSlice(int shard) {
-    return shard * SLICES_EACH;
-  }
-
-  /** The last slice of a shard. */
-  public static int lastSlice(int shard) {
-    return firstSlice(shard) + SLICES_EACH - 1;
-  }
-
   /** All shards. */
   public static IntStream all() {
     return IntStream.range(0, COUNT);

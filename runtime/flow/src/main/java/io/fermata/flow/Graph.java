@@ -183,10 +183,6 @@ public final class Graph {
     return steps.values().stream().filter(step -> asks(step, field)).toList();
   }
 
-  boolean asks(String path, String field) {
-    return asks(step(path), field);
-  }
-
   private static boolean asks(Step<?> step, String field) {
     Node<?> node = step.node();
     if (node == null) {

@@ -27,9 +27,4 @@ public record Step<S extends Record>(
     String id = path.substring(path.lastIndexOf('/') + 1);
     return scope.flow().compensations().get(id);
   }
-
-  /** Whether an author declared it; what begins and ends a flow is not worth a mention. */
-  boolean declared() {
-    return node != null;
-  }
 }

@@ -75,10 +75,6 @@ final class ChangeRecorder {
     return state;
   }
 
-  Agents agents() {
-    return agents;
-  }
-
   Agent agent() {
     return agent;
   }

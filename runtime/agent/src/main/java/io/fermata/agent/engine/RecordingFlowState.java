@@ -389,10 +389,6 @@ final class RecordingFlowState implements FlowState {
     return recorder;
   }
 
-  String frame() {
-    return frame;
-  }
-
   /** Rejects what would take a thread beyond its {@link Bounds}. */
   private static final class Capacity {
     private Capacity() {}

@@ -37,10 +37,6 @@ public final class GracefulShutdown {
     this.endOfStreams = endOfStreams;
   }
 
-  RequestGate gate() {
-    return gate;
-  }
-
   /**
    * Shuts down; must be called once.
    *

@@ -40,7 +40,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -187,7 +186,7 @@ public final class Recordings {
               .map(event -> callers.in(secrets.replaced(event, inventions)))
               .toList());
     }
-    ThreadKey key = Objects.requireNonNull(ThreadKey.of(journal.threadId()));
+    ThreadKey key = ThreadKey.require(journal.threadId());
     List<String> lines =
         RecordedRequests.in(
             RecordedIds.ofThread(key).in(Archive.lines(Archive.Header.ofThread(key), entries)),

@@ -31,7 +31,6 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -75,7 +74,7 @@ public final class HostOutside implements Outside {
   public HostOutside(Services services, String threadId) {
     this.services = services;
     this.threadId = threadId;
-    this.key = Objects.requireNonNull(ThreadKey.of(threadId));
+    this.key = ThreadKey.require(threadId);
   }
 
   @Override
@@ -200,7 +199,7 @@ public final class HostOutside implements Outside {
     Threads.NewMessage posted =
         new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
     if (child != null) {
-      ThreadKey existing = Objects.requireNonNull(ThreadKey.of(child));
+      ThreadKey existing = ThreadKey.require(child);
       return services.threads().post(existing, null, posted).thenApply(reply -> child);
     }
     ThreadKey born = born(relation.agent(), callKey);
@@ -220,10 +219,7 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> discardChild(String agent, String callKey) {
-    return services
-        .threads()
-        .send(born(agent, callKey), null, new ThreadInput.Delete(now()))
-        .handle((reply, thrown) -> ignoreMissing(thrown));
+    return tell(born(agent, callKey).threadId(), new ThreadInput.Delete(now()));
   }
 
   /** Budgets are checked before every call of a model, so a busy ancestor is asked again. */
@@ -253,7 +249,7 @@ public final class HostOutside implements Outside {
   /** Each ancestor counts what its child has spent; the first with a spent budget decides. */
   private CompletionStage<Optional<String>> climb(
       String child, ThreadEvent.Parent parent, Usage total) {
-    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    ThreadKey to = ThreadKey.require(parent.threadId());
     return services
         .threads()
         .send(to, null, new ThreadInput.ChildSpent(child, total, now()))
@@ -276,27 +272,20 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent) {
-    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
-    return services
-        .threads()
-        .send(to, null, new ThreadInput.ChildDeleted(threadId, spent, now()))
-        .handle((reply, thrown) -> ignoreMissing(thrown));
+    return tell(parent.threadId(), new ThreadInput.ChildDeleted(threadId, spent, now()));
   }
 
   @Override
   public CompletionStage<Void> report(
       ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent) {
-    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
-    return services
-        .threads()
-        .send(to, null, new ThreadInput.Report(threadId, report, failed, text, spent, now()))
-        .handle((reply, thrown) -> ignoreMissing(thrown));
+    return tell(
+        parent.threadId(), new ThreadInput.Report(threadId, report, failed, text, spent, now()));
   }
 
   @Override
   public CompletionStage<Void> reportStatus(
       ThreadEvent.Parent parent, long report, ChildThread.Status status) {
-    ThreadKey to = Objects.requireNonNull(ThreadKey.of(parent.threadId()));
+    ThreadKey to = ThreadKey.require(parent.threadId());
     return services
         .threads()
         .send(to, null, new ThreadInput.ChildStatusChanged(threadId, report, status, now()))
@@ -305,11 +294,7 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> stopChild(String child) {
-    ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
-    return services
-        .threads()
-        .send(to, null, new ThreadInput.Stop(now()))
-        .handle((reply, thrown) -> ignoreMissing(thrown));
+    return tell(child, new ThreadInput.Stop(now()));
   }
 
   // --- stored data ----------------------------------------------------------------------------
@@ -331,14 +316,7 @@ public final class HostOutside implements Outside {
   public CompletionStage<Void> erase(List<String> children) {
     CompletionStage<Void> done = CompletableFuture.completedFuture(null);
     for (String child : children) {
-      ThreadKey to = Objects.requireNonNull(ThreadKey.of(child));
-      done =
-          done.thenCompose(
-              nothing ->
-                  services
-                      .threads()
-                      .send(to, null, new ThreadInput.Delete(now()))
-                      .handle((reply, thrown) -> ignoreMissing(thrown)));
+      done = done.thenCompose(nothing -> tell(child, new ThreadInput.Delete(now())));
     }
     // Its own journal is erased last, so that a repeated attempt finds the rest.
     return done.thenCompose(nothing -> familyErased())
@@ -361,12 +339,18 @@ public final class HostOutside implements Outside {
                     : CompletableFuture.failedFuture(thrown));
   }
 
-  /** Ignores that the thread no longer exists. */
-  private static Void ignoreMissing(@Nullable Throwable thrown) {
-    if (thrown != null && !isMissing(thrown)) {
-      throw new CompletionException(RootCauses.of(thrown));
-    }
-    return null;
+  /** Sends an input to a thread, which may no longer exist. */
+  private CompletionStage<Void> tell(String thread, ThreadInput input) {
+    return services
+        .threads()
+        .send(ThreadKey.require(thread), null, input)
+        .handle(
+            (reply, thrown) -> {
+              if (thrown != null && !isMissing(thrown)) {
+                throw new CompletionException(RootCauses.of(thrown));
+              }
+              return null;
+            });
   }
 
   private static boolean isMissing(Throwable thrown) {

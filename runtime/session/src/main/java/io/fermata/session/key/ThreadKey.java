@@ -79,6 +79,11 @@ public record ThreadKey(String agent, String secret) {
         : null;
   }
 
+  /** The key of an id that a thread has. */
+  public static ThreadKey require(String threadId) {
+    return Objects.requireNonNull(of(threadId), threadId);
+  }
+
   /** The thread that started a session by calling a tool; null if no thread did. */
   public static @Nullable ThreadKey caller(String session) {
     String named = SessionKey.named(session);

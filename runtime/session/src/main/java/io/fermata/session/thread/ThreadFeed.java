@@ -78,10 +78,6 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
     this.executor = executor;
   }
 
-  String entityId() {
-    return entityId;
-  }
-
   @Override
   public void request(int events) {
     in(
