@@ -52,7 +52,11 @@ public record SessionScope(Set<String> entities, Set<String> places) {
     for (String entityId : entityIds) {
       String agent = SessionKey.agentOf(entityId);
       if (agent != null) {
-        all.add(new ThreadKey(agent, SessionKey.placeOf(entityId)).family());
+        String family = new ThreadKey(agent, SessionKey.placeOf(entityId)).family();
+        // A principal's place has all families of its threads, of which there may be many.
+        if (places.stream().noneMatch(family::startsWith)) {
+          all.add(family);
+        }
       }
     }
     return new SessionScope(entities, all);
