@@ -228,7 +228,12 @@ final class PostgresClaim {
     try {
       while (lost == null) {
         Thread.sleep(CHECK_MILLIS);
-        check();
+        try {
+          check();
+        } catch (RuntimeException | Error e) {
+          // Thrown on, it would end the checks.
+          LOG.warn("The claim on {} could not be checked; checking again", address.shown(), e);
+        }
       }
     } catch (InterruptedException closed) {
       Thread.currentThread().interrupt();

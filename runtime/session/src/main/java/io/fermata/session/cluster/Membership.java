@@ -217,7 +217,7 @@ final class Membership {
     renewedNanos = now;
   }
 
-  private void notRenewed(RuntimeException why) {
+  private void notRenewed(Throwable why) {
     failures.incrementAndGet();
     agreement.unseen();
     togetherNanos = System.nanoTime();
@@ -415,7 +415,8 @@ final class Membership {
       } else {
         throw new IllegalStateException("Another host has the lease of the cluster");
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
+      // What is thrown on would end the heartbeats.
       notRenewed(e);
     }
   }
@@ -478,7 +479,7 @@ final class Membership {
           cluster.manager().tell(new Down(member.address()));
         }
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.warn("It is not known whether hosts that cannot be reached have ended", e);
     }
   }

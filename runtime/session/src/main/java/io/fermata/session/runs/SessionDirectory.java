@@ -245,14 +245,14 @@ public final class SessionDirectory {
         mark();
       }
       troubled = false;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
+      // What is thrown on would end the updates.
       lagging.set(true);
       // A shard has moved between the change and its listing, which its new host does.
       boolean moved = StoreProblem.of(e) == StoreProblem.MOVED;
       if (!moved && !troubled && !stopped) {
         LOG.warn(
-            "The list of runs could not be updated; it catches up when the store is" + " available",
-            e);
+            "The list of runs could not be updated; it catches up when the store is available", e);
       }
       troubled = troubled || !moved;
     }
