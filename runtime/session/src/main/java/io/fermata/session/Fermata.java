@@ -742,7 +742,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     host.system.terminate();
     await(host.system.getWhenTerminated().toCompletableFuture(), DRAIN, "the sessions");
     host.lostEffects.close();
-    host.gateway.stop();
+    host.gateway.end(HostError.SHUTTING_DOWN);
     host.telemetry.closed(host.gauges);
     closeDirectory.run();
     host.threads.stop();

@@ -49,6 +49,7 @@ import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
@@ -285,7 +286,14 @@ final class HostParts {
             catalog.programs(),
             agents.all().stream().map(Agent::name).toList(),
             Offers.Keys.of(encryption)));
-    cluster.lost().thenAccept(upkeep::lose);
+    cluster
+        .lost()
+        .thenAccept(
+            reason -> {
+              // Nothing here replies any more: the actor system of a removed host ends.
+              gateway.end(HostError.MOVED);
+              upkeep.lose(reason);
+            });
   }
 
   private static void requireFlowsOf(Agents agents, FlowCatalog catalog) {

@@ -233,6 +233,13 @@ class ClusterOperationsTest {
         .contains("Another cluster of hosts has formed");
     assertThat(health(cutOff).ready()).isFalse();
     assertThat(health(other).ready()).isTrue();
+    assertThat(
+            cutOff
+                .call(UUID.randomUUID().toString(), "start", Json.object())
+                .structured()
+                .path("code")
+                .asText())
+        .isEqualTo("moved");
   }
 
   @Test

@@ -121,6 +121,10 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   private final AtomicBoolean asleep = new AtomicBoolean();
   private volatile @Nullable CompletableFuture<Void> draining;
   private volatile boolean moving;
+
+  /** Why this host runs no sessions any more; null while it does. */
+  private volatile @Nullable HostError ended;
+
   private boolean warned;
   private long warnedAt;
   private volatile @Nullable ActorRef<SessionRegion.Message> region;
@@ -318,15 +322,12 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
    * Drives a call that another host received, as if it had been received here.
    *
    * @param timeout how long its caller still waits
-   * @param admitted whether this host is the one that received it, before it ran the session
+   * @param admitted whether it is never refused: it may have been carried out by another host, or
+   *     is one of this host's own
    */
   public void receive(
       String entityId, SessionCommand.Call call, Duration timeout, boolean admitted) {
-    Sent sent = new Sent(call.replyTo(), call.id());
-    if (received.containsKey(sent)) {
-      // It was sent again although it is here already.
-      return;
-    } else if (!admitted
+    if (!admitted
         && isFromOutside(call.origin())
         && (isFull() || isShed(call.request(), call.callId()))) {
       call.reply(SessionReply.failure(entityId, HostError.OVERLOADED.failure()));
@@ -339,6 +340,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
             deadline(timeout),
             true);
     SessionCommand.Call here = call.as(lastId.incrementAndGet(), this);
+    Sent sent = new Sent(call.replyTo(), call.id());
     received.put(sent, here.id());
     dispatch(waiting, here)
         .thenAccept(
@@ -346,6 +348,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
               received.remove(sent);
               call.reply(reply);
             });
+  }
+
+  /** Whether a call that another host sends again is here already. */
+  public boolean hasReceived(SessionCommand.ReplyTo by, long id) {
+    return received.containsKey(new Sent(by, id));
   }
 
   /** The caller of a call that another host received stops waiting. */
@@ -421,8 +428,13 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
     pending.put(command.id(), waiting);
     gauges.callsInFlight(inFlight.incrementAndGet());
-    if (placement.awaitsOthers(waiting.entityId)) {
-      reply(command.id(), SessionReply.failure(waiting.entityId, HostError.ROLLING_OUT.failure()));
+    // Read once the call is known: what ends the host replies to it, or this does.
+    HostError refusal = ended;
+    if (refusal == null && placement.awaitsOthers(waiting.entityId)) {
+      refusal = HostError.ROLLING_OUT;
+    }
+    if (refusal != null) {
+      reply(command.id(), SessionReply.failure(waiting.entityId, refusal.failure()));
     } else {
       send(waiting.entityId, carrier.carried(waiting.entityId, command));
     }
@@ -575,8 +587,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     }
   }
 
-  /** Replies to the remaining calls, as the sessions have stopped. */
-  public void stop() {
-    replyFor(call -> true, HostError.SHUTTING_DOWN.failure());
+  /** The sessions have stopped: replies to the remaining calls, and to all that come later. */
+  public void end(HostError why) {
+    ended = why;
+    replyFor(call -> true, why.failure());
   }
 }

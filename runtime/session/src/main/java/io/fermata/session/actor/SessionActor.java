@@ -981,7 +981,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void stopped() {
     awake();
-    if (leaving && encryption.unreadable() == null) {
+    boolean left = leaving && encryption.unreadable() == null;
+    if (left || !host.placement().isHeld(entityId)) {
+      // Another host attempts again what runs here.
       effects.cancelAll();
     } else {
       host.lostEffects().keep(entityId, effects);

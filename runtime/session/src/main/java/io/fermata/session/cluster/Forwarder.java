@@ -223,7 +223,7 @@ final class Forwarder
       }
       calls.put(
           call.id(), new Forwarded(entityId, written, call.fresh(), nanos.getAsLong(), null, 0));
-      deliver(call.id());
+      deliver(call.id(), false);
     }
   }
 
@@ -241,7 +241,7 @@ final class Forwarder
   }
 
   /** Whether the call was sent, as its caller still waits. */
-  private boolean deliver(long id) {
+  private boolean deliver(long id, boolean again) {
     Duration left = gateway.left(id);
     Forwarded call = calls.computeIfPresent(id, (same, sent) -> sent.sent(nanos.getAsLong()));
     if (left == null || call == null) {
@@ -250,7 +250,7 @@ final class Forwarder
     }
     send(
         Shard.of(call.entityId()),
-        new ToShard.Deliver(call.entityId(), id, call.call(), left.toMillis(), me()));
+        new ToShard.Deliver(call.entityId(), id, call.call(), again, left.toMillis(), me()));
     return true;
   }
 
@@ -304,7 +304,7 @@ final class Forwarder
   private void resend(long id, boolean confirmed) {
     calls.computeIfPresent(id, (same, first) -> first.again());
     // A host that works on the call only confirms it again.
-    if (deliver(id) && !confirmed) {
+    if (deliver(id, true) && !confirmed) {
       resends.incrementAndGet();
     }
   }

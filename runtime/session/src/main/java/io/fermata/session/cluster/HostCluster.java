@@ -60,10 +60,14 @@ public final class HostCluster {
   private static final String HAND_OVERS =
       "/system/sharding/%sCoordinator/singleton/coordinator/*".formatted(SHARDS.name());
 
-  /** What a shard may take until it is released, after its sessions had their time. */
-  private static final Duration HANDED_OVER = Duration.ofSeconds(5);
+  /**
+   * What a shard may take until it is released, after its sessions had their time. Cluster sharding
+   * stops it five seconds before that.
+   */
+  private static final Duration HANDED_OVER = Duration.ofSeconds(10);
 
-  private static final Duration LEAVING = Duration.ofSeconds(20);
+  /** What leaving may take, after the sessions had their time. */
+  private static final Duration LEFT = Duration.ofSeconds(15);
 
   /** How long shards may move a few at a time before that. */
   private static final Duration MOVING = Duration.ofSeconds(6);
@@ -129,7 +133,9 @@ public final class HostCluster {
             Map.of(
                 "pekko.remote.artery.canonical.hostname", settings.address(),
                 "pekko.remote.artery.canonical.port", settings.port(),
-                "pekko.cluster.sharding.handoff-timeout", settings.handOver().plus(HANDED_OVER)))
+                "pekko.cluster.sharding.handoff-timeout", settings.handOver().plus(HANDED_OVER),
+                "pekko.coordinated-shutdown.phases.cluster-sharding-shutdown-region.timeout",
+                    settings.handOver().plus(HANDED_OVER)))
         .withFallback(tls)
         .withFallback(ConfigFactory.parseResources(HostCluster.class, "/fermata-cluster.conf"));
   }
@@ -347,6 +353,7 @@ public final class HostCluster {
   }
 
   private void handOver(Joined here) {
+    Duration most = settings.handOver().plus(LEFT);
     try {
       CompletableFuture<Void> departure = here.shardHost().departure();
       here.forwarder().announceLeaving();
@@ -360,9 +367,9 @@ public final class HostCluster {
       shutdown
           .runAll(CoordinatedShutdown.clusterLeavingReason())
           .toCompletableFuture()
-          .get(LEAVING.toMillis(), TimeUnit.MILLISECONDS);
+          .get(most.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      LOG.warn("Closing: the cluster did not take all shards of this host within {}", LEAVING);
+      LOG.warn("Closing: the cluster did not take all shards of this host within {}", most);
     } catch (ExecutionException e) {
       LOG.warn("Closing: the cluster could not be left", e.getCause());
     } catch (InterruptedException e) {

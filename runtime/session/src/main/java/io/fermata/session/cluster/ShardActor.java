@@ -1,8 +1,11 @@
 package io.fermata.session.cluster;
 
 import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
+import org.apache.pekko.actor.typed.SupervisorStrategy;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.StashBuffer;
@@ -30,6 +33,9 @@ final class ShardActor {
   private final TimerScheduler<ToShard> timers;
   private final StashBuffer<ToShard> stash;
 
+  /** The calls in the stash. */
+  private final Set<ShardHost.Arrival> waiting = new HashSet<>();
+
   private ShardActor(
       int shard,
       ShardHost host,
@@ -44,14 +50,18 @@ final class ShardActor {
   }
 
   static Behavior<ToShard> create(int shard, ShardHost host) {
-    return Behaviors.setup(
-        context ->
-            Behaviors.withTimers(
-                timers ->
-                    Behaviors.withStash(
-                        MOST_STASHED,
-                        stash ->
-                            new ShardActor(shard, host, context, timers, stash).acquiring(false))));
+    // An exception must not stop all sessions of the shard.
+    return Behaviors.supervise(
+            Behaviors.<ToShard>setup(
+                context ->
+                    Behaviors.withTimers(
+                        timers ->
+                            Behaviors.withStash(
+                                MOST_STASHED,
+                                stash ->
+                                    new ShardActor(shard, host, context, timers, stash)
+                                        .acquiring(false)))))
+        .onFailure(SupervisorStrategy.resume());
   }
 
   /**
@@ -78,10 +88,7 @@ final class ShardActor {
               if (unwanted) {
                 return given();
               }
-              context
-                  .getLog()
-                  .warn(
-                      "Shard {} could not be taken; retrying: {}", shard, failed.why().toString());
+              host.notAcquired(shard, failed.why());
               timers.startSingleTimer(new ToShard.AcquireAgain(), AGAIN);
               return Behaviors.same();
             })
@@ -99,7 +106,7 @@ final class ShardActor {
                 timers.isTimerActive(new ToShard.AcquireAgain()) ? given() : awaitingAcquired(true))
         .onAnyMessage(
             message -> {
-              if (!stash.isFull()) {
+              if (!stash.isFull() && !isRepeated(message)) {
                 stash.stash(message);
               }
               return Behaviors.same();
@@ -108,7 +115,14 @@ final class ShardActor {
         .build();
   }
 
+  /** A call is sent again while the shard cannot be taken. */
+  private boolean isRepeated(ToShard message) {
+    return message instanceof ToShard.Deliver deliver
+        && !waiting.add(ShardHost.Arrival.of(deliver));
+  }
+
   private Behavior<ToShard> opened(long mark) {
+    waiting.clear();
     host.opened(shard, mark, context);
     return stash.unstashAll(open());
   }

@@ -9,8 +9,10 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.SessionReply;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -55,6 +57,9 @@ final class ShardHost {
   private volatile @Nullable Departure departure;
   private final Map<Arrival, Long> unconfirmed = new ConcurrentHashMap<>();
   private final AtomicBoolean lostProgress = new AtomicBoolean();
+
+  /** Whether the latest shard that was to be taken was. */
+  private final AtomicBoolean acquires = new AtomicBoolean(true);
 
   /** How the other hosts are reached. */
   interface Others {
@@ -120,7 +125,17 @@ final class ShardHost {
             });
   }
 
+  /** When the store is away, all shards fail, each second. */
+  void notAcquired(int shard, Throwable why) {
+    if (acquires.compareAndSet(true, false)) {
+      LOG.warn("Shard {} could not be taken, and others may not; retrying", shard, why);
+    } else {
+      LOG.debug("Shard {} could not be taken", shard, why);
+    }
+  }
+
   void opened(int shard, long mark, ActorContext<ToShard> context) {
+    acquires.set(true);
     shards.open(shard);
     open.put(shard, context.getSelf());
     taken.remove(shard);
@@ -210,8 +225,12 @@ final class ShardHost {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  /** A call of another host that has neither its reply nor a confirmation yet. */
-  private record Arrival(ActorRef<ToHost> host, long id) {}
+  /** A call of another host. */
+  record Arrival(ActorRef<ToHost> host, long id) {
+    static Arrival of(ToShard.Deliver deliver) {
+      return new Arrival(deliver.replyTo(), deliver.id());
+    }
+  }
 
   /** The host that received a call. */
   private final class Caller implements SessionCommand.ReplyTo {
@@ -267,14 +286,26 @@ final class ShardHost {
   }
 
   void deliver(ToShard.Deliver deliver) {
-    unconfirmed.put(new Arrival(deliver.replyTo(), deliver.id()), deliver.id());
-    RemoteCall call = RemoteCall.read(deliver.call());
-    Caller caller = new Caller(deliver.replyTo(), deliver.entityId(), call.readsState());
+    String entityId = deliver.entityId();
+    Caller whoever = new Caller(deliver.replyTo(), entityId, false);
+    unconfirmed.put(Arrival.of(deliver), deliver.id());
+    if (gateway.hasReceived(whoever, deliver.id())) {
+      return;
+    }
+    RemoteCall call;
+    try {
+      call = RemoteCall.read(deliver.call());
+    } catch (UncheckedIOException e) {
+      LOG.warn("A call of {} is of a release that this host does not understand", entityId, e);
+      whoever.reply(deliver.id(), SessionReply.failure(entityId, HostError.ROLLING_OUT.failure()));
+      return;
+    }
+    Caller caller = new Caller(deliver.replyTo(), entityId, call.readsState());
     gateway.receive(
-        deliver.entityId(),
+        entityId,
         call.call(deliver.id(), caller),
         Duration.ofMillis(deliver.timeoutMillis()),
-        others().isMe(deliver.replyTo()));
+        deliver.again() || others().isMe(deliver.replyTo()));
   }
 
   /** Most calls are replied to before this, which confirms them as well. */

@@ -20,10 +20,16 @@ sealed interface ToShard {
    *
    * @param id the number that the sender gave it
    * @param call the call, as {@link RemoteCall} writes it
+   * @param again whether it was sent before, so another host may have carried it out
    * @param timeoutMillis how long its caller still waits
    */
   record Deliver(
-      String entityId, long id, byte[] call, long timeoutMillis, ActorRef<ToHost> replyTo)
+      String entityId,
+      long id,
+      byte[] call,
+      boolean again,
+      long timeoutMillis,
+      ActorRef<ToHost> replyTo)
       implements Sent {}
 
   /** The caller of a call stops waiting. */

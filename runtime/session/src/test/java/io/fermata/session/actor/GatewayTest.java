@@ -81,6 +81,16 @@ final class GatewayTest {
   }
 
   @Test
+  void aHostThatHasEndedRepliesToItsCallsAndToAllThatCome() {
+    call(run("a", 1));
+    gateway.end(HostError.MOVED);
+    call(run("b", 1));
+    assertThat(calls)
+        .allSatisfy(
+            call -> assertThat(call.join().structured().path("code").asText()).isEqualTo("moved"));
+  }
+
+  @Test
   void aCallThatReachedItsSessionLateCountsOnceAndHowLateItWas() {
     for (int i = 1; i <= 5; i++) {
       call(run("a", i));
@@ -143,7 +153,7 @@ final class GatewayTest {
           public void progress(long id, ToolProgress progress) {}
         };
     receive(1, Entry.Origin.caller("ann"), other, true);
-    assertThat(codes).as("this host has admitted it when it received it").isEmpty();
+    assertThat(codes).as("it was admitted where it was received").isEmpty();
     receive(2, Entry.Origin.HOST, other, false);
     assertThat(codes).isEmpty();
     receive(3, Entry.Origin.caller("ann"), other, false);

@@ -133,7 +133,11 @@ class ForwarderTest {
     forwarder.opened(SHARD);
 
     assertThat(sent()).isEqualTo(new ToShard.Touch());
-    assertThat(((ToShard.Deliver) sent()).id()).isEqualTo(first.id());
+    ToShard.Deliver second = (ToShard.Deliver) sent();
+    assertThat(second.id()).isEqualTo(first.id());
+    assertThat(List.of(first.again(), second.again()))
+        .as("another host may have carried it out")
+        .containsExactly(false, true);
     assertThat(forwarder.resends()).isEqualTo(1);
   }
 

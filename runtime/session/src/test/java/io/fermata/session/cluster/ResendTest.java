@@ -125,7 +125,7 @@ class ResendTest {
     ActorSystem<?> system = host.system();
     ClusterSharding.get(system)
         .entityRefFor(SHARDS, String.valueOf(Shard.of(entityId)))
-        .tell(new ToShard.Deliver(entityId, 7, call, 30_000, other));
+        .tell(new ToShard.Deliver(entityId, 7, call, true, 30_000, other));
     return Objects.requireNonNull(replies.poll(60, TimeUnit.SECONDS), "no reply came");
   }
 

@@ -10,6 +10,7 @@ import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.observe.Telemetry;
 import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +45,9 @@ class ShardActorTest {
   private final TestProbe<ToHost> me = kit.createTestProbe();
   private final TestProbe<ToHost> other = kit.createTestProbe();
 
+  /** Completes when the shard may be taken. */
+  private final CompletableFuture<Long> acquired = new CompletableFuture<>();
+
   /** A database that any host may take shards in. */
   private SharedStore database() {
     return (SharedStore)
@@ -52,7 +56,7 @@ class ShardActorTest {
             new Class<?>[] {SharedStore.class},
             (proxy, method, arguments) ->
                 switch (method.getName()) {
-                  case "acquire" -> CompletableFuture.completedFuture(1L);
+                  case "acquire" -> acquired;
                   case "release" -> {
                     store.ref().tell(RELEASED);
                     yield CompletableFuture.completedFuture(null);
@@ -125,6 +129,7 @@ class ShardActorTest {
   }
 
   private ActorRef<ToShard> open(ShardHost host) {
+    acquired.complete(1L);
     ActorRef<ToShard> shard = kit.spawn(ShardActor.create(SHARD, host));
     assertThat(announced.receiveMessage()).isEqualTo(SHARD);
     return shard;
@@ -145,6 +150,38 @@ class ShardActorTest {
 
     other.expectMessageClass(ToHost.Persisted.class);
     me.expectNoMessage();
+  }
+
+  /** A call of a release whose calls have another form. */
+  private ToShard.Deliver unreadable() {
+    byte[] call = "{\"unknown\": 1}".getBytes(StandardCharsets.UTF_8);
+    return new ToShard.Deliver("session", 9, call, false, 30_000, other.ref());
+  }
+
+  @Test
+  void aCallThatCannotBeReadIsRefusedAndTheShardStaysOpen() {
+    ActorRef<ToShard> shard = open(host(LONG));
+
+    shard.tell(unreadable());
+    assertThat(
+            new String(
+                other.expectMessageClass(ToHost.Replied.class).reply(), StandardCharsets.UTF_8))
+        .contains("rolling_out");
+
+    shard.tell(new ToShard.Follow(List.of(new ToShard.Followed("session", null)), other.ref()));
+    other.expectMessageClass(ToHost.Persisted.class);
+  }
+
+  @Test
+  void aCallThatIsSentAgainWhileTheShardIsBeingTakenArrivesOnce() {
+    ActorRef<ToShard> shard = kit.spawn(ShardActor.create(SHARD, host(LONG)));
+    shard.tell(unreadable());
+    shard.tell(unreadable());
+
+    acquired.complete(1L);
+
+    other.expectMessageClass(ToHost.Replied.class);
+    other.expectNoMessage();
   }
 
   @Test
