@@ -73,6 +73,23 @@ final class Membership {
   /** Timers of sessions follow the clock of the host that runs them. */
   private static final Duration CLOCKS = Duration.ofSeconds(30);
 
+  private static final String CUT_OFF_FROM_STORE =
+      "This host could not reach the store for %d seconds, while other hosts of the cluster did;"
+          + " check the network between this host and the database, and restart it";
+
+  private static final String ORPHANED =
+      "Another cluster of hosts has formed on the store while this host was paused or cut off, or"
+          + " the store was away; restart this host, so that it joins that one";
+
+  private static final String APART_FROM_MOST =
+      "This host and most others of its cluster have removed each other; restart it, so that it"
+          + " joins them again";
+
+  private static final String ALONE =
+      "No cluster could be formed: this host did not come up as its first member; look whether its"
+          + " configuration asks for more of them (pekko.cluster.min-nr-of-members) and whether its"
+          + " machine is overloaded, and start it again";
+
   private final SharedStore store;
   private final Cluster cluster;
   private final Agreement agreement;
@@ -259,9 +276,10 @@ final class Membership {
     long end = System.nanoTime() + FORMING.toNanos();
     List<Peer> others = List.of();
     String asked = null;
+    boolean first = false;
     while (joined == null) {
       if (System.nanoTime() - end > 0) {
-        throw new IllegalStateException(unreachable(others));
+        throw new IllegalStateException(first && others.isEmpty() ? ALONE : unreachable(others));
       }
       others = membersOf(beat());
       String wanted = asked;
@@ -284,6 +302,7 @@ final class Membership {
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.
         others = membersOf(beat());
+        first = others.isEmpty();
         if (others.isEmpty() && agreeAlone() && comesUp(List.of())) {
           requireAlone(membersOf(beat()));
           joined = id;
@@ -430,14 +449,6 @@ final class Membership {
     return now - largestNanos > FORGOTTEN.toNanos();
   }
 
-  private static final String CUT_OFF_FROM_STORE =
-      "This host could not reach the store for %d seconds, while other hosts of the cluster did;"
-          + " check the network between this host and the database, and restart it";
-
-  private static final String ORPHANED =
-      "Another cluster of hosts has formed on the store while this host was paused or cut off, or"
-          + " the store was away; restart this host, so that it joins that one";
-
   /**
    * Hosts that have removed each other from their cluster all believe to be it. The store knows
    * them all, so the smaller part ends.
@@ -456,10 +467,6 @@ final class Membership {
       lose(APART_FROM_MOST);
     }
   }
-
-  private static final String APART_FROM_MOST =
-      "This host and most others of its cluster have removed each other; restart it, so that it"
-          + " joins them again";
 
   /**
    * The sessions of a host whose process has ended, as it was killed, need not wait for what a
