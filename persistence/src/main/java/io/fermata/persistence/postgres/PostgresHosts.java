@@ -1,12 +1,10 @@
 package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.spi.ClusterHost;
+import io.fermata.persistence.sql.Sql;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -65,54 +63,38 @@ final class PostgresHosts {
   private PostgresHosts() {}
 
   static List<ClusterHost> heartbeat(Connection connection, ClusterHost host) throws SQLException {
-    update(connection, HEARTBEAT, host.id(), host.address(), host.description());
-    update(connection, FORGET);
-    update(connection, FORGET_LEASES);
-    try (PreparedStatement select = connection.prepareStatement(LATELY);
-        ResultSet rows = select.executeQuery()) {
-      List<ClusterHost> hosts = new ArrayList<>();
-      while (rows.next()) {
-        hosts.add(new ClusterHost(rows.getString(1), rows.getString(2), rows.getString(3)));
-      }
-      return hosts;
-    }
+    Sql.update(connection, HEARTBEAT, host.id(), host.address(), host.description());
+    Sql.update(connection, FORGET);
+    Sql.update(connection, FORGET_LEASES);
+    return Sql.list(
+        connection,
+        LATELY,
+        row -> new ClusterHost(row.getString(1), row.getString(2), row.getString(3)));
   }
 
   static boolean leave(Connection connection, String id) throws SQLException {
-    return update(connection, LEAVE, id);
+    return Sql.update(connection, LEAVE, id) > 0;
   }
 
   static boolean lease(Connection connection, String name, String owner, Duration timeToLive)
       throws SQLException {
-    return update(connection, LEASE, name, owner, timeToLive.toMillis());
+    return Sql.update(connection, LEASE, name, owner, timeToLive.toMillis()) > 0;
   }
 
   static boolean endLease(Connection connection, String name, String owner) throws SQLException {
-    return update(connection, END_LEASE, name, owner);
+    return Sql.update(connection, END_LEASE, name, owner) > 0;
   }
 
   static Optional<String> agreement(Connection connection) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(AGREEMENT);
-        ResultSet row = select.executeQuery()) {
-      return row.next() ? Optional.of(row.getString(1)) : Optional.empty();
-    }
+    return Sql.first(connection, AGREEMENT, row -> row.getString(1));
   }
 
   static boolean agree(Connection connection, @Nullable String before, String after)
       throws SQLException {
-    return before == null
-        ? update(connection, FIRST_AGREEMENT, after)
-        : update(connection, AGREE, after, before);
-  }
-
-  /** Whether a row was changed. */
-  private static boolean update(Connection connection, String sql, Object... parameters)
-      throws SQLException {
-    try (PreparedStatement update = connection.prepareStatement(sql)) {
-      for (int i = 0; i < parameters.length; i++) {
-        update.setObject(i + 1, parameters[i]);
-      }
-      return update.executeUpdate() > 0;
-    }
+    int changed =
+        before == null
+            ? Sql.update(connection, FIRST_AGREEMENT, after)
+            : Sql.update(connection, AGREE, after, before);
+    return changed > 0;
   }
 }

@@ -8,9 +8,9 @@ import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.Written;
+import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlJournal;
-import io.fermata.persistence.sql.SqlPromise;
 import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
 import io.fermata.persistence.sql.SqlTexts;
@@ -190,8 +190,8 @@ final class PostgresJournal implements SqlJournal {
     try (PreparedStatement insert = connection.prepareStatement(sql)) {
       int next = 1;
       if (shards.isShared()) {
-        PostgresShards.bindRights(insert, next, rights);
-        next += 2;
+        insert.setObject(next++, PostgresShards.shards(rights));
+        insert.setObject(next++, PostgresShards.epochs(rights));
       }
       insert(connection, insert, next, records);
     } catch (SQLException failed) {
@@ -245,13 +245,7 @@ final class PostgresJournal implements SqlJournal {
       throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(TIPS)) {
       new Columns<>(connection, select, 1, persistenceIds).add("text", id -> id);
-      try (ResultSet rows = select.executeQuery()) {
-        List<JournalTip> tips = new ArrayList<>();
-        while (rows.next()) {
-          tips.add(SqlEntries.tip(rows));
-        }
-        return tips;
-      }
+      return Sql.list(select, SqlEntries::tip);
     }
   }
 
@@ -295,7 +289,7 @@ final class PostgresJournal implements SqlJournal {
   }
 
   @Override
-  public List<SqlPromise> promised(
+  public List<Promise> promised(
       Connection connection, List<JournalEnd> ends, String from, String to) throws SQLException {
     try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
       Columns<JournalEnd> end = new Columns<>(connection, select, 1, ends);
@@ -303,13 +297,8 @@ final class PostgresJournal implements SqlJournal {
       end.add("int8", JournalEnd::seq);
       select.setString(end.next(), from);
       select.setString(end.next() + 1, to);
-      try (ResultSet rows = select.executeQuery()) {
-        List<SqlPromise> promises = new ArrayList<>();
-        while (rows.next()) {
-          promises.add(new SqlPromise(rows.getString(1), rows.getLong(2), rows.getString(3)));
-        }
-        return promises;
-      }
+      return Sql.list(
+          select, row -> new Promise(row.getString(1), row.getLong(2), row.getString(3)));
     }
   }
 
@@ -318,32 +307,22 @@ final class PostgresJournal implements SqlJournal {
     if (!shards.isShared()) {
       return SqlEntries.written(connection, after, max);
     }
-    try (PreparedStatement select = connection.prepareStatement(WRITTEN)) {
-      select.setLong(1, after);
-      select.setArray(2, connection.createArrayOf("int4", shards.held().toArray()));
-      select.setInt(3, max);
-      return SqlEntries.written(select);
-    }
+    Integer[] held = shards.held().toArray(Integer[]::new);
+    return Sql.list(connection, WRITTEN, SqlEntries::written, after, held, max);
   }
 
   @Override
   public void mark(Connection connection, long number) throws SQLException {
     if (shards.isShared()) {
       PostgresShared.mark(connection, shards.epochs(shards.held()), number);
-      return;
-    }
-    try (PreparedStatement mark = connection.prepareStatement(MARK_ALL)) {
-      mark.setLong(1, number);
-      mark.executeUpdate();
+    } else {
+      Sql.update(connection, MARK_ALL, number);
     }
   }
 
   @Override
   public long marked(Connection connection) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(MARKED);
-        ResultSet row = select.executeQuery()) {
-      return row.next() ? row.getLong(1) : 0;
-    }
+    return Sql.first(connection, MARKED, row -> row.getLong(1)).orElse(0L);
   }
 
   @Override

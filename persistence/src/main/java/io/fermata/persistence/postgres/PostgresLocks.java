@@ -1,7 +1,7 @@
 package io.fermata.persistence.postgres;
 
+import io.fermata.persistence.sql.Sql;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 
 /**
@@ -54,10 +54,8 @@ record PostgresLocks(long schemaId) {
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
           AND pid <> pg_backend_pid()
         """;
-    try (PreparedStatement end = by.prepareStatement(sql)) {
-      end.setLong(1, kind >>> 32);
-      end.setLong(2, schemaId);
-      end.execute();
+    try {
+      Sql.list(by, sql, row -> row.getBoolean(1), kind >>> 32, schemaId);
     } catch (SQLException failed) {
       unlessOfAnotherRole(failed);
     }

@@ -3,10 +3,9 @@ package io.fermata.persistence.postgres;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
+import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlShards;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -109,10 +108,7 @@ final class PostgresShards implements SqlShards {
 
   /** Ends the epochs of all hosts that shared a schema, on behalf of one that has it alone. */
   static void endEpochs(Connection connection, String holder) throws SQLException {
-    try (PreparedStatement end = connection.prepareStatement(END_EPOCHS)) {
-      end.setString(1, holder);
-      end.executeUpdate();
-    }
+    Sql.update(connection, END_EPOCHS, holder);
   }
 
   void taken(int shard, long epoch) {
@@ -151,14 +147,9 @@ final class PostgresShards implements SqlShards {
     SortedMap<Integer, Long> mine = new TreeMap<>(epochs);
     Map<Integer, Long> current = new HashMap<>();
     if (!mine.isEmpty()) {
-      try (PreparedStatement select = connection.prepareStatement(CURRENT)) {
-        bindRights(select, 1, mine);
-        try (ResultSet rows = select.executeQuery()) {
-          while (rows.next()) {
-            int shard = rows.getInt(1);
-            current.put(shard, mine.remove(shard));
-          }
-        }
+      for (int shard :
+          Sql.list(connection, CURRENT, row -> row.getInt(1), shards(mine), epochs(mine))) {
+        current.put(shard, mine.remove(shard));
       }
       mine.forEach(epochs::remove);
     }
@@ -195,13 +186,11 @@ final class PostgresShards implements SqlShards {
   }
 
   @Override
-  public void bind(PreparedStatement scan, List<Integer> shards, Object... parameters)
-      throws SQLException {
-    scan.setArray(1, scan.getConnection().createArrayOf("int4", shards.toArray()));
-    for (int i = 0; i < parameters.length; i++) {
-      scan.setObject(i + 2, parameters[i]);
-    }
-    scan.setObject(parameters.length + 2, parameters[parameters.length - 1]);
+  public Object[] parameters(List<Integer> shards, Object... parameters) {
+    List<Object> all = new ArrayList<>(List.of(parameters));
+    all.add(0, shards.toArray(Integer[]::new));
+    all.add(parameters[parameters.length - 1]);
+    return all.toArray();
   }
 
   @Override
@@ -241,21 +230,21 @@ final class PostgresShards implements SqlShards {
   }
 
   private void require(Connection connection, SortedMap<Integer, Long> rights) throws SQLException {
-    try (PreparedStatement fence = connection.prepareStatement(REQUIRE)) {
-      bindRights(fence, 1, rights);
-      fence.executeQuery().close();
+    try {
+      Sql.first(connection, REQUIRE, row -> row.getInt(1), shards(rights), epochs(rights));
     } catch (SQLException failed) {
       throw explained(failed);
     }
   }
 
-  /** Sets shards, in ascending order, and their epochs. */
-  static void bindRights(
-      PreparedStatement statement, int parameter, SortedMap<Integer, Long> rights)
-      throws SQLException {
-    Connection connection = statement.getConnection();
-    statement.setArray(parameter, connection.createArrayOf("int4", rights.keySet().toArray()));
-    statement.setArray(parameter + 1, connection.createArrayOf("int8", rights.values().toArray()));
+  /** The shards of rights as a parameter, in ascending order. */
+  static Integer[] shards(SortedMap<Integer, Long> rights) {
+    return rights.keySet().toArray(Integer[]::new);
+  }
+
+  /** Their epochs, in the same order. */
+  static Long[] epochs(SortedMap<Integer, Long> rights) {
+    return rights.values().toArray(Long[]::new);
   }
 
   long refusals() {

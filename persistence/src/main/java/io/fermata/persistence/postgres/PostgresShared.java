@@ -6,10 +6,10 @@ import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.Unfinished;
+import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlUpkeep;
 import io.fermata.persistence.sql.Transactions;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -234,21 +234,11 @@ final class PostgresShared implements SharedStore {
   /** That another host has taken the shard meanwhile is noticed as any other loss. */
   private static boolean settle(Connection connection, int shard, String holder, long epoch)
       throws SQLException {
-    try (PreparedStatement settle = connection.prepareStatement(SETTLE)) {
-      settle.setString(1, holder);
-      settle.setInt(2, shard);
-      settle.setLong(3, epoch);
-      return settle.executeUpdate() > 0;
-    }
+    return Sql.update(connection, SETTLE, holder, shard, epoch) > 0;
   }
 
   private static long silence(Connection connection, String host) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(SILENCE)) {
-      select.setString(1, host);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getLong(1) : Long.MAX_VALUE;
-      }
-    }
+    return Sql.first(connection, SILENCE, row -> row.getLong(1), host).orElse(Long.MAX_VALUE);
   }
 
   private static Throwable cause(Throwable failure) {
@@ -278,40 +268,35 @@ final class PostgresShared implements SharedStore {
     String before = holder(connection, shard, holder);
     // The row is locked: a host that is to hold the shard instead takes it after this one.
     requireWanted(shard, wish);
-    try (PreparedStatement acquire = connection.prepareStatement(ACQUIRE)) {
-      acquire.setInt(1, shard);
-      acquire.setString(2, holder);
-      try (ResultSet row = acquire.executeQuery()) {
-        row.next();
-        return new Taken(before, row.getLong(1), row.getLong(2));
-      }
-    }
+    return Sql.first(
+            connection,
+            ACQUIRE,
+            row -> new Taken(before, row.getLong(1), row.getLong(2)),
+            shard,
+            holder)
+        .orElseThrow();
   }
 
   private static String holder(Connection connection, int shard, String next) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(HOLDER)) {
-      select.setString(1, next);
-      select.setInt(2, shard);
-      try (ResultSet row = select.executeQuery()) {
-        row.next();
-        if (row.getBoolean(2)) {
-          throw new StoreException(
-              "This host did not renew its place in the cluster for five seconds, so others may"
-                  + " have taken over; it takes no shard until it has");
-        }
-        return row.getString(1);
-      }
+    return Sql.first(connection, HOLDER, PostgresShared::holder, next, shard).orElseThrow();
+  }
+
+  private static String holder(ResultSet row) throws SQLException {
+    if (row.getBoolean(2)) {
+      throw new StoreException(
+          "This host did not renew its place in the cluster for five seconds, so others may"
+              + " have taken over; it takes no shard until it has");
     }
+    return row.getString(1);
   }
 
   private static int endAppends(Connection connection, int shard) throws SQLException {
-    try (PreparedStatement end = connection.prepareStatement(END_APPENDS)) {
-      end.setInt(1, shard);
-      end.executeQuery().close();
+    try {
+      return Sql.list(connection, END_APPENDS, row -> row.getBoolean(1), shard).size();
     } catch (SQLException failed) {
       PostgresLocks.unlessOfAnotherRole(failed);
+      return 0;
     }
-    return 0;
   }
 
   @Override
@@ -324,15 +309,9 @@ final class PostgresShared implements SharedStore {
     }
     return epoch == null
         ? CompletableFuture.completedFuture(null)
-        : hosts.query(connection -> released(connection, shard, epoch)).thenAccept(released -> {});
-  }
-
-  private static int released(Connection connection, int shard, long epoch) throws SQLException {
-    try (PreparedStatement release = connection.prepareStatement(RELEASE)) {
-      release.setInt(1, shard);
-      release.setLong(2, epoch);
-      return release.executeUpdate();
-    }
+        : hosts
+            .query(connection -> Sql.update(connection, RELEASE, shard, epoch))
+            .thenAccept(released -> {});
   }
 
   @Override
@@ -376,11 +355,8 @@ final class PostgresShared implements SharedStore {
 
   static int mark(Connection connection, SortedMap<Integer, Long> epochs, long number)
       throws SQLException {
-    try (PreparedStatement mark = connection.prepareStatement(MARK)) {
-      mark.setLong(1, number);
-      PostgresShards.bindRights(mark, 2, epochs);
-      return mark.executeUpdate();
-    }
+    return Sql.update(
+        connection, MARK, number, PostgresShards.shards(epochs), PostgresShards.epochs(epochs));
   }
 
   @Override

@@ -1,7 +1,7 @@
 package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.directory.DirectoryEntry;
-import io.fermata.persistence.sql.SqlDirectory;
+import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlTexts;
 import io.fermata.persistence.sql.Trigrams;
 import java.sql.Connection;
@@ -40,12 +40,11 @@ final class PostgresTexts implements SqlTexts {
   /** What belongs to deleted entries is deleted by the reference to them. */
   @Override
   public void settle(Connection connection, List<DirectoryEntry> entries) throws SQLException {
-    SqlDirectory.updateAll(
+    Sql.updateAll(
         connection,
         PUT,
-        entries.stream()
-            .map(entry -> List.<Object>of(entry.persistenceId(), Trigrams.of(entry.searchable())))
-            .toList());
+        entries,
+        entry -> List.of(entry.persistenceId(), Trigrams.of(entry.searchable())));
   }
 
   @Override

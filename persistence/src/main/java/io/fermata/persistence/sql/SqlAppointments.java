@@ -3,10 +3,7 @@ package io.fermata.persistence.sql;
 import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.JournalTags;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
@@ -31,18 +28,18 @@ public final class SqlAppointments {
 
   static List<Due> due(Connection connection, SqlShards shards, long until, int max)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(shards.scan(DUE))) {
-      shards.bind(select, shards.inTurns(), JournalTags.due(0), JournalTags.due(until), max);
-      try (ResultSet rows = select.executeQuery()) {
-        List<Due> due = new ArrayList<>();
-        while (rows.next()) {
-          due.add(new Due(rows.getString(1), JournalTags.dueAt(rows.getString(2)).orElseThrow()));
-        }
-        // Those of several shards; within one they are in this order.
-        due.sort(Comparator.comparingLong(Due::at));
-        return due;
-      }
-    }
+    List<Due> due =
+        shards.scan(
+            connection,
+            DUE,
+            row -> new Due(row.getString(1), JournalTags.dueAt(row.getString(2)).orElseThrow()),
+            shards.inTurns(),
+            JournalTags.due(0),
+            JournalTags.due(until),
+            max);
+    // Those of several shards; within one they are in this order.
+    due.sort(Comparator.comparingLong(Due::at));
+    return due;
   }
 
   /**

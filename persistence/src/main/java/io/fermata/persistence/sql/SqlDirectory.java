@@ -6,7 +6,6 @@ import io.fermata.persistence.directory.DirectoryLabels;
 import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -137,22 +136,14 @@ public final class SqlDirectory {
 
   private static void putTags(Connection connection, List<DirectoryEntry> entries)
       throws SQLException {
-    updateAll(
-        connection,
-        DELETE_TAGS,
-        entries.stream().map(entry -> List.<Object>of(entry.persistenceId())).toList());
-    updateAll(
-        connection,
-        PUT_TAG,
-        entries.stream()
-            .flatMap(
-                entry ->
-                    entry.tags().stream()
-                        .map(
-                            tag ->
-                                List.<Object>of(
-                                    entry.persistenceId(), tag, entry.kind(), entry.createdAt())))
-            .toList());
+    Sql.updateAll(connection, DELETE_TAGS, entries, entry -> List.of(entry.persistenceId()));
+    List<List<?>> tags = new ArrayList<>();
+    for (DirectoryEntry entry : entries) {
+      for (String tag : entry.tags()) {
+        tags.add(List.of(entry.persistenceId(), tag, entry.kind(), entry.createdAt()));
+      }
+    }
+    Sql.updateAll(connection, PUT_TAG, tags, tag -> tag);
   }
 
   /** The entries that a statement changed, and those that it did not find. */
@@ -162,9 +153,9 @@ public final class SqlDirectory {
       Connection connection,
       String sql,
       List<DirectoryEntry> entries,
-      Function<DirectoryEntry, List<Object>> parameters)
+      Function<DirectoryEntry, List<?>> parameters)
       throws SQLException {
-    int[] counts = updateAll(connection, sql, entries.stream().map(parameters).toList());
+    int[] counts = Sql.updateAll(connection, sql, entries, parameters);
     Made made = new Made(new ArrayList<>(), new ArrayList<>());
     for (int i = 0; i < counts.length; i++) {
       (counts[i] == 0 ? made.missed() : made.rows()).add(entries.get(i));
@@ -172,24 +163,9 @@ public final class SqlDirectory {
     return made;
   }
 
-  /** Runs a statement with each of the parameters, in few round trips, and counts the rows. */
-  public static int[] updateAll(Connection connection, String sql, List<List<Object>> parameters)
-      throws SQLException {
-    if (parameters.isEmpty()) {
-      return new int[0];
-    }
-    try (PreparedStatement update = connection.prepareStatement(sql)) {
-      for (List<Object> each : parameters) {
-        bind(update, each);
-        update.addBatch();
-      }
-      return update.executeBatch();
-    }
-  }
-
   /** The tags go with their entry. */
   static void remove(Connection connection, List<String> persistenceIds) throws SQLException {
-    updateAll(connection, DELETE, persistenceIds.stream().map(List::<Object>of).toList());
+    Sql.updateAll(connection, DELETE, persistenceIds, id -> List.of(id));
   }
 
   /**
@@ -198,18 +174,13 @@ public final class SqlDirectory {
    */
   static int[] forgetParts(Connection connection, List<String> persistenceIds, long lastSeq)
       throws SQLException {
-    return updateAll(
-        connection,
-        DELETE_PARTS,
-        persistenceIds.stream().map(id -> List.<Object>of(id + ".", id + "/", lastSeq)).toList());
+    return Sql.updateAll(
+        connection, DELETE_PARTS, persistenceIds, id -> List.of(id + ".", id + "/", lastSeq));
   }
 
   static Optional<DirectoryEntry> get(Connection connection, String persistenceId)
       throws SQLException {
-    return select(
-            connection, new SqlListing.Statement(GET, List.of(persistenceId)), SqlDirectory::entry)
-        .stream()
-        .findFirst();
+    return Sql.first(connection, GET, SqlDirectory::entry, persistenceId);
   }
 
   /**
@@ -280,29 +251,9 @@ public final class SqlDirectory {
     return select(connection, count, row -> row.getInt(1)).get(0);
   }
 
-  /** Reads a value from a row. */
-  private interface Row<T> {
-    T read(ResultSet row) throws SQLException;
-  }
-
   private static <T> List<T> select(
-      Connection connection, SqlListing.Statement statement, Row<T> reading) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(statement.sql())) {
-      bind(select, statement.parameters());
-      try (ResultSet rows = select.executeQuery()) {
-        List<T> all = new ArrayList<>();
-        while (rows.next()) {
-          all.add(reading.read(rows));
-        }
-        return all;
-      }
-    }
-  }
-
-  static void bind(PreparedStatement statement, List<Object> parameters) throws SQLException {
-    for (int index = 0; index < parameters.size(); index++) {
-      statement.setObject(index + 1, parameters.get(index));
-    }
+      Connection connection, SqlListing.Statement statement, Sql.Row<T> row) throws SQLException {
+    return Sql.list(connection, statement.sql(), row, statement.parameters().toArray());
   }
 
   private static DirectoryEntry entry(ResultSet row) throws SQLException {

@@ -10,7 +10,6 @@ import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Written;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -87,54 +86,29 @@ public final class SqlEntries {
   private SqlEntries() {}
 
   static long newest(Connection connection) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(NEWEST);
-        ResultSet row = select.executeQuery()) {
-      return row.next() ? row.getLong(1) : 0;
-    }
+    return Sql.first(connection, NEWEST, row -> row.getLong(1)).orElse(0L);
   }
 
   public static List<Written> written(Connection connection, long after, int max)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(WRITTEN)) {
-      select.setLong(1, after);
-      select.setInt(2, max);
-      return written(select);
-    }
+    return Sql.list(connection, WRITTEN, SqlEntries::written, after, max);
   }
 
-  public static List<Written> written(PreparedStatement select) throws SQLException {
-    try (ResultSet rows = select.executeQuery()) {
-      List<Written> written = new ArrayList<>();
-      while (rows.next()) {
-        written.add(new Written(rows.getLong(1), rows.getString(2)));
-      }
-      return written;
-    }
+  public static Written written(ResultSet row) throws SQLException {
+    return new Written(row.getLong(1), row.getString(2));
   }
 
   static List<String> journals(Connection connection, String after, int max) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(JOURNALS)) {
-      select.setString(1, after);
-      select.setInt(2, max);
-      try (ResultSet rows = select.executeQuery()) {
-        List<String> journals = new ArrayList<>();
-        while (rows.next()) {
-          journals.add(rows.getString(1));
-        }
-        return journals;
-      }
-    }
+    return Sql.list(connection, JOURNALS, row -> row.getString(1), after, max);
   }
 
   /** With the entry before them, which their checksums include. */
   static List<StoredEntry> read(Connection connection, Slice slice) throws SQLException {
     String sql = slice.backwards() ? BACKWARDS : FORWARDS;
-    try (PreparedStatement select = connection.prepareStatement(sql)) {
-      select.setString(1, slice.persistenceId());
-      select.setLong(2, slice.backwards() ? slice.edge() : slice.edge() - 1);
-      select.setInt(3, slice.max() + 1);
-      return ChainCheck.checked(slice, entries(slice.persistenceId(), select));
-    }
+    String id = slice.persistenceId();
+    long edge = slice.backwards() ? slice.edge() : slice.edge() - 1;
+    return ChainCheck.checked(
+        slice, Sql.list(connection, sql, row -> entry(id, row), id, edge, slice.max() + 1));
   }
 
   /** Deletes journals, and returns what was deleted of each. */
@@ -168,8 +142,7 @@ public final class SqlEntries {
   private static int[] delete(
       Connection connection, String sql, List<String> persistenceIds, long lastSeq)
       throws SQLException {
-    return SqlDirectory.updateAll(
-        connection, sql, persistenceIds.stream().map(id -> List.<Object>of(id, lastSeq)).toList());
+    return Sql.updateAll(connection, sql, persistenceIds, id -> List.of(id, lastSeq));
   }
 
   /** Imports a journal, of which a part is in memory at a time. */
@@ -197,55 +170,30 @@ public final class SqlEntries {
   static List<SerializedEntry> replay(
       Connection connection, String persistenceId, long from, long to, long max)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(REPLAY)) {
-      select.setString(1, persistenceId);
-      select.setLong(2, from);
-      select.setLong(3, to);
-      select.setLong(4, max);
-      return entries(persistenceId, select);
-    }
+    return Sql.list(
+        connection, REPLAY, row -> entry(persistenceId, row), persistenceId, from, to, max);
   }
 
-  private static List<SerializedEntry> entries(String persistenceId, PreparedStatement select)
-      throws SQLException {
-    try (ResultSet row = select.executeQuery()) {
-      List<SerializedEntry> entries = new ArrayList<>();
-      while (row.next()) {
-        entries.add(
-            new SerializedEntry(
-                persistenceId,
-                row.getLong(1),
-                row.getString(2),
-                row.getString(4),
-                row.getLong(3),
-                Set.of(),
-                Serialized.get(row, 5),
-                Serialized.getIfThere(row, 8),
-                row.getInt(11),
-                (Integer) row.getObject(12)));
-      }
-      return entries;
-    }
+  private static SerializedEntry entry(String persistenceId, ResultSet row) throws SQLException {
+    return new SerializedEntry(
+        persistenceId,
+        row.getLong(1),
+        row.getString(2),
+        row.getString(4),
+        row.getLong(3),
+        Set.of(),
+        Serialized.get(row, 5),
+        Serialized.getIfThere(row, 8),
+        row.getInt(11),
+        (Integer) row.getObject(12));
   }
 
   static int deleteTo(Connection connection, String persistenceId, long to) throws SQLException {
-    try (PreparedStatement begin = connection.prepareStatement(BEGIN_AFTER);
-        PreparedStatement delete = connection.prepareStatement(DELETE_BEFORE_NEWEST);
-        PreparedStatement mark = connection.prepareStatement(MARK_DELETED)) {
-      if (to < Long.MAX_VALUE) {
-        begin.setString(1, persistenceId);
-        begin.setLong(2, to);
-        begin.setString(3, persistenceId);
-        begin.setLong(4, to + 1);
-        begin.executeUpdate();
-      }
-      delete.setString(1, persistenceId);
-      delete.setLong(2, to);
-      delete.setString(3, persistenceId);
-      mark.setString(1, persistenceId);
-      mark.setLong(2, to);
-      return delete.executeUpdate() + mark.executeUpdate();
+    if (to < Long.MAX_VALUE) {
+      Sql.update(connection, BEGIN_AFTER, persistenceId, to, persistenceId, to + 1);
     }
+    return Sql.update(connection, DELETE_BEFORE_NEWEST, persistenceId, to, persistenceId)
+        + Sql.update(connection, MARK_DELETED, persistenceId, to);
   }
 
   /** The newest entry of a journal, and what the directory has seen of it. */

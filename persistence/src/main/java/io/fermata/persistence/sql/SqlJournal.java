@@ -42,8 +42,16 @@ public interface SqlJournal {
    * The earlier ends of the same journals with a sweep tag in a range, each journal's in their
    * order.
    */
-  List<SqlPromise> promised(Connection connection, List<JournalEnd> ends, String from, String to)
+  List<Promise> promised(Connection connection, List<JournalEnd> ends, String from, String to)
       throws SQLException;
+
+  /**
+   * An end that is kept for longer than one that follows it; the journal is kept from there until
+   * then.
+   *
+   * @param until the tag with the time
+   */
+  record Promise(String persistenceId, long seq, String until) {}
 
   /** Journals that were written, see {@link OpenStore#written}. */
   List<Written> written(Connection connection, long after, int max) throws SQLException;

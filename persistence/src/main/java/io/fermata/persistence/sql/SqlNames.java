@@ -2,8 +2,6 @@ package io.fermata.persistence.sql;
 
 import io.fermata.persistence.directory.DirectoryEntry;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.SortedSet;
@@ -55,25 +53,18 @@ public final class SqlNames {
 
   private static @Nullable String next(Connection connection, String table, String from)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(NEXT.formatted(table))) {
-      select.setString(1, from);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getString(1) : null;
-      }
-    }
+    return Sql.first(connection, NEXT.formatted(table), row -> row.getString(1), from).orElse(null);
   }
 
   private static void addWithin(
       Connection connection, String table, String beginning, SortedSet<String> found)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(WITHIN.formatted(table))) {
-      select.setString(1, beginning);
-      select.setString(2, beginning + BEHIND_ALL);
-      try (ResultSet rows = select.executeQuery()) {
-        while (rows.next()) {
-          found.add(DirectoryEntry.journalOf(rows.getString(1)));
-        }
-      }
-    }
+    found.addAll(
+        Sql.list(
+            connection,
+            WITHIN.formatted(table),
+            row -> DirectoryEntry.journalOf(row.getString(1)),
+            beginning,
+            beginning + BEHIND_ALL));
   }
 }

@@ -1,7 +1,6 @@
 package io.fermata.persistence.sql;
 
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -45,7 +44,13 @@ public final class SqlObsoleteTags {
   }
 
   /** A record whose tag was examined. */
-  record Tagged(long event, String tag, String persistenceId, long seq, boolean obsolete) {}
+  record Tagged(long event, String tag, String persistenceId, long seq, boolean obsolete) {
+
+    private static Tagged of(ResultSet row) throws SQLException {
+      return new Tagged(
+          row.getLong(1), row.getString(2), row.getString(3), row.getLong(4), row.getBoolean(5));
+    }
+  }
 
   /**
    * Deletes what is obsolete among the next tags in a range. More is left to do now only if at
@@ -90,34 +95,15 @@ public final class SqlObsoleteTags {
   private static List<Tagged> examine(
       Connection connection, SqlShards shards, List<Integer> some, Place after, String to, int most)
       throws SQLException {
-    List<Tagged> examined = new ArrayList<>();
     if (some.isEmpty() || most == 0) {
-      return examined;
+      return new ArrayList<>();
     }
-    try (PreparedStatement select = connection.prepareStatement(shards.scan(EXAMINE))) {
-      shards.bind(select, some, after.tag(), after.event(), to, most);
-      try (ResultSet rows = select.executeQuery()) {
-        while (rows.next()) {
-          examined.add(
-              new Tagged(
-                  rows.getLong(1),
-                  rows.getString(2),
-                  rows.getString(3),
-                  rows.getLong(4),
-                  rows.getBoolean(5)));
-        }
-      }
-    }
-    return examined;
+    return shards.scan(connection, EXAMINE, Tagged::of, some, after.tag(), after.event(), to, most);
   }
 
   private static int delete(Connection connection, List<Tagged> examined) throws SQLException {
-    List<List<Object>> obsolete =
-        examined.stream()
-            .filter(Tagged::obsolete)
-            .map(tagged -> List.<Object>of(tagged.event(), tagged.tag()))
-            .toList();
-    SqlDirectory.updateAll(connection, DELETE, obsolete);
+    List<Tagged> obsolete = examined.stream().filter(Tagged::obsolete).toList();
+    Sql.updateAll(connection, DELETE, obsolete, tagged -> List.of(tagged.event(), tagged.tag()));
     return obsolete.size();
   }
 }

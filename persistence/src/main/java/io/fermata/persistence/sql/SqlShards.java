@@ -2,7 +2,6 @@ package io.fermata.persistence.sql;
 
 import io.fermata.persistence.spi.StoreException;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.util.Collection;
 import java.util.List;
@@ -29,12 +28,24 @@ public interface SqlShards {
   /** A select of one shard as a select of several. */
   String scan(String select);
 
+  /** The parameters of a select of one shard as those of several. */
+  Object[] parameters(List<Integer> shards, Object... parameters);
+
   /**
-   * Sets the parameters of a scan; the last is the limit.
+   * Scans some shards.
    *
    * @param shards are scanned in this order, until the limit is reached
+   * @param parameters the last is the limit
    */
-  void bind(PreparedStatement scan, List<Integer> shards, Object... parameters) throws SQLException;
+  default <T> List<T> scan(
+      Connection connection,
+      String select,
+      Sql.Row<T> row,
+      List<Integer> shards,
+      Object... parameters)
+      throws SQLException {
+    return Sql.list(connection, scan(select), row, parameters(shards, parameters));
+  }
 
   /**
    * The right to write a journal now, to be handed in when it is written.
@@ -83,9 +94,8 @@ public interface SqlShards {
     }
 
     @Override
-    public void bind(PreparedStatement scan, List<Integer> shards, Object... parameters)
-        throws SQLException {
-      SqlDirectory.bind(scan, List.of(parameters));
+    public Object[] parameters(List<Integer> shards, Object... parameters) {
+      return parameters;
     }
 
     @Override

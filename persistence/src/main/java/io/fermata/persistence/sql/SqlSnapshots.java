@@ -56,14 +56,14 @@ public final class SqlSnapshots {
   }
 
   static int delete(Connection connection, SnapshotRange range) throws SQLException {
-    try (PreparedStatement delete = connection.prepareStatement(DELETE)) {
-      delete.setString(1, range.persistenceId());
-      delete.setLong(2, range.fromSeq());
-      delete.setLong(3, range.toSeq());
-      delete.setLong(4, range.fromTime());
-      delete.setLong(5, range.toTime());
-      return delete.executeUpdate();
-    }
+    return Sql.update(
+        connection,
+        DELETE,
+        range.persistenceId(),
+        range.fromSeq(),
+        range.toSeq(),
+        range.fromTime(),
+        range.toTime());
   }
 
   /** A row of {@link #COLUMNS}. */

@@ -4,14 +4,12 @@ import io.fermata.persistence.spi.JournalEnd;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.Unfinished;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
+import java.util.Optional;
 
 /** The upkeep of journals: finding unfinished ones, sweeping and expiring. */
 public final class SqlUpkeep {
@@ -72,23 +70,26 @@ public final class SqlUpkeep {
       throws SQLException {
     Cursor cursor = Cursor.of(after);
     List<Unfinished> working = new ArrayList<>();
-    try (PreparedStatement select = connection.prepareStatement(shards.scan(WORKING))) {
-      for (Part part : cursor.parts(asked)) {
-        int missing = max - working.size();
-        if (missing == 0 || part.shards().isEmpty()) {
-          continue;
-        }
-        shards.bind(select, part.shards(), JournalTags.UNFINISHED, part.after(), missing);
-        try (ResultSet rows = select.executeQuery()) {
-          while (rows.next()) {
-            String persistenceId = rows.getString(2);
-            Cursor here = new Cursor(shards.of(persistenceId), rows.getLong(1));
-            working.add(new Unfinished(here.text(), persistenceId));
-          }
-        }
+    for (Part part : cursor.parts(asked)) {
+      int missing = max - working.size();
+      if (missing == 0 || part.shards().isEmpty()) {
+        continue;
       }
+      working.addAll(
+          shards.scan(
+              connection,
+              WORKING,
+              row -> unfinished(shards, row.getLong(1), row.getString(2)),
+              part.shards(),
+              JournalTags.UNFINISHED,
+              part.after(),
+              missing));
     }
     return working;
+  }
+
+  private static Unfinished unfinished(SqlShards shards, long number, String persistenceId) {
+    return new Unfinished(new Cursor(shards.of(persistenceId), number).text(), persistenceId);
   }
 
   /** The end of a page: a shard, and the number of a record in it. */
@@ -159,7 +160,7 @@ public final class SqlUpkeep {
     if (found.isEmpty()) {
       return Portion.NOTHING;
     }
-    Map<String, SqlPromise> promises = Map.of();
+    Map<String, SqlJournal.Promise> promises = Map.of();
     if (hasLaterSweeps(connection, journal.shards(), now)) {
       promises = postponeEnds(connection, journal, newest(found, Map.of()), now);
     }
@@ -170,28 +171,25 @@ public final class SqlUpkeep {
 
   private static List<JournalEnd> ends(Connection connection, SqlShards shards, long now, int most)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(shards.scan(ENDS))) {
-      shards.bind(select, shards.inTurns(), JournalTags.sweep(0), JournalTags.sweep(now), most);
-      try (ResultSet rows = select.executeQuery()) {
-        List<JournalEnd> ends = new ArrayList<>();
-        while (rows.next()) {
-          ends.add(
-              new JournalEnd(
-                  rows.getString(3), rows.getLong(4), rows.getLong(1), rows.getString(2)));
-        }
-        return ends;
-      }
-    }
+    return shards.scan(
+        connection,
+        ENDS,
+        row -> new JournalEnd(row.getString(3), row.getLong(4), row.getLong(1), row.getString(2)),
+        shards.inTurns(),
+        JournalTags.sweep(0),
+        JournalTags.sweep(now),
+        most);
   }
 
   /**
    * The newest end of each journal that follows no end that is kept longer. The tags of older ends
    * are deleted with their events.
    */
-  private static List<JournalEnd> newest(List<JournalEnd> ends, Map<String, SqlPromise> promises) {
+  private static List<JournalEnd> newest(
+      List<JournalEnd> ends, Map<String, SqlJournal.Promise> promises) {
     Map<String, JournalEnd> newest = new LinkedHashMap<>();
     for (JournalEnd end : ends) {
-      SqlPromise promise = promises.get(end.persistenceId());
+      SqlJournal.Promise promise = promises.get(end.persistenceId());
       if (promise == null || end.seq() <= promise.seq()) {
         newest.merge(
             end.persistenceId(), end, (one, other) -> one.seq() > other.seq() ? one : other);
@@ -202,41 +200,32 @@ public final class SqlUpkeep {
 
   private static boolean hasLaterSweeps(Connection connection, SqlShards shards, long now)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(shards.scan(SOME_TAG))) {
-      shards.bind(
-          select, shards.held(), JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE), 1);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next();
-      }
-    }
+    String from = JournalTags.sweep(now + 1);
+    String to = JournalTags.sweep(Long.MAX_VALUE);
+    return !shards
+        .scan(connection, SOME_TAG, row -> row.getInt(1), shards.held(), from, to, 1)
+        .isEmpty();
   }
 
   /** Postpones the ends that follow one with a longer retention. Returns the first of each. */
-  private static Map<String, SqlPromise> postponeEnds(
+  private static Map<String, SqlJournal.Promise> postponeEnds(
       Connection connection, SqlJournal journal, List<JournalEnd> ends, long now)
       throws SQLException {
-    Map<String, SqlPromise> promises = new LinkedHashMap<>();
-    for (SqlPromise promise :
+    Map<String, SqlJournal.Promise> promises = new LinkedHashMap<>();
+    for (SqlJournal.Promise promise :
         journal.promised(
             connection, ends, JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE))) {
       promises.putIfAbsent(promise.persistenceId(), promise);
     }
-    for (SqlPromise promise : promises.values()) {
+    for (SqlJournal.Promise promise : promises.values()) {
       postpone(connection, JournalTags.sweep(0), JournalTags.sweep(now), promise);
     }
     return promises;
   }
 
-  private static void postpone(Connection connection, String from, String to, SqlPromise after)
-      throws SQLException {
-    try (PreparedStatement update = connection.prepareStatement(POSTPONE)) {
-      update.setString(1, after.until());
-      update.setString(2, from);
-      update.setString(3, to);
-      update.setString(4, after.persistenceId());
-      update.setLong(5, after.seq());
-      update.executeUpdate();
-    }
+  private static void postpone(
+      Connection connection, String from, String to, SqlJournal.Promise after) throws SQLException {
+    Sql.update(connection, POSTPONE, after.until(), from, to, after.persistenceId(), after.seq());
   }
 
   /** A run that starts meanwhile stays, as does everything journaled after the end. */
@@ -248,32 +237,28 @@ public final class SqlUpkeep {
     List<SqlObsoleteTags.Tagged> over = first.stream().filter(tag -> !tag.obsolete()).toList();
     int forgotten = 0;
     for (SqlObsoleteTags.Tagged journal : over.subList(0, Math.min(most, over.size()))) {
-      String until = promised(connection, journal.persistenceId(), now);
-      if (until == null) {
+      Optional<String> until = promised(connection, journal.persistenceId(), now);
+      if (until.isEmpty()) {
         SqlEntries.forget(connection, List.of(journal.persistenceId()), journal.seq());
         forgotten++;
       } else {
-        String later = JournalTags.forget(JournalTags.upkeepAt(until).orElseThrow());
+        String later = JournalTags.forget(JournalTags.upkeepAt(until.get()).orElseThrow());
         postpone(
             connection,
             from,
             to,
-            new SqlPromise(journal.persistenceId(), journal.seq() - 1, later));
+            new SqlJournal.Promise(journal.persistenceId(), journal.seq() - 1, later));
       }
     }
     return new Portion(forgotten, first.size() == SqlObsoleteTags.AT_ONCE || over.size() > most);
   }
 
   /** The latest retention of an end of a journal that is still in the future. */
-  private static @Nullable String promised(Connection connection, String persistenceId, long now)
+  private static Optional<String> promised(Connection connection, String persistenceId, long now)
       throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(PROMISED_OF_JOURNAL)) {
-      select.setString(1, persistenceId);
-      select.setString(2, JournalTags.sweep(now + 1));
-      select.setString(3, JournalTags.sweep(Long.MAX_VALUE));
-      try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getString(1) : null;
-      }
-    }
+    String from = JournalTags.sweep(now + 1);
+    String to = JournalTags.sweep(Long.MAX_VALUE);
+    return Sql.first(
+        connection, PROMISED_OF_JOURNAL, row -> row.getString(1), persistenceId, from, to);
   }
 }

@@ -9,10 +9,7 @@ import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Verified;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -85,16 +82,8 @@ public final class SqlVerification {
   }
 
   private List<String> page(String sql, String after) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(sql)) {
-      select.setString(1, after);
-      select.setInt(2, JOURNALS_AT_ONCE);
-      try (ResultSet rows = select.executeQuery()) {
-        List<String> page = new ArrayList<>();
-        while (rows.next()) {
-          page.add(rows.getString(1));
-        }
-        return page;
-      }
+    try {
+      return Sql.list(connection, sql, row -> row.getString(1), after, JOURNALS_AT_ONCE);
     } catch (SQLException failed) {
       throw Transactions.failed(failed);
     }

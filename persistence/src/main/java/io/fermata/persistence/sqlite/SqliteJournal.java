@@ -7,10 +7,10 @@ import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
 import io.fermata.persistence.spi.Written;
+import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlJournal;
 import io.fermata.persistence.sql.SqlObsoleteTags;
-import io.fermata.persistence.sql.SqlPromise;
 import io.fermata.persistence.sql.SqlShards;
 import io.fermata.persistence.sql.SqlSnapshots;
 import io.fermata.persistence.sql.SqlTexts;
@@ -162,20 +162,17 @@ public final class SqliteJournal implements SqlJournal {
 
   @Override
   public void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException {
-    try (PreparedStatement untag = connection.prepareStatement(SqlObsoleteTags.DELETE)) {
-      for (JournalEnd end : ends) {
-        SqlEntries.forgetBefore(connection, end.persistenceId(), end.seq());
-        untag.setLong(1, end.eventId());
-        untag.setString(2, end.tag());
-        untag.executeUpdate();
-      }
+    for (JournalEnd end : ends) {
+      SqlEntries.forgetBefore(connection, end.persistenceId(), end.seq());
     }
+    Sql.updateAll(
+        connection, SqlObsoleteTags.DELETE, ends, end -> List.of(end.eventId(), end.tag()));
   }
 
   @Override
-  public List<SqlPromise> promised(
+  public List<Promise> promised(
       Connection connection, List<JournalEnd> ends, String from, String to) throws SQLException {
-    List<SqlPromise> promises = new ArrayList<>();
+    List<Promise> promises = new ArrayList<>();
     try (PreparedStatement select = connection.prepareStatement(PROMISED)) {
       for (JournalEnd end : ends) {
         select.setString(1, end.persistenceId());
@@ -184,7 +181,7 @@ public final class SqliteJournal implements SqlJournal {
         select.setString(4, to);
         try (ResultSet row = select.executeQuery()) {
           if (row.next()) {
-            promises.add(new SqlPromise(end.persistenceId(), row.getLong(1), row.getString(2)));
+            promises.add(new Promise(end.persistenceId(), row.getLong(1), row.getString(2)));
           }
         }
       }
@@ -199,24 +196,14 @@ public final class SqliteJournal implements SqlJournal {
 
   @Override
   public void mark(Connection connection, long number) throws SQLException {
-    if (update(connection, MARK, number) == 0) {
-      update(connection, FIRST_MARK, number);
-    }
-  }
-
-  private static int update(Connection connection, String sql, long number) throws SQLException {
-    try (PreparedStatement update = connection.prepareStatement(sql)) {
-      update.setLong(1, number);
-      return update.executeUpdate();
+    if (Sql.update(connection, MARK, number) == 0) {
+      Sql.update(connection, FIRST_MARK, number);
     }
   }
 
   @Override
   public long marked(Connection connection) throws SQLException {
-    try (PreparedStatement select = connection.prepareStatement(MARKED);
-        ResultSet row = select.executeQuery()) {
-      return row.next() ? row.getLong(1) : 0;
-    }
+    return Sql.first(connection, MARKED, row -> row.getLong(1)).orElse(0L);
   }
 
   @Override
