@@ -2,6 +2,7 @@ package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.spi.ClusterHost;
 import io.fermata.persistence.sql.Sql;
+import io.fermata.persistence.sql.SqlMeta;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -49,16 +50,15 @@ final class PostgresHosts {
 
   static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
 
-  static final String AGREEMENT = "SELECT value FROM fermata_meta WHERE key = 'cluster_agreement'";
+  private static final String AGREEMENT = "cluster_agreement";
 
   static final String FIRST_AGREEMENT =
       """
-      INSERT INTO fermata_meta (key, value) VALUES ('cluster_agreement', ?)
+      INSERT INTO fermata_meta (key, value) VALUES (?, ?)
       ON CONFLICT (key) DO NOTHING
       """;
 
-  static final String AGREE =
-      "UPDATE fermata_meta SET value = ? WHERE key = 'cluster_agreement' AND value = ?";
+  static final String AGREE = "UPDATE fermata_meta SET value = ? WHERE key = ? AND value = ?";
 
   private PostgresHosts() {}
 
@@ -86,15 +86,15 @@ final class PostgresHosts {
   }
 
   static Optional<String> agreement(Connection connection) throws SQLException {
-    return Sql.first(connection, AGREEMENT, row -> row.getString(1));
+    return SqlMeta.get(connection, AGREEMENT, row -> row.getString(1));
   }
 
   static boolean agree(Connection connection, @Nullable String before, String after)
       throws SQLException {
     int changed =
         before == null
-            ? Sql.update(connection, FIRST_AGREEMENT, after)
-            : Sql.update(connection, AGREE, after, before);
+            ? Sql.update(connection, FIRST_AGREEMENT, AGREEMENT, after)
+            : Sql.update(connection, AGREE, after, AGREEMENT, before);
     return changed > 0;
   }
 }

@@ -1,14 +1,12 @@
 package io.fermata.persistence.postgres;
 
-import io.fermata.persistence.spi.ServerKey;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.sql.SchemaSteps;
+import io.fermata.persistence.sql.Sql;
+import io.fermata.persistence.sql.SqlMeta;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -22,9 +20,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class PostgresSchema {
 
-  private static final String VERSION = "schema_version";
-  private static final String SERVER_KEY = "server_key";
   private static final String OWNER = "owner";
+
+  private static final String TABLES =
+      "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1";
 
   /**
    * Fails if one of the epochs is over. Until the transaction ends, none of the shards is taken.
@@ -274,9 +273,11 @@ final class PostgresSchema {
 
   /** The version of the tables that are there, 0 if there are none. */
   int version() throws SQLException {
-    List<String> tables = tables();
-    if (tables.contains("fermata_meta")) {
-      return storedVersion();
+    List<String> tables = Sql.list(connection, TABLES, row -> row.getString(1));
+    if (tables.contains(SqlMeta.TABLE)) {
+      int version = SchemaSteps.version(connection, address.shown());
+      STEPS.requireKnown(address.shown(), version, "database");
+      return version;
     }
     tables.retainAll(
         List.of(
@@ -301,30 +302,6 @@ final class PostgresSchema {
     return 0;
   }
 
-  private List<String> tables() throws SQLException {
-    try (Statement statement = connection.createStatement();
-        ResultSet rows =
-            statement.executeQuery(
-                "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1")) {
-      List<String> names = new ArrayList<>();
-      while (rows.next()) {
-        names.add(rows.getString(1));
-      }
-      return names;
-    }
-  }
-
-  private int storedVersion() throws SQLException {
-    String stored = meta(connection, VERSION);
-    if (stored == null) {
-      throw new StoreException(
-          address.shown() + " is damaged: it has no schema version; restore it from a backup");
-    }
-    int version = Integer.parseInt(stored);
-    STEPS.requireKnown(address.shown(), version, "database");
-    return version;
-  }
-
   /**
    * Brings the tables up to date, in one transaction, refuses a schema that has lost something, and
    * returns the server key it holds.
@@ -332,10 +309,14 @@ final class PostgresSchema {
   byte[] prepare(String owner) throws SQLException {
     connection.setAutoCommit(false);
     try {
-      migrate();
+      STEPS.migrate(connection, version(), Integer::toString);
       requireWhole();
       putOwner(owner);
-      byte[] key = serverKey();
+      byte[] key =
+          SqlMeta.serverKey(
+              connection,
+              row -> Base64.getDecoder().decode(row.getString(1)),
+              Base64.getEncoder()::encodeToString);
       connection.commit();
       return key;
     } catch (SQLException | RuntimeException refused) {
@@ -343,14 +324,6 @@ final class PostgresSchema {
       throw refused;
     } finally {
       connection.setAutoCommit(true);
-    }
-  }
-
-  private void migrate() throws SQLException {
-    int version = version();
-    if (version < STEPS.newest()) {
-      STEPS.migrate(connection, version);
-      putMeta(VERSION, Integer.toString(STEPS.newest()));
     }
   }
 
@@ -378,45 +351,12 @@ final class PostgresSchema {
     return damages;
   }
 
-  private byte[] serverKey() throws SQLException {
-    String stored = meta(connection, SERVER_KEY);
-    if (stored != null) {
-      return Base64.getDecoder().decode(stored);
-    }
-    byte[] created = ServerKey.random();
-    putMeta(SERVER_KEY, Base64.getEncoder().encodeToString(created));
-    return created;
-  }
-
   /** The host that writes here, null if none ever did. */
   static @Nullable String owner(Connection connection) throws SQLException {
-    return meta(connection, OWNER);
+    return SqlMeta.get(connection, OWNER, row -> row.getString(1)).orElse(null);
   }
 
   void putOwner(String owner) throws SQLException {
-    putMeta(OWNER, owner);
-  }
-
-  private static @Nullable String meta(Connection connection, String key) throws SQLException {
-    try (PreparedStatement select =
-        connection.prepareStatement("SELECT value FROM fermata_meta WHERE key = ?")) {
-      select.setString(1, key);
-      try (ResultSet row = select.executeQuery()) {
-        return row.next() ? row.getString(1) : null;
-      }
-    }
-  }
-
-  private void putMeta(String key, String value) throws SQLException {
-    try (PreparedStatement put =
-        connection.prepareStatement(
-            """
-            INSERT INTO fermata_meta (key, value) VALUES (?, ?)
-            ON CONFLICT (key) DO UPDATE SET value = excluded.value
-            """)) {
-      put.setString(1, key);
-      put.setString(2, value);
-      put.executeUpdate();
-    }
+    SqlMeta.put(connection, OWNER, owner);
   }
 }

@@ -5,11 +5,14 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /**
  * The statements that migrate the tables from each version to the next, starting with no tables.
  */
 public record SchemaSteps(List<List<String>> steps) {
+
+  private static final String VERSION = "schema_version";
 
   public int newest() {
     return steps.size();
@@ -33,8 +36,25 @@ public record SchemaSteps(List<List<String>> steps) {
     }
   }
 
-  /** Migrates the tables, within the transaction of the connection. */
-  public void migrate(Connection connection, int version) throws SQLException {
+  /** The version of the tables that are there. */
+  public static int version(Connection connection, String name) throws SQLException {
+    return SqlMeta.get(connection, VERSION, row -> row.getInt(1))
+        .orElseThrow(
+            () ->
+                new StoreException(
+                    name + " is damaged: it has no schema version; restore it from a backup"));
+  }
+
+  /**
+   * Brings the tables up to date, within the transaction of the connection.
+   *
+   * @param written how the database keeps a version
+   */
+  public void migrate(Connection connection, int version, IntFunction<Object> written)
+      throws SQLException {
+    if (version == newest()) {
+      return;
+    }
     try (Statement statement = connection.createStatement()) {
       for (List<String> step : steps.subList(version, newest())) {
         for (String sql : step) {
@@ -42,5 +62,6 @@ public record SchemaSteps(List<List<String>> steps) {
         }
       }
     }
+    SqlMeta.put(connection, VERSION, written.apply(newest()));
   }
 }

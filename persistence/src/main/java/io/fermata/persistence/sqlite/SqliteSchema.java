@@ -1,14 +1,11 @@
 package io.fermata.persistence.sqlite;
 
-import io.fermata.persistence.spi.ServerKey;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.sql.SchemaSteps;
+import io.fermata.persistence.sql.Sql;
+import io.fermata.persistence.sql.SqlMeta;
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
-import java.util.ArrayList;
 import java.util.List;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteException;
@@ -20,8 +17,8 @@ import org.sqlite.SQLiteException;
  */
 public final class SqliteSchema {
 
-  private static final String VERSION = "schema_version";
-  private static final String SERVER_KEY = "server_key";
+  private static final String TABLES =
+      "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
 
   /** Enough for about a gigabyte in memory; the rest of a larger file is not checked. */
   private static final long QUICK_CHECK_MILLIS = 2_000;
@@ -205,85 +202,27 @@ public final class SqliteSchema {
   private byte[] prepare() throws SQLException {
     SqliteVerification.quickly(file, connection, QUICK_CHECK_MILLIS);
     connection.setAutoCommit(false);
-    migrateFrom(version());
-    byte[] serverKey = serverKey();
+    int version = version();
+    STEPS.requireKnown(file.name(), version, "file");
+    STEPS.migrate(connection, version, newest -> newest);
+    byte[] serverKey = SqlMeta.serverKey(connection, row -> row.getBytes(1), key -> key);
     connection.commit();
     return serverKey;
   }
 
   private int version() throws SQLException {
-    List<String> tables = tables();
+    List<String> tables = Sql.list(connection, TABLES, row -> row.getString(1));
     if (tables.isEmpty()) {
       return 0;
     }
-    if (!tables.contains("fermata_meta")) {
+    if (!tables.contains(SqlMeta.TABLE)) {
       throw new StoreException(
           file.name()
               + " is a SQLite database of another program (it has the tables "
               + String.join(", ", tables)
               + "); choose another file");
     }
-    return storedVersion();
-  }
-
-  private List<String> tables() throws SQLException {
-    try (Statement statement = connection.createStatement();
-        ResultSet rows =
-            statement.executeQuery(
-                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")) {
-      List<String> names = new ArrayList<>();
-      while (rows.next()) {
-        names.add(rows.getString(1));
-      }
-      return names;
-    }
-  }
-
-  private int storedVersion() throws SQLException {
-    try (PreparedStatement select = selectMeta(VERSION);
-        ResultSet row = select.executeQuery()) {
-      if (!row.next()) {
-        throw new StoreException(
-            file.name() + " is damaged: it has no schema version; restore it from a backup");
-      }
-      return row.getInt(1);
-    }
-  }
-
-  private void migrateFrom(int version) throws SQLException {
-    STEPS.requireKnown(file.name(), version, "file");
-    if (version < STEPS.newest()) {
-      STEPS.migrate(connection, version);
-      putMeta(VERSION, STEPS.newest());
-    }
-  }
-
-  private byte[] serverKey() throws SQLException {
-    try (PreparedStatement select = selectMeta(SERVER_KEY);
-        ResultSet row = select.executeQuery()) {
-      if (row.next()) {
-        return row.getBytes(1);
-      }
-    }
-    byte[] created = ServerKey.random();
-    putMeta(SERVER_KEY, created);
-    return created;
-  }
-
-  private PreparedStatement selectMeta(String key) throws SQLException {
-    PreparedStatement select =
-        connection.prepareStatement("SELECT value FROM fermata_meta WHERE key = ?");
-    select.setString(1, key);
-    return select;
-  }
-
-  private void putMeta(String key, Object value) throws SQLException {
-    try (PreparedStatement put =
-        connection.prepareStatement("INSERT OR REPLACE INTO fermata_meta VALUES (?, ?)")) {
-      put.setString(1, key);
-      put.setObject(2, value);
-      put.executeUpdate();
-    }
+    return SchemaSteps.version(connection, file.name());
   }
 
   static StoreException explain(SqliteFile file, SQLException failed) {
