@@ -13,9 +13,9 @@ import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.key.RootCauses;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
@@ -134,8 +134,7 @@ public final class HandlerRunner {
     }
     return running.exceptionallyCompose(
         failure -> {
-          Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
-          return cause instanceof RpcException refusal && refusal.isTransient()
+          return RootCauses.of(failure) instanceof RpcException refusal && refusal.isTransient()
               ? released(opened, refusal)
               : CompletableFuture.failedFuture(failure);
         });
@@ -198,8 +197,10 @@ public final class HandlerRunner {
       Round round, HandlerCall call, @Nullable RpcResult result, @Nullable Throwable failure) {
     if (result != null) {
       return CompletableFuture.completedFuture(result);
+    } else if (failure == null) {
+      return CompletableFuture.failedFuture(new IllegalStateException("The handler returned null"));
     }
-    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable cause = RootCauses.of(failure);
     if (cause instanceof UnansweredException unanswered) {
       try {
         return askClient(round, call, unanswered.asks());
@@ -207,8 +208,7 @@ public final class HandlerRunner {
         return CompletableFuture.failedFuture(refusal);
       }
     }
-    return CompletableFuture.failedFuture(
-        cause == null ? new IllegalStateException("The handler returned null") : cause);
+    return CompletableFuture.failedFuture(cause);
   }
 
   private CompletionStage<RpcResult> askClient(

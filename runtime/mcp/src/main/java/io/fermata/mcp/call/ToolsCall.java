@@ -25,11 +25,11 @@ import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
+import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -231,7 +231,7 @@ public final class ToolsCall implements RpcMethod {
   }
 
   private static McpResult failed(McpTool tool, McpCall call, @Nullable Throwable failure) {
-    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable cause = failure == null ? null : RootCauses.of(failure);
     if (cause instanceof UnansweredException unanswered) {
       throw unanswered;
     }

@@ -17,10 +17,10 @@ import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcMessage;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -166,13 +166,11 @@ public final class McpDispatcher {
   private void report(String method, long startedAt, @Nullable Throwable failure) {
     if (telemetry != Telemetry.NONE) {
       String outcome =
-          failure == null ? "ok" : cause(failure) instanceof RpcException ? "refused" : "failed";
+          failure == null
+              ? "ok"
+              : RootCauses.of(failure) instanceof RpcException ? "refused" : "failed";
       telemetry.requested(method, outcome, System.nanoTime() - startedAt);
     }
-  }
-
-  private static @Nullable Throwable cause(@Nullable Throwable failure) {
-    return failure instanceof CompletionException ? failure.getCause() : failure;
   }
 
   private static Response answered(
@@ -188,7 +186,7 @@ public final class McpDispatcher {
   }
 
   private static Response failed(JsonNode id, @Nullable Throwable failure) {
-    Throwable cause = cause(failure);
+    Throwable cause = failure == null ? null : RootCauses.of(failure);
     if (cause instanceof RpcException refusal) {
       return Response.error(id, refusal);
     }

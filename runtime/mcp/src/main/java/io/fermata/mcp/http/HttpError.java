@@ -10,10 +10,10 @@ import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
 import io.vertx.core.http.HttpHeaders;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
-import java.util.concurrent.CompletionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -113,7 +113,7 @@ public final class HttpError extends RuntimeException {
   }
 
   private static HttpError of(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    Throwable cause = RootCauses.of(thrown);
     if (cause instanceof HttpError error) {
       return error;
     } else if (cause instanceof RpcException refusal) {

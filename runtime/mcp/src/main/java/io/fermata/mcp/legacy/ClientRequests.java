@@ -10,6 +10,7 @@ import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.key.Handles;
+import io.fermata.session.key.RootCauses;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Base64;
@@ -96,7 +97,7 @@ public final class ClientRequests {
   }
 
   private static RuntimeException refused(Throwable failure) {
-    Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    Throwable cause = RootCauses.of(failure);
     return cause instanceof TimeoutException
         ? RpcException.clientFailed("it did not reply in time")
         : new CompletionException(cause);

@@ -28,19 +28,22 @@ final class ApiRequest {
   private final AuthenticatedCaller caller;
   private final List<String> place;
   private final MultiMap query;
+  private final byte[] body;
 
   private ApiRequest(
-      HttpServerRequest http, AuthenticatedCaller caller, List<String> place, MultiMap query) {
+      HttpServerRequest http, AuthenticatedCaller caller, List<String> place, byte[] body) {
     this.http = http;
     this.caller = caller;
     this.place = place;
-    this.query = query;
+    this.query = http.params();
+    this.body = body;
   }
 
   /**
    * @param root the path below which the parts of the path are read
    */
-  static ApiRequest of(HttpServerRequest http, String root, AuthenticatedCaller caller) {
+  static ApiRequest of(
+      HttpServerRequest http, String root, AuthenticatedCaller caller, byte[] body) {
     try {
       List<String> place = new ArrayList<>();
       for (String part : http.path().substring(root.length()).split("/", -1)) {
@@ -48,7 +51,7 @@ final class ApiRequest {
       }
       // The part before the first slash is empty.
       place.remove(0);
-      return new ApiRequest(http, caller, place, http.params());
+      return new ApiRequest(http, caller, place, body);
     } catch (IllegalArgumentException e) {
       throw HttpError.of(400, "bad_request", "The path is not valid percent-encoding");
     }
@@ -68,6 +71,12 @@ final class ApiRequest {
 
   String method() {
     return http.method().name();
+  }
+
+  void requireMethod(String allowed) {
+    if (!method().equals(allowed)) {
+      throw HttpError.methods(allowed);
+    }
   }
 
   /** The parts of the path below the root. */
@@ -147,7 +156,21 @@ final class ApiRequest {
                 principal(), operation, session, thrown == null ? "done" : HttpError.code(thrown)));
   }
 
-  void requireJson() {
+  /** The fields of the body, which the request needs. */
+  BodyFields fields() {
+    requireJson();
+    return BodyFields.of(body, true);
+  }
+
+  /** The fields of the body; none if there is no body. */
+  BodyFields optionalFields() {
+    if (body.length > 0) {
+      requireJson();
+    }
+    return BodyFields.of(body, false);
+  }
+
+  private void requireJson() {
     if (!MediaTypes.isJson(http.getHeader(HttpHeaders.CONTENT_TYPE))) {
       throw HttpError.of(415, "not_json", "The Content-Type must be application/json, in UTF-8");
     }

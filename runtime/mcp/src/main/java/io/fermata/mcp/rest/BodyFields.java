@@ -6,6 +6,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.admin.RunJson;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashSet;
@@ -13,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the fields of a JSON body, and rejects the unknown ones. */
@@ -93,14 +95,56 @@ final class BodyFields {
     return text;
   }
 
-  /** One of these words, or null if there is none. */
-  @Nullable String oneOf(String name, List<String> words) {
+  /** One of these constants, by its name in lower case; null if there is none. */
+  <E extends Enum<E>> @Nullable E oneOf(String name, List<E> constants) {
     String text = text(name);
-    if (text != null && !words.contains(text)) {
-      wrong(name, "must be one of " + String.join(", ", words));
+    for (E constant : constants) {
+      if (RunJson.name(constant).equals(text)) {
+        return constant;
+      }
+    }
+    if (text != null) {
+      wrong(name, "must be one of " + words(constants));
+    }
+    return null;
+  }
+
+  /** As {@link #oneOf}; if it is missing, reports that and returns the first. */
+  <E extends Enum<E>> E neededOneOf(String name, List<E> constants) {
+    E found = oneOf(name, constants);
+    if (found == null) {
+      wrong(name, "is required: one of " + words(constants));
+      return constants.get(0);
+    }
+    return found;
+  }
+
+  private static String words(List<? extends Enum<?>> constants) {
+    return constants.stream().map(RunJson::name).collect(Collectors.joining(", "));
+  }
+
+  /**
+   * A whole number, or null if there is none.
+   *
+   * @param what what it has to be, in words
+   */
+  @Nullable Integer integer(String name, String what) {
+    JsonNode value = any(name);
+    if (value != null && !(value.isIntegralNumber() && value.canConvertToInt())) {
+      wrong(name, "must be " + what);
       return null;
     }
-    return text;
+    return value == null ? null : value.intValue();
+  }
+
+  /** As {@link #integer}; if it is missing, reports that and returns 0. */
+  int neededInteger(String name, String what) {
+    Integer number = integer(name, what);
+    if (number == null) {
+      wrong(name, "is required: " + what);
+      return 0;
+    }
+    return number;
   }
 
   @Nullable Boolean flag(String name) {

@@ -1,7 +1,5 @@
 package io.fermata.mcp.rest;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.ForkOrigin;
@@ -9,13 +7,9 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.mcp.access.AuditLog;
-import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.http.HttpError;
-import io.fermata.mcp.http.HttpRoute;
-import io.fermata.mcp.http.RequestExchange;
-import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Fork;
@@ -25,8 +19,6 @@ import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
-import io.vertx.core.http.HttpServerRequest;
-import java.nio.charset.StandardCharsets;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
@@ -45,7 +37,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The HTTP API of runs: a caller sees its own runs only; operators operate those of anybody. */
-public final class RunsApi implements HttpRoute {
+public final class RunsApi extends JsonApi {
   private static final String PATH = "/runs";
 
   private static final String FORKS = "forks";
@@ -53,8 +45,8 @@ public final class RunsApi implements HttpRoute {
   private static final String RESOLVE = "resolve";
   private static final String ENTRIES = "entries";
   private static final Set<String> PARTS = Set.of(FORKS, CANCEL, RESOLVE, ENTRIES);
-  private static final List<String> RESOLUTIONS =
-      Arrays.stream(Input.Resolution.values()).map(RunJson::name).toList();
+  private static final List<Input.Resolution> RESOLUTIONS = List.of(Input.Resolution.values());
+  private static final List<ForkOrigin.Mode> MODES = List.of(ForkOrigin.Mode.values());
 
   /** The names of flows and the ids of runs; a store need not take any others. */
   private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_.-]{1,128}");
@@ -78,13 +70,9 @@ public final class RunsApi implements HttpRoute {
                   .map(ErrorCode::wireName))
           .collect(Collectors.toUnmodifiableSet());
 
-  private static final List<String> MODES =
-      Arrays.stream(ForkOrigin.Mode.values()).map(RunJson::name).toList();
-
   private static final int PAGE = 100;
 
   private final Runs runs;
-  private final CallQuotas quotas;
   private final ToolScopes scopes;
   private final Set<String> operators;
   private final AuditLog audit;
@@ -94,45 +82,18 @@ public final class RunsApi implements HttpRoute {
    */
   public RunsApi(
       Runs runs, CallQuotas quotas, ToolScopes scopes, Set<String> operators, AuditLog audit) {
+    super(PATH, PARTS, quotas);
     this.runs = runs;
-    this.quotas = quotas;
     this.scopes = scopes;
     this.operators = operators;
     this.audit = audit;
   }
 
   @Override
-  public String path() {
-    return PATH;
-  }
-
-  @Override
-  public Set<String> names() {
-    return PARTS;
-  }
-
-  @Override
-  public void serve(HttpServerRequest http, AuthenticatedCaller caller) {
-    RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
-  }
-
-  private CompletionStage<Response> answer(
-      HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
-    try {
-      ApiRequest request = ApiRequest.of(http, PATH, caller);
-      return quotas
-          .during(caller.principal(), () -> route(request, body))
-          .exceptionally(HttpError::answer);
-    } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(HttpError.answer(e));
-    }
-  }
-
-  private CompletionStage<Response> route(ApiRequest request, byte[] body) {
+  CompletionStage<Response> route(ApiRequest request) {
     List<String> place = request.place();
-    String method = request.method();
     if (place.isEmpty()) {
-      requireMethod(method, "GET");
+      request.requireMethod("GET");
       return list(request);
     } else if (place.size() < 2 || place.size() > 3) {
       throw HttpError.notFound();
@@ -140,7 +101,7 @@ public final class RunsApi implements HttpRoute {
     String flow = place.get(0);
     String runId = place.get(1);
     if (place.size() == 2) {
-      return switch (method) {
+      return switch (request.method()) {
         case "GET" -> get(request, flow, runId);
         case "DELETE" -> erase(request, flow, runId);
         default -> throw HttpError.methods("GET, DELETE");
@@ -150,19 +111,13 @@ public final class RunsApi implements HttpRoute {
     if (!PARTS.contains(part)) {
       throw HttpError.notFound();
     }
-    requireMethod(method, part.equals(ENTRIES) ? "GET" : "POST");
+    request.requireMethod(part.equals(ENTRIES) ? "GET" : "POST");
     return switch (part) {
       case ENTRIES -> entries(request, flow, runId);
-      case CANCEL -> cancel(request, flow, runId, body);
-      case RESOLVE -> resolve(request, flow, runId, body);
-      default -> fork(request, flow, runId, body);
+      case CANCEL -> cancel(request, flow, runId);
+      case RESOLVE -> resolve(request, flow, runId);
+      default -> fork(request, flow, runId);
     };
-  }
-
-  private static void requireMethod(String method, String allowed) {
-    if (!method.equals(allowed)) {
-      throw HttpError.methods(allowed);
-    }
   }
 
   private CompletionStage<Response> get(ApiRequest request, String flow, String runId) {
@@ -258,22 +213,12 @@ public final class RunsApi implements HttpRoute {
     long after = request.number("after", 0, 0, Integer.MAX_VALUE);
     int limit = request.number("limit", PAGE, 1, PAGE);
     return runs.entries(flow, runId, after, limit)
-        .thenApply(
-            page -> {
-              ObjectNode body = Json.object();
-              ArrayNode all = body.putArray("entries");
-              page.forEach(entry -> all.add(RunJson.entry(entry)));
-              return json(body);
-            });
+        .thenApply(entries -> json(RunJson.entries(entries)));
   }
 
-  private CompletionStage<Response> cancel(
-      ApiRequest request, String flow, String runId, byte[] body) {
+  private CompletionStage<Response> cancel(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.CANCEL, flow, runId);
-    if (body.length > 0) {
-      request.requireJson();
-    }
-    BodyFields.of(body, false).check();
+    request.optionalFields().check();
     return audited(
         request,
         "cancel",
@@ -284,25 +229,18 @@ public final class RunsApi implements HttpRoute {
                 .thenApply(reply -> operated(flow, runId, reply)));
   }
 
-  private CompletionStage<Response> resolve(
-      ApiRequest request, String flow, String runId, byte[] body) {
+  private CompletionStage<Response> resolve(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.RESOLVE, flow, runId);
-    request.requireJson();
-    BodyFields fields = BodyFields.of(body, true);
-    String resolution = fields.oneOf("resolution", RESOLUTIONS);
-    if (resolution == null) {
-      fields.wrong("resolution", "is required: one of " + String.join(", ", RESOLUTIONS));
-    }
+    BodyFields fields = request.fields();
+    Input.Resolution resolution = fields.neededOneOf("resolution", RESOLUTIONS);
     fields.check();
-    Input.Resolution decided =
-        Input.Resolution.valueOf(String.valueOf(resolution).toUpperCase(Locale.ROOT));
     return audited(
         request,
-        "resolve_" + resolution,
+        "resolve_" + RunJson.name(resolution),
         flow,
         runId,
         () ->
-            runs.resolve(flow, runId, decided, request.principal())
+            runs.resolve(flow, runId, resolution, request.principal())
                 .thenApply(reply -> operated(flow, runId, reply)));
   }
 
@@ -333,48 +271,32 @@ public final class RunsApi implements HttpRoute {
             .put("undelivered", erased.undelivered()));
   }
 
-  private CompletionStage<Response> fork(
-      ApiRequest request, String flow, String runId, byte[] body) {
+  private CompletionStage<Response> fork(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.FORK, flow, runId);
-    request.requireJson();
-    BodyFields fields = BodyFields.of(body, true);
-    JsonNode entry = fields.any("entry");
-    if (entry == null || !entry.canConvertToLong() || !entry.isIntegralNumber()) {
-      fields.wrong("entry", "is required: the number of an entry in the run's journal");
-    }
-    String mode = fields.oneOf("mode", MODES);
-    if (mode == null) {
-      fields.wrong("mode", "is required: one of " + String.join(", ", MODES));
-    }
+    BodyFields fields = request.fields();
+    int entry = fields.neededInteger("entry", "the number of an entry in the run's journal");
+    ForkOptions options = ForkOptions.of(fields.neededOneOf("mode", MODES)).by(request.principal());
     ObjectNode answers = fields.object("answers");
     Boolean newest = fields.flag("newestVersion");
-    JsonNode version = fields.any("version");
-    if (version != null && (!version.canConvertToInt() || !version.isIntegralNumber())) {
-      fields.wrong("version", "must be the number of a version");
-    } else if (version != null && newest != null) {
+    Integer version = fields.integer("version", "the number of a version");
+    if (version != null && newest != null) {
       fields.wrong("version", "names the version; leave out newestVersion");
     }
     fields.check();
-    ForkOptions options =
-        ForkOptions.of(ForkOrigin.Mode.valueOf(String.valueOf(mode).toUpperCase(Locale.ROOT)))
-            .answers(answers == null ? Json.object() : answers)
-            .by(request.principal());
-    long at = entry == null ? 0 : entry.longValue();
-    ForkOptions chosen = Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options;
-    ForkOptions named = version == null ? chosen : options.onVersion(version.intValue());
+    options = answers == null ? options : options.answers(answers);
+    options = Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options;
+    ForkOptions how = version == null ? options : options.onVersion(version);
     return audited(
         request,
         "fork",
         flow,
         runId,
-        () -> runs.fork(flow, runId, at, named).thenApply(RunsApi::forked));
+        () -> runs.fork(flow, runId, entry, how).thenApply(RunsApi::forked));
   }
 
   private static Response forked(Fork fork) {
-    return Response.of(
-            201, JsonRpcCodec.json(RunJson.forked(fork)).getBytes(StandardCharsets.UTF_8))
-        .with("location", PATH + "/" + fork.flow() + "/" + fork.runId())
-        .with("cache-control", "no-store");
+    return json(201, RunJson.forked(fork))
+        .with("location", PATH + "/" + fork.flow() + "/" + fork.runId());
   }
 
   // --- the list --------------------------------------------------------------------------------
@@ -431,14 +353,12 @@ public final class RunsApi implements HttpRoute {
             .cursor(request.query("cursor"));
     return listed(query)
         .thenApply(
-            page -> {
-              ObjectNode body = Json.object();
-              ArrayNode all = body.putArray("runs");
-              page.runs().stream()
-                  .filter(run -> scopes.allow(run.flow(), request.caller()))
-                  .forEach(run -> all.add(RunJson.run(run)));
-              return json(body.put("cursor", page.cursor()));
-            });
+            page ->
+                json(
+                    RunJson.page(
+                        page.runs().stream()
+                            .filter(run -> scopes.allow(run.flow(), request.caller())),
+                        page.cursor())));
   }
 
   private CompletionStage<Runs.Page> listed(RunQuery query) {
@@ -485,14 +405,5 @@ public final class RunsApi implements HttpRoute {
     } catch (DateTimeException | ArithmeticException e) {
       throw ApiRequest.wrong("longerThan", "must be a duration such as PT5M");
     }
-  }
-
-  private static Response json(ObjectNode body) {
-    return json(200, body);
-  }
-
-  private static Response json(int status, ObjectNode body) {
-    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
-        .with("cache-control", "no-store");
   }
 }

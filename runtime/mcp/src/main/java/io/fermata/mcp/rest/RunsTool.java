@@ -169,14 +169,7 @@ public final class RunsTool {
             .statuses(RunJson.status(call.argument("status")).map(Set::of).orElse(Set.of()))
             .limit(PAGE)
             .cursor(given(call, "cursor"));
-    return runs.list(query)
-        .thenApply(
-            page -> {
-              ObjectNode body = Json.object();
-              ArrayNode all = body.putArray("runs");
-              page.runs().forEach(run -> all.add(RunJson.run(run)));
-              return McpResult.structured(body.put("cursor", page.cursor()));
-            });
+    return runs.list(query).thenApply(page -> McpResult.structured(RunJson.page(page)));
   }
 
   private static @Nullable String given(McpCall call, String name) {
@@ -187,13 +180,7 @@ public final class RunsTool {
   private CompletionStage<McpResult> entries(McpCall call) {
     long after = call.arguments().path("after").asLong();
     return runs.entries(call.argument("flow"), call.argument("runId"), after, PAGE)
-        .thenApply(
-            page -> {
-              ObjectNode body = Json.object();
-              ArrayNode all = body.putArray("entries");
-              page.forEach(entry -> all.add(RunJson.entry(entry)));
-              return McpResult.structured(body);
-            });
+        .thenApply(entries -> McpResult.structured(RunJson.entries(entries)));
   }
 
   private CompletionStage<McpResult> fork(McpCall call) {

@@ -16,8 +16,6 @@ import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpLimits;
-import io.fermata.mcp.http.HttpRoute;
-import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
@@ -25,9 +23,9 @@ import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.key.RootCauses;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
-import io.vertx.core.http.HttpServerRequest;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -37,7 +35,6 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -50,7 +47,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** The HTTP API of threads: validates requests, asks the host, and writes its replies. */
-public final class ThreadsApi implements HttpRoute {
+public final class ThreadsApi extends JsonApi {
   private static final String PATH = "/threads";
 
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
@@ -61,11 +58,11 @@ public final class ThreadsApi implements HttpRoute {
   private static final int MAX_NAME = 200;
   private static final int MAX_METADATA = 16 * 1024;
   private static final String INSTRUCT = "instruct";
-  private static final List<String> ROLES = List.of("user", "assistant", "system");
+  private static final List<Role> ROLES = List.of(Role.USER, Role.ASSISTANT, Role.SYSTEM);
   private static final Set<String> PARTS =
       Set.of("messages", "events", "files", "stop", "continue", "answers", "forks");
-  private static final List<String> MODES = List.of("live", "replay_effects", "sandbox");
-  private static final List<String> SIDES = List.of("a", "b");
+  private static final List<ForkOrigin.Mode> MODES = List.of(ForkOrigin.Mode.values());
+  private static final List<Side> SIDES = List.of(Side.values());
   private static final String ANY_TYPE = "application/octet-stream";
 
   /** The media types that may be sent in a header. */
@@ -74,7 +71,6 @@ public final class ThreadsApi implements HttpRoute {
 
   private final Threads threads;
   private final StreamQuota streams;
-  private final CallQuotas quotas;
   private final ToolScopes scopes;
   private final Set<String> instructors;
   private final AuditLog audit;
@@ -93,9 +89,9 @@ public final class ThreadsApi implements HttpRoute {
       ToolScopes scopes,
       Set<String> instructors,
       AuditLog audit) {
+    super(PATH, PARTS, quotas);
     this.threads = threads;
     this.streams = streams;
-    this.quotas = quotas;
     this.scopes = scopes;
     this.instructors = instructors;
     this.audit = audit;
@@ -106,38 +102,12 @@ public final class ThreadsApi implements HttpRoute {
     this.heartbeat = quiet.compareTo(HttpLimits.HEARTBEAT) < 0 ? quiet : HttpLimits.HEARTBEAT;
   }
 
-  @Override
-  public String path() {
-    return PATH;
-  }
-
-  @Override
-  public Set<String> names() {
-    return PARTS;
-  }
-
-  @Override
-  public void serve(HttpServerRequest http, AuthenticatedCaller caller) {
-    RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
-  }
-
-  private CompletionStage<Response> answer(
-      HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
-    try {
-      ApiRequest request = ApiRequest.of(http, PATH, caller);
-      return quotas
-          .during(caller.principal(), () -> permitted(request, body))
-          .exceptionally(HttpError::answer);
-    } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(HttpError.answer(e));
-    }
-  }
-
   /** Every request about a thread needs the scopes of its agent. */
-  private CompletionStage<Response> permitted(ApiRequest request, byte[] body) {
+  @Override
+  CompletionStage<Response> route(ApiRequest request) {
     AuthenticatedCaller caller = request.caller();
     if (request.place().isEmpty() || !scopes.restrict(caller)) {
-      return route(request, body);
+      return permitted(request);
     }
     Context home = Objects.requireNonNull(Vertx.currentContext());
     return threads
@@ -146,18 +116,18 @@ public final class ThreadsApi implements HttpRoute {
             thread -> {
               scopes.require(thread.origin(), caller);
               scopes.require(thread.agent(), caller);
-              return route(request, body);
+              return permitted(request);
             },
             task -> home.runOnContext(there -> task.run()));
   }
 
-  private CompletionStage<Response> route(ApiRequest request, byte[] body) {
+  private CompletionStage<Response> permitted(ApiRequest request) {
     List<String> place = request.place();
     String method = request.method();
     if (place.isEmpty()) {
       return switch (method) {
         case "GET" -> list(request);
-        case "POST" -> create(request, body);
+        case "POST" -> create(request);
         default -> throw HttpError.methods("GET, POST");
       };
     }
@@ -165,24 +135,22 @@ public final class ThreadsApi implements HttpRoute {
     if (place.size() == 1) {
       return switch (method) {
         case "GET" -> get(request, id);
-        case "PATCH" -> change(request, id, body);
+        case "PATCH" -> change(request, id);
         case "DELETE" -> delete(request, id);
         default -> throw HttpError.methods("GET, PATCH, DELETE");
       };
     }
     String part = place.get(1);
     if (part.equals("files") && place.size() > 2) {
-      if (!method.equals("GET")) {
-        throw HttpError.methods("GET");
-      }
+      request.requireMethod("GET");
       return file(request, id, "/" + String.join("/", place.subList(2, place.size())));
     } else if (place.size() > 2) {
       throw HttpError.notFound();
     }
-    return part(request, id, part, body);
+    return part(request, id, part);
   }
 
-  private CompletionStage<Response> part(ApiRequest request, String id, String part, byte[] body) {
+  private CompletionStage<Response> part(ApiRequest request, String id, String part) {
     String method = request.method();
     boolean gets = method.equals("GET");
     if (part.equals("messages") && gets) {
@@ -199,11 +167,11 @@ public final class ThreadsApi implements HttpRoute {
       };
     }
     return switch (part) {
-      case "messages" -> post(request, id, body);
-      case "stop" -> stop(request, id, body);
-      case "continue" -> proceed(request, id, body);
-      case "answers" -> answers(request, id, body);
-      case "forks" -> fork(request, id, body);
+      case "messages" -> post(request, id);
+      case "stop" -> stop(request, id);
+      case "continue" -> proceed(request, id);
+      case "answers" -> answers(request, id);
+      case "forks" -> fork(request, id);
       case "events" -> throw HttpError.methods("GET");
       default -> throw HttpError.notFound();
     };
@@ -211,11 +179,10 @@ public final class ThreadsApi implements HttpRoute {
 
   // --- threads ---------------------------------------------------------------------------------
 
-  private CompletionStage<Response> create(ApiRequest request, byte[] body) {
+  private CompletionStage<Response> create(ApiRequest request) {
     request.requireQuery();
-    request.requireJson();
+    BodyFields fields = request.fields();
     String key = request.key();
-    BodyFields fields = BodyFields.of(body, true);
     String agent = fields.needed("agent");
     List<String> tags = fields.texts("tags");
     Map<String, String> env = env(fields, false);
@@ -259,19 +226,12 @@ public final class ThreadsApi implements HttpRoute {
     return json(201, ThreadJson.view(view)).with("location", PATH + "/" + encoded(view.threadId()));
   }
 
-  private CompletionStage<Response> fork(ApiRequest request, String id, byte[] body) {
+  private CompletionStage<Response> fork(ApiRequest request, String id) {
     request.requireQuery();
-    request.requireJson();
+    BodyFields fields = request.fields();
     requireNoKey(request);
-    BodyFields fields = BodyFields.of(body, true);
-    String mode = fields.oneOf("mode", MODES);
-    if (mode == null) {
-      fields.wrong("mode", "is required: one of " + String.join(", ", MODES));
-    }
-    JsonNode entry = fields.any("entry");
-    if (entry != null && !(entry.isIntegralNumber() && entry.canConvertToLong())) {
-      fields.wrong("entry", "must be the number of an entry in the thread's journal");
-    }
+    ForkOrigin.Mode mode = fields.neededOneOf("mode", MODES);
+    Integer entry = fields.integer("entry", "the number of an entry in the thread's journal");
     String before = fields.text("before");
     if (entry != null && before != null) {
       fields.wrong("before", "cannot be combined with entry");
@@ -290,8 +250,8 @@ public final class ThreadsApi implements HttpRoute {
     requireNoInstruction(request, id, message);
     Threads.NewFork how =
         new Threads.NewFork(
-            ForkOrigin.Mode.valueOf(String.valueOf(mode).toUpperCase(Locale.ROOT)),
-            entry == null ? null : Long.valueOf(entry.longValue()),
+            mode,
+            entry == null ? null : Long.valueOf(entry),
             before,
             agent,
             env,
@@ -343,7 +303,7 @@ public final class ThreadsApi implements HttpRoute {
 
   /** Here an unknown agent is an invalid field of the body. */
   private static RuntimeException unknownAgent(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    Throwable cause = RootCauses.of(thrown);
     if (cause instanceof ThreadException e && e.code().equals("unknown_agent")) {
       return HttpError.fields(Map.of("agent", String.valueOf(e.getMessage())));
     }
@@ -402,7 +362,7 @@ public final class ThreadsApi implements HttpRoute {
                   .filter(thread -> scopes.allow(thread.agent(), request.caller()))
                   .filter(thread -> scopes.allow(thread.origin(), request.caller()))
                   .forEach(thread -> all.add(ThreadJson.listed(thread)));
-              return json(200, body.put("cursor", listing.cursor()));
+              return json(body.put("cursor", listing.cursor()));
             });
   }
 
@@ -423,13 +383,12 @@ public final class ThreadsApi implements HttpRoute {
   }
 
   private static CompletionStage<Response> viewed(CompletionStage<Threads.View> view) {
-    return view.thenApply(now -> json(200, ThreadJson.view(now)));
+    return view.thenApply(now -> json(ThreadJson.view(now)));
   }
 
-  private CompletionStage<Response> change(ApiRequest request, String id, byte[] body) {
+  private CompletionStage<Response> change(ApiRequest request, String id) {
     request.requireQuery();
-    request.requireJson();
-    BodyFields fields = BodyFields.of(body, true);
+    BodyFields fields = request.fields();
     List<String> tags = fields.texts("tags");
     Map<String, String> env = env(fields, true);
     fields.check();
@@ -516,7 +475,7 @@ public final class ThreadsApi implements HttpRoute {
             page -> {
               ObjectNode body = Json.object();
               body.set("messages", ThreadJson.messages(inOrder(page.messages())));
-              return json(200, body.put("before", page.before()));
+              return json(body.put("before", page.before()));
             });
   }
 
@@ -526,12 +485,11 @@ public final class ThreadsApi implements HttpRoute {
     return inOrder;
   }
 
-  private CompletionStage<Response> post(ApiRequest request, String id, byte[] body) {
+  private CompletionStage<Response> post(ApiRequest request, String id) {
     request.requireQuery("wait");
-    request.requireJson();
+    BodyFields fields = request.fields();
     String key = request.key();
     int wait = request.number("wait", 0, 0, maxWait);
-    BodyFields fields = BodyFields.of(body, true);
     Message message = message(fields);
     List<Attachment> attachments = attachments(fields);
     if (attachments.isEmpty()) {
@@ -583,7 +541,7 @@ public final class ThreadsApi implements HttpRoute {
     ObjectNode body = receipt(posted);
     body.set("thread", ThreadJson.view(view));
     body.set("messages", ThreadJson.messages(inOrder(since)));
-    return json(200, body.put("before", all ? null : page.before()));
+    return json(body.put("before", all ? null : page.before()));
   }
 
   private static void requireContent(BodyFields fields, Message message) {
@@ -595,7 +553,7 @@ public final class ThreadsApi implements HttpRoute {
 
   private static Message message(BodyFields fields) {
     String content = fields.text("content");
-    String role = fields.oneOf("role", ROLES);
+    Role role = fields.oneOf("role", ROLES);
     String name = fields.text("name");
     Boolean silent = fields.flag("silent");
     JsonNode metadata = fields.object("metadata");
@@ -606,9 +564,7 @@ public final class ThreadsApi implements HttpRoute {
       fields.wrong("metadata", "has at most %d characters of JSON".formatted(MAX_METADATA));
     }
     Message message =
-        Message.of(role == null ? Role.USER : Role.valueOf(role.toUpperCase(Locale.ROOT)), content)
-            .withName(name)
-            .withMetadata(metadata);
+        Message.of(role == null ? Role.USER : role, content).withName(name).withMetadata(metadata);
     return Boolean.TRUE.equals(silent) ? message.asSilent() : message;
   }
 
@@ -644,16 +600,9 @@ public final class ThreadsApi implements HttpRoute {
 
   // --- what a person decides -------------------------------------------------------------------
 
-  private static BodyFields optional(ApiRequest request, byte[] body) {
+  private CompletionStage<Response> stop(ApiRequest request, String id) {
     request.requireQuery();
-    if (body.length > 0) {
-      request.requireJson();
-    }
-    return BodyFields.of(body, false);
-  }
-
-  private CompletionStage<Response> stop(ApiRequest request, String id, byte[] body) {
-    optional(request, body).check();
+    request.optionalFields().check();
     return viewed(threads.stop(request.principal(), id));
   }
 
@@ -665,24 +614,20 @@ public final class ThreadsApi implements HttpRoute {
     }
   }
 
-  private CompletionStage<Response> proceed(ApiRequest request, String id, byte[] body) {
+  private CompletionStage<Response> proceed(ApiRequest request, String id) {
     requireNoKey(request);
-    BodyFields fields = optional(request, body);
-    String side = fields.oneOf("side", SIDES);
+    request.requireQuery();
+    BodyFields fields = request.optionalFields();
+    Side side = fields.oneOf("side", SIDES);
     fields.check();
-    return viewed(
-        threads.proceed(
-            request.principal(),
-            id,
-            side == null ? null : Side.valueOf(side.toUpperCase(Locale.ROOT))));
+    return viewed(threads.proceed(request.principal(), id, side));
   }
 
-  private CompletionStage<Response> answers(ApiRequest request, String id, byte[] body) {
+  private CompletionStage<Response> answers(ApiRequest request, String id) {
     request.requireQuery("wait");
-    request.requireJson();
+    BodyFields fields = request.fields();
     String key = request.key();
     int wait = request.number("wait", 0, 0, maxWait);
-    BodyFields fields = BodyFields.of(body, true);
     Threads.Answer answer =
         new Threads.Answer(
             fields.needed("call"),
@@ -722,10 +667,5 @@ public final class ThreadsApi implements HttpRoute {
 
   private static String encoded(String text) {
     return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20").replace("*", "%2A");
-  }
-
-  private static Response json(int status, ObjectNode body) {
-    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
-        .with("cache-control", "no-store");
   }
 }

@@ -6,9 +6,12 @@ import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import io.fermata.session.call.OutcomeJson;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** Runs as JSON. Pure. */
 public final class RunJson {
@@ -17,6 +20,22 @@ public final class RunJson {
       Arrays.stream(RunInfo.Status.values()).map(RunJson::name).collect(Collectors.joining(", "));
 
   private RunJson() {}
+
+  public static ObjectNode page(Runs.Page page) {
+    return page(page.runs().stream(), page.cursor());
+  }
+
+  /**
+   * Some runs of a page.
+   *
+   * @param cursor the cursor of the next page; null if there is none
+   */
+  public static ObjectNode page(Stream<RunInfo> runs, @Nullable String cursor) {
+    ObjectNode json = Json.object();
+    ArrayNode all = json.putArray("runs");
+    runs.forEach(run -> all.add(run(run)));
+    return json.put("cursor", cursor);
+  }
 
   public static ObjectNode run(RunInfo run) {
     ObjectNode json = Json.object();
@@ -46,7 +65,14 @@ public final class RunJson {
     return json;
   }
 
-  public static ObjectNode entry(Runs.Entry entry) {
+  public static ObjectNode entries(List<Runs.Entry> entries) {
+    ObjectNode json = Json.object();
+    ArrayNode all = json.putArray("entries");
+    entries.forEach(entry -> all.add(entry(entry)));
+    return json;
+  }
+
+  private static ObjectNode entry(Runs.Entry entry) {
     ObjectNode json = Json.object();
     json.put("entry", entry.entry()).put("at", OutcomeJson.time(entry.at()));
     json.put("by", entry.by()).put("principal", entry.principal());

@@ -1,0 +1,67 @@
+package io.fermata.mcp.rest;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.HttpRoute;
+import io.fermata.mcp.http.RequestExchange;
+import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Response;
+import io.vertx.core.http.HttpServerRequest;
+import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
+/** An API in JSON, whose requests count towards what their callers may take up. */
+abstract class JsonApi implements HttpRoute {
+  private final String path;
+  private final Set<String> names;
+  private final CallQuotas quotas;
+
+  JsonApi(String path, Set<String> names, CallQuotas quotas) {
+    this.path = path;
+    this.names = names;
+    this.quotas = quotas;
+  }
+
+  @Override
+  public final String path() {
+    return path;
+  }
+
+  @Override
+  public final Set<String> names() {
+    return names;
+  }
+
+  @Override
+  public final void serve(HttpServerRequest http, AuthenticatedCaller caller) {
+    RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
+  }
+
+  private CompletionStage<Response> answer(
+      HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
+    try {
+      ApiRequest request = ApiRequest.of(http, path, caller, body);
+      return quotas
+          .during(caller.principal(), () -> route(request))
+          .exceptionally(HttpError::answer);
+    } catch (RuntimeException e) {
+      return CompletableFuture.completedFuture(HttpError.answer(e));
+    }
+  }
+
+  /** The answer; whatever it throws or fails with becomes an {@link HttpError}. */
+  abstract CompletionStage<Response> route(ApiRequest request);
+
+  static Response json(ObjectNode body) {
+    return json(200, body);
+  }
+
+  static Response json(int status, ObjectNode body) {
+    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
+        .with("cache-control", "no-store");
+  }
+}
