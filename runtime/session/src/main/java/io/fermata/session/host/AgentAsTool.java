@@ -15,6 +15,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LoggedFailure;
+import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.session.ToolHost;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
@@ -92,17 +93,16 @@ public final class AgentAsTool {
 
   private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer", "delete");
 
-  /** The fields of each action, besides the action itself. */
-  private static final Map<String, Set<String>> FIELDS =
+  /** The fields that only one action has. */
+  private static final Map<String, String> ACTION_OF =
       Map.of(
-          "send", Set.of("threadId", "message"),
-          "status", Set.of("threadId"),
-          "stop", Set.of("threadId"),
-          "delete", Set.of("threadId"),
-          "answer", Set.of("threadId", "call", "approved", "answers", "reason"));
+          "message", "send",
+          "call", "answer",
+          "approved", "answer",
+          "answers", "answer",
+          "reason", "answer");
 
-  private static final Set<String> ALL =
-      Set.of("action", "threadId", "message", "call", "approved", "answers", "reason");
+  private static final ArgumentSchema ARGUMENTS = ArgumentSchema.of(input());
 
   private final Agent agent;
   private final AgentThreads threads;
@@ -124,7 +124,7 @@ public final class AgentAsTool {
             agent.name(),
             agent.name(),
             agent.description() + PROTOCOL,
-            input(),
+            ARGUMENTS.json(),
             output(),
             TaskUse.WHEN_LATE,
             ToolContract.Kind.AGENT,
@@ -173,42 +173,20 @@ public final class AgentAsTool {
 
   private static Map<String, String> violations(ObjectNode arguments) {
     Map<String, String> wrong = new LinkedHashMap<>();
-    String action = arguments.path("action").textValue();
-    if (action == null || !ACTIONS.contains(action)) {
-      wrong.put("action", "must be one of " + String.join(", ", ACTIONS));
+    ARGUMENTS.check(arguments).forEach(found -> wrong.put(found.field(), found.message()));
+    String action = arguments.path("action").asText();
+    if (!ACTIONS.contains(action)) {
       return wrong;
     }
-    Set<String> known = FIELDS.getOrDefault(action, Set.of());
     for (Map.Entry<String, JsonNode> field : arguments.properties()) {
-      String name = field.getKey();
-      if (!ALL.contains(name)) {
-        wrong.put(name.length() > 100 ? name.substring(0, 100) : name, "there is no such field");
-      } else if (!name.equals("action") && !known.contains(name)) {
-        wrong.put(name, "does not belong to the action " + action);
-      } else if (!fits(name, field.getValue())) {
-        wrong.put(name, "must be " + type(name));
+      if (!ACTION_OF.getOrDefault(field.getKey(), action).equals(action)) {
+        wrong.put(field.getKey(), "does not belong to the action " + action);
       }
     }
     need(wrong, arguments, "message", action.equals("send"));
     need(wrong, arguments, "threadId", !action.equals("send"));
     need(wrong, arguments, "call", action.equals("answer"));
     return wrong;
-  }
-
-  private static boolean fits(String name, JsonNode value) {
-    return switch (name) {
-      case "approved" -> value.isBoolean();
-      case "answers" -> value.isObject();
-      default -> value.isTextual();
-    };
-  }
-
-  private static String type(String name) {
-    return switch (name) {
-      case "approved" -> "true or false";
-      case "answers" -> "an object";
-      default -> "a string";
-    };
   }
 
   private static void need(
@@ -571,7 +549,10 @@ public final class AgentAsTool {
   // --- schemas ---------------------------------------------------------------------------------
 
   private static ObjectNode input() {
-    ObjectNode schema = object();
+    ObjectNode schema =
+        Json.object()
+            .put("$schema", "https://json-schema.org/draft/2020-12/schema")
+            .put("type", "object");
     ObjectNode properties = schema.putObject("properties");
     ArrayNode actions = string(properties, "action", "What to do").putArray("enum");
     ACTIONS.forEach(actions::add);
@@ -587,7 +568,8 @@ public final class AgentAsTool {
         .put("type", "object")
         .put("description", "A person's answers, by field");
     string(properties, "reason", "Why a person decided so");
-    return closed(schema, "action");
+    schema.putArray("required").add("action");
+    return schema.put("additionalProperties", false);
   }
 
   /** Models read what results mean in the instructions, so only their common members are here. */
@@ -601,19 +583,7 @@ public final class AgentAsTool {
     return schema;
   }
 
-  private static ObjectNode object() {
-    return Json.object()
-        .put("$schema", "https://json-schema.org/draft/2020-12/schema")
-        .put("type", "object");
-  }
-
   private static ObjectNode string(ObjectNode properties, String name, String description) {
     return properties.putObject(name).put("type", "string").put("description", description);
-  }
-
-  private static ObjectNode closed(ObjectNode schema, String... required) {
-    ArrayNode names = schema.putArray("required");
-    List.of(required).forEach(names::add);
-    return schema.put("additionalProperties", false);
   }
 }
