@@ -1,13 +1,9 @@
 package io.fermata.examples.command;
 
 import java.nio.file.Path;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Copies a store's file while a server has it open. */
 @Command(
@@ -18,9 +14,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class BackupCommand implements Callable<Integer> {
-  @Spec @Nullable CommandSpec command;
-
+final class BackupCommand extends ConsoleCommand {
   @Parameters(paramLabel = "FILE", description = "The copy; it must not exist yet.")
   Path file = Path.of("");
 
@@ -29,10 +23,7 @@ final class BackupCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     store.presentWithoutKeys().backup(file);
-    if (command != null) {
-      command.commandLine().getOut().println("The store is copied to " + file);
-      command.commandLine().getOut().flush();
-    }
+    println("The store is copied to " + file);
     return 0;
   }
 }

@@ -13,19 +13,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Talks with an agent in the terminal, through a separate host. */
 @Command(
@@ -36,11 +31,9 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-public final class ChatCommand implements Callable<Integer> {
+public final class ChatCommand extends ConsoleCommand {
   /** The principal of HTTP callers without a key, so that both see the same threads. */
   private static final String PRINCIPAL = "local";
-
-  @Spec @Nullable CommandSpec command;
 
   @Parameters(paramLabel = "AGENT", description = "The agent's name: desk or billing.")
   String agent = "";
@@ -63,11 +56,10 @@ public final class ChatCommand implements Callable<Integer> {
       String id = opened(threads);
       BufferedReader in =
           new BufferedReader(new InputStreamReader(System.in, Charset.defaultCharset()));
-      try (Chat chat = Chat.open(threads, PRINCIPAL, id, in, commandLine().getOut())) {
+      try (Chat chat = Chat.open(threads, PRINCIPAL, id, in, out())) {
         chat.run();
       }
-      commandLine().getOut().println("To continue: chat " + agent + " --thread " + id);
-      commandLine().getOut().flush();
+      println("To continue: chat " + agent + " --thread " + id);
     }
     return 0;
   }
@@ -78,8 +70,7 @@ public final class ChatCommand implements Callable<Integer> {
             .map(Agent::name)
             .collect(Collectors.toCollection(TreeSet::new));
     if (!known.contains(agent)) {
-      throw new ParameterException(
-          commandLine(),
+      throw wrong(
           "There is no agent %s; choose one of %s".formatted(agent, String.join(", ", known)));
     }
   }
@@ -104,12 +95,5 @@ public final class ChatCommand implements Callable<Integer> {
 
   public static <T> T now(CompletionStage<T> stage) {
     return stage.toCompletableFuture().join();
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
   }
 }

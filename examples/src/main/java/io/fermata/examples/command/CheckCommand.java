@@ -9,12 +9,8 @@ import io.fermata.flow.Flow;
 import io.fermata.session.Rollout;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
 
 /** Checks whether the runs and threads of a store can continue with this release. */
 @Command(
@@ -29,9 +25,7 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:everything can continue", "5:some run or thread cannot"})
-final class CheckCommand implements Callable<Integer>, WhileServed {
-  @Spec @Nullable CommandSpec command;
-
+final class CheckCommand extends ConsoleCommand {
   @Mixin StoreOption store = new StoreOption();
 
   @Override
@@ -43,16 +37,13 @@ final class CheckCommand implements Callable<Integer>, WhileServed {
       Rollout rollout =
           Rollout.check(
               store.present(), desk.agents(), flows.toArray(length -> new Flow<?>[length]));
-      if (command != null) {
-        command.commandLine().getOut().print(rollout.text());
-        command.commandLine().getOut().flush();
-      }
+      print(rollout.text());
       return rollout.complete() ? 0 : Commands.RUNS_STRANDED;
     }
   }
 
   @Override
-  public String whileServed() {
-    return WhileServed.copied("check");
+  String whileServed() {
+    return copied("check");
   }
 }

@@ -117,8 +117,9 @@ public final class Commands {
       command.getErr().println(cause.getMessage());
       if (cause instanceof StoreException
           && !(cause instanceof NoHistoryException)
-          && command.getCommand() instanceof WhileServed other) {
-        command.getErr().println(other.whileServed());
+          && command.getCommand() instanceof ConsoleCommand refused
+          && refused.whileServed() != null) {
+        command.getErr().println(refused.whileServed());
       }
       return UNUSABLE;
     } else if (thrown instanceof ServeCommand.CannotListen) {

@@ -3,14 +3,11 @@ package io.fermata.examples.command;
 import io.fermata.examples.flows.Examples;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /** Erases the data of a principal, a thread or a run. */
 @Command(
@@ -21,9 +18,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class EraseCommand implements Callable<Integer> {
-  @Spec @Nullable CommandSpec command;
-
+final class EraseCommand extends ConsoleCommand {
   @ArgGroup(multiplicity = "1")
   What what = new What();
 
@@ -73,10 +68,7 @@ final class EraseCommand implements Callable<Integer> {
   public Integer call() {
     try (Examples examples = Examples.dormant(store.present())) {
       Erased erased = ChatCommand.now(examples.host().erase(what.erasure()));
-      if (command != null) {
-        command.commandLine().getOut().println(summary(erased));
-        command.commandLine().getOut().flush();
-      }
+      println(summary(erased));
     }
     return 0;
   }

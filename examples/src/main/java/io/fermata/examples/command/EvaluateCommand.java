@@ -6,15 +6,10 @@ import io.fermata.examples.flows.ModelOptions;
 import io.fermata.examples.flows.ScriptedDriver;
 import io.fermata.flow.json.Json;
 import io.fermata.testkit.eval.EvalReport;
-import java.io.PrintWriter;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** Measures how well a model drives flows by the text of their tool. */
 @Command(
@@ -26,9 +21,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class EvaluateCommand implements Callable<Integer> {
-  @Spec @Nullable CommandSpec command;
-
+final class EvaluateCommand extends ConsoleCommand {
   @Mixin ModelOptions model = new ModelOptions();
 
   @Option(
@@ -59,23 +52,17 @@ final class EvaluateCommand implements Callable<Integer> {
     Model driver = model.model(ScriptedDriver::model);
     requirePositive("--repeat", repeat);
     requirePositive("--parallel", parallel);
-    if (required != null && !(required >= 0 && required <= 1) && command != null) {
-      throw new ParameterException(
-          command.commandLine(), "--require is %s; give a share from 0 to 1".formatted(required));
+    if (required != null && !(required >= 0 && required <= 1)) {
+      throw wrong("--require is %s; give a share from 0 to 1".formatted(required));
     }
     EvalReport report = FlowToolEvaluation.run(driver, repeat, parallel);
-    if (command != null) {
-      PrintWriter out = command.commandLine().getOut();
-      out.print(json ? Json.text(report.json()) + "\n" : report.table());
-      out.flush();
-    }
+    print(json ? Json.text(report.json()) + "\n" : report.table());
     return required != null && report.passRate() < required ? Commands.PASSED_TOO_SELDOM : 0;
   }
 
   private void requirePositive(String option, int value) {
-    if (value < 1 && command != null) {
-      throw new ParameterException(
-          command.commandLine(), "%s is %d; give at least 1".formatted(option, value));
+    if (value < 1) {
+      throw wrong("%s is %d; give at least 1".formatted(option, value));
     }
   }
 }

@@ -10,17 +10,13 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Writes the journal of a run or of a thread into a file. */
 @Command(
@@ -31,9 +27,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class ExportCommand implements Callable<Integer>, WhileServed {
-  @Spec @Nullable CommandSpec command;
-
+final class ExportCommand extends ConsoleCommand {
   @Parameters(paramLabel = "FILE", description = "The file to write; it must not exist yet.")
   Path file = Path.of("");
 
@@ -59,17 +53,14 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
   public Integer call() throws IOException {
     try (Examples examples = Examples.dormant(store.present())) {
       long records = written(examples);
-      commandLine()
-          .getOut()
-          .println(Commands.counted(records, "record", "records") + " in " + file);
-      commandLine().getOut().flush();
+      println(Commands.counted(records, "record", "records") + " in " + file);
     }
     return 0;
   }
 
   @Override
-  public String whileServed() {
-    return WhileServed.copied("export");
+  String whileServed() {
+    return copied("export");
   }
 
   private long written(Examples examples) throws IOException {
@@ -138,12 +129,5 @@ final class ExportCommand implements Callable<Integer>, WhileServed {
         run == null
             ? examples.host().exportThread(String.valueOf(what.thread), to)
             : examples.host().export(run.flow(), run.runId(), to));
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
   }
 }

@@ -20,7 +20,6 @@ import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,18 +29,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Forks a run or a thread of a store or of an export, and prints where it comes to rest. */
 @Command(
@@ -54,9 +48,7 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class ForkCommand implements Callable<Integer>, WhileServed {
-  @Spec @Nullable CommandSpec command;
-
+final class ForkCommand extends ConsoleCommand {
   /** How long a thread may take to rest. */
   private static final Duration REST = Duration.ofMinutes(2);
 
@@ -213,10 +205,6 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
     }
   }
 
-  private ParameterException wrong(String why) {
-    return new ParameterException(commandLine(), why);
-  }
-
   private boolean lists() {
     return at == null && (ofThread == null || ofThread.before == null);
   }
@@ -231,8 +219,7 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
   }
 
   private void list(ThreadJournal journal, Collection<Agent> agents) {
-    out().println(journal.narrative(agents));
-    out().flush();
+    println(journal.narrative(agents));
   }
 
   private void fork(Fermata host, ExportedJournal export, String principal) {
@@ -327,8 +314,7 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
   private void print(Fermata host, String principal, String source, Threads.View fork) {
     Threads.View view = ChatCommand.now(host.threads().settled(principal, fork.threadId(), REST));
     out().printf("%s is a fork of %s%n", view.threadId(), source);
-    out().println(ThreadJson.view(view).toPrettyString());
-    out().flush();
+    println(ThreadJson.view(view).toPrettyString());
   }
 
   private void print(RunName run, Fork fork) {
@@ -339,19 +325,8 @@ final class ForkCommand implements Callable<Integer>, WhileServed {
     out().flush();
   }
 
-  private PrintWriter out() {
-    return commandLine().getOut();
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
-  }
-
   @Override
-  public String whileServed() {
-    return WhileServed.copied("fork");
+  String whileServed() {
+    return copied("fork");
   }
 }

@@ -13,18 +13,13 @@ import io.fermata.flow.record.RunPicture;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Draws a flow, or a run on it. */
 @Command(
@@ -33,9 +28,7 @@ import picocli.CommandLine.Spec;
         "Prints a picture of a flow, or of a run on it: a Mermaid flowchart, or an SVG image.",
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class GraphCommand implements Callable<Integer>, WhileServed {
-  @Spec @Nullable CommandSpec command;
-
+final class GraphCommand extends ConsoleCommand {
   @Parameters(paramLabel = "FLOW", description = "The flow's id: quote, table or trip.")
   String id = "";
 
@@ -67,11 +60,10 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
           flows.stream()
               .filter(f -> f.id().equals(id))
               .findFirst()
-              .orElseThrow(() -> new ParameterException(commandLine(), unknown(flows)));
+              .orElseThrow(() -> wrong(unknown(flows)));
       requireFields(flow);
       Picture picture = run == null ? flow.picture() : drawn(flow, run);
-      commandLine().getOut().print(svg ? picture.svg() : picture.mermaid());
-      commandLine().getOut().flush();
+      print(svg ? picture.svg() : picture.mermaid());
     }
     return 0;
   }
@@ -85,8 +77,7 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
             Nearest.to(path, known)
                 .map(near -> "did you mean " + near + "?")
                 .orElse("its fields are " + String.join(", ", known));
-        throw new ParameterException(
-            commandLine(), "The flow %s has no field %s; %s".formatted(flow.id(), path, next));
+        throw wrong("The flow %s has no field %s; %s".formatted(flow.id(), path, next));
       }
     }
   }
@@ -98,8 +89,8 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
   }
 
   @Override
-  public String whileServed() {
-    return WhileServed.copied("graph --run");
+  String whileServed() {
+    return copied("graph --run");
   }
 
   private Picture drawn(Flow<?> flow, String runId) {
@@ -120,12 +111,5 @@ final class GraphCommand implements Callable<Integer>, WhileServed {
   private String unknown(List<Flow<?>> flows) {
     String known = flows.stream().map(Flow::id).collect(Collectors.joining(", "));
     return "There is no flow " + id + "; choose one of " + known;
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
   }
 }

@@ -6,14 +6,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Imports an exported journal into a store. */
 @Command(
@@ -25,12 +20,10 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class ImportCommand implements Callable<Integer> {
+final class ImportCommand extends ConsoleCommand {
   private static final String HANDLES =
       "Clients that continue with a sessionId of the old store need: serve --accept-handles-of <that"
           + " store>";
-
-  @Spec @Nullable CommandSpec command;
 
   @Parameters(paramLabel = "FILE", description = "A file that export wrote.")
   Path file = Path.of("");
@@ -45,8 +38,7 @@ final class ImportCommand implements Callable<Integer> {
     try (InputStream from = Files.newInputStream(file);
         Examples examples = Examples.dormant(store.store())) {
       Imported imported = ChatCommand.now(examples.host().importJournal(from));
-      commandLine()
-          .getOut()
+      out()
           .printf(
               "%s of the %s %s of %s; %s%n",
               Commands.counted(imported.records(), "record", "records"),
@@ -55,17 +47,10 @@ final class ImportCommand implements Callable<Integer> {
               imported.name(),
               imported.signature().text());
       if (imported.kind().equals("run")) {
-        commandLine().getOut().println(HANDLES);
+        out().println(HANDLES);
       }
-      commandLine().getOut().flush();
+      out().flush();
     }
     return 0;
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
   }
 }

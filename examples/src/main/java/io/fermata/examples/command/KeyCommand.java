@@ -1,13 +1,8 @@
 package io.fermata.examples.command;
 
 import io.fermata.session.admin.DataKeys;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Generates an encryption key for a host. */
 @Command(
@@ -18,9 +13,7 @@ import picocli.CommandLine.Spec;
       "the first encrypts, all of them decrypt."
     },
     mixinStandardHelpOptions = true)
-final class KeyCommand implements Callable<Integer> {
-  @Spec @Nullable CommandSpec command;
-
+final class KeyCommand extends ConsoleCommand {
   @Parameters(
       paramLabel = "ID",
       arity = "0..1",
@@ -30,14 +23,10 @@ final class KeyCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
     try {
-      command.commandLine().getOut().println(DataKeys.generate(id));
-      command.commandLine().getOut().flush();
+      println(DataKeys.generate(id));
     } catch (IllegalArgumentException e) {
-      throw new ParameterException(command.commandLine(), e.getMessage(), e);
+      throw wrong(e);
     }
     return 0;
   }

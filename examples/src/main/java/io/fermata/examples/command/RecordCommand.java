@@ -10,17 +10,12 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Makes a test of a run or of a thread. */
 @Command(
@@ -34,9 +29,7 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:it is recorded", "8:it would be decided otherwise, and was not recorded"})
-final class RecordCommand implements Callable<Integer>, WhileServed {
-  @Spec @Nullable CommandSpec command;
-
+final class RecordCommand extends ConsoleCommand {
   @Parameters(paramLabel = "FILE", description = "The file to write; it must not exist yet.")
   Path file = Path.of("");
 
@@ -76,10 +69,7 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
                   : examples.host().record(run.flow(), run.runId(), scrubbing, recording));
       ExportCommand.creating(
           file, () -> Files.write(file, recording.toByteArray(), StandardOpenOption.CREATE_NEW));
-      commandLine()
-          .getOut()
-          .println(Commands.counted(records, "record", "records") + " in " + file);
-      commandLine().getOut().flush();
+      println(Commands.counted(records, "record", "records") + " in " + file);
       return 0;
     } catch (CompletionException e) {
       if (e.getCause() instanceof RecordingException refused) {
@@ -95,14 +85,7 @@ final class RecordCommand implements Callable<Integer>, WhileServed {
   }
 
   @Override
-  public String whileServed() {
-    return WhileServed.copied("record");
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
+  String whileServed() {
+    return copied("record");
   }
 }

@@ -13,7 +13,6 @@ import io.fermata.session.ExportedJournal;
 import io.fermata.session.WhatIf;
 import io.fermata.session.WhatIfResult;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,15 +25,12 @@ import java.time.ZonedDateTime;
 import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** Decides recorded runs again. */
 @Command(
@@ -53,9 +49,7 @@ import picocli.CommandLine.Spec;
       "8:some run is decided otherwise",
       "9:none is, but some could not be read or not be compared to their end"
     })
-final class ReplayCommand implements Callable<Integer>, WhileServed {
-  @Spec @Nullable CommandSpec command;
-
+final class ReplayCommand extends ConsoleCommand {
   @Parameters(
       paramLabel = "FILE",
       arity = "0..*",
@@ -186,16 +180,8 @@ final class ReplayCommand implements Callable<Integer>, WhileServed {
     print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
   }
 
-  private void print(String text) {
-    if (command != null) {
-      PrintWriter out = command.commandLine().getOut();
-      out.print(text);
-      out.flush();
-    }
-  }
-
   @Override
-  public String whileServed() {
-    return WhileServed.copied("replay");
+  String whileServed() {
+    return copied("replay");
   }
 }

@@ -3,7 +3,6 @@ package io.fermata.examples.command;
 import static io.fermata.examples.command.ChatCommand.now;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
@@ -29,16 +28,11 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** Lists runs: of a store that no server has open, or of a server's caller. */
 @Command(
@@ -49,12 +43,10 @@ import picocli.CommandLine.Spec;
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class RunsCommand implements Callable<Integer>, WhileServed {
+final class RunsCommand extends ConsoleCommand {
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
   private static final String ROW = "%-12s %-10s %-9s %-20s %-28s %-16s %s%n";
   private static final int SHORT = 28;
-
-  @Spec @Nullable CommandSpec command;
 
   @Option(names = "--flow", paramLabel = "FLOW", description = "Runs of this flow.")
   @Nullable String flow;
@@ -137,13 +129,12 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
   @Override
   public Integer call() throws InterruptedException {
     ObjectNode page = server == null ? ofStore() : ofServer(server);
-    PrintWriter out = commandLine().getOut();
     if (json) {
-      out.println(Json.text(page));
+      println(Json.text(page));
     } else {
-      print(page, out);
+      print(page, out());
+      out().flush();
     }
-    out.flush();
     return 0;
   }
 
@@ -162,23 +153,19 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
                 rebuilt.removed());
         commandLine().getErr().flush();
       }
-      Runs.Page page = now(runs.list(query()));
-      ObjectNode body = Json.object();
-      ArrayNode all = body.putArray("runs");
-      page.runs().forEach(run -> all.add(RunJson.run(run)));
-      return body.put("cursor", page.cursor());
+      return RunJson.page(now(runs.list(query())));
     } catch (IllegalArgumentException e) {
-      throw new ParameterException(commandLine(), e.getMessage(), e);
+      throw wrong(e);
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException wrong) {
-        throw new ParameterException(commandLine(), wrong.getMessage(), wrong);
+        throw wrong(wrong);
       }
       throw e;
     }
   }
 
   @Override
-  public String whileServed() {
+  String whileServed() {
     return "If a server has the store open, ask it: runs --server URL";
   }
 
@@ -189,9 +176,7 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
           RunJson.status(name)
               .orElseThrow(
                   () ->
-                      new ParameterException(
-                          commandLine(),
-                          "There is no status " + name + "; choose one of " + RunJson.STATUSES)));
+                      wrong("There is no status " + name + "; choose one of " + RunJson.STATUSES)));
     }
     return RunQuery.ALL
         .flow(flow)
@@ -211,13 +196,11 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
 
   private ObjectNode ofServer(URI url) throws InterruptedException {
     if (rebuild) {
-      throw new ParameterException(
-          commandLine(), "--rebuild needs the store; stop the server and omit --server");
+      throw wrong("--rebuild needs the store; stop the server and omit --server");
     }
     boolean http = "http".equals(url.getScheme()) || "https".equals(url.getScheme());
     if (!http || url.getHost() == null) {
-      throw new ParameterException(
-          commandLine(),
+      throw wrong(
           "%s is not an http or https address; write --server http://localhost:8080"
               .formatted(url));
     }
@@ -346,12 +329,5 @@ final class RunsCommand implements Callable<Integer>, WhileServed {
       return seconds / 60 + " min";
     }
     return seconds < 48 * 3600 ? seconds / 3600 + " h" : seconds / 86_400 + " d";
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
   }
 }

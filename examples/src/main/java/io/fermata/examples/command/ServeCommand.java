@@ -15,19 +15,14 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** Serves the examples over HTTP until the process is terminated. */
 @Command(
@@ -35,11 +30,9 @@ import picocli.CommandLine.Spec;
     description = "Serves the examples over HTTP.",
     mixinStandardHelpOptions = true,
     sortOptions = false)
-final class ServeCommand implements Callable<Integer> {
+final class ServeCommand extends ConsoleCommand {
   /** The minimum time for effects to complete after all calls are answered. */
   private static final long MIN_CLOSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-
-  @Spec @Nullable CommandSpec command;
 
   @Option(
       names = "--port",
@@ -139,7 +132,7 @@ final class ServeCommand implements Callable<Integer> {
       throw new CannotListen(e);
     } catch (IllegalArgumentException e) {
       examples.close();
-      throw new ParameterException(commandLine(), e.getMessage(), e);
+      throw wrong(e);
     }
     CompletableFuture<Integer> end = closeAtTheEnd(server, examples);
     printEndpoint(server);
@@ -165,10 +158,10 @@ final class ServeCommand implements Callable<Integer> {
       }
     }
     if (unfinishedRuns < 1) {
-      throw new ParameterException(commandLine(), "--unfinished-runs must be at least 1");
+      throw wrong("--unfinished-runs must be at least 1");
     }
     if (threads < 1) {
-      throw new ParameterException(commandLine(), "--threads must be at least 1");
+      throw wrong("--threads must be at least 1");
     }
     return cluster.apply(
         host.settings(Settings.DEFAULT.unfinishedRuns(unfinishedRuns).threads(threads)),
@@ -215,7 +208,7 @@ final class ServeCommand implements Callable<Integer> {
   }
 
   private void printEndpoint(McpServer server) {
-    PrintWriter out = commandLine().getOut();
+    PrintWriter out = out();
     out.println("Fermata serves the examples at " + server.endpoint());
     out.println("claude mcp add --transport http fermata " + server.endpoint() + header());
     out.println("Talk to the agents desk and billing there, or at " + threads(server));
@@ -224,13 +217,6 @@ final class ServeCommand implements Callable<Integer> {
 
   private static URI threads(McpServer server) {
     return server.endpoint().resolve("/threads");
-  }
-
-  private CommandLine commandLine() {
-    if (command == null) {
-      throw new IllegalStateException("The command is run by picocli only");
-    }
-    return command.commandLine();
   }
 
   /** Output is kept in logs and terminals, so the owner of the key is printed, not the key. */

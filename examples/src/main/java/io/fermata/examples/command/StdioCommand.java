@@ -4,17 +4,11 @@ import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
-import java.io.PrintWriter;
-import java.nio.charset.Charset;
 import java.time.Duration;
-import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
 
 /** Serves the examples to the client that started this process. */
 @Command(
@@ -22,11 +16,9 @@ import picocli.CommandLine.Spec;
     description =
         "Serves the examples over standard input and output, for a client that starts it.",
     mixinStandardHelpOptions = true)
-final class StdioCommand implements Callable<Integer> {
+final class StdioCommand extends ConsoleCommand {
   /** Clients that start a process do not wait long for its end. */
   private static final Duration GRACE = Duration.ofSeconds(3);
-
-  @Spec @Nullable CommandSpec command;
 
   @Mixin StoreOption store = new StoreOption();
 
@@ -57,16 +49,10 @@ final class StdioCommand implements Callable<Integer> {
         .lost()
         .thenAccept(
             reason -> {
-              code.set(Commands.explainLoss(reason, err()));
+              code.set(Commands.explainLoss(reason, commandLine().getErr()));
               stdio.close();
             });
     stdio.awaitEnd();
     return code.get();
-  }
-
-  private PrintWriter err() {
-    return command == null
-        ? new PrintWriter(System.err, true, Charset.defaultCharset())
-        : command.commandLine().getErr();
   }
 }

@@ -2,13 +2,8 @@ package io.fermata.examples.command;
 
 import io.fermata.persistence.spi.Verified;
 import java.io.PrintWriter;
-import java.util.Objects;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
 
 /** Checks that a store holds what was written to it. */
 @Command(
@@ -23,17 +18,15 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {"0:nothing that was read is damaged", "6:something is damaged"})
-final class VerifyCommand implements Callable<Integer> {
-  @Spec @Nullable CommandSpec command;
-
+final class VerifyCommand extends ConsoleCommand {
   @Mixin StoreOption store = new StoreOption();
 
   @Override
   public Integer call() {
-    PrintWriter out = Objects.requireNonNull(command, "picocli runs it").commandLine().getOut();
+    PrintWriter out = out();
     Verified verified = store.presentWithoutKeys().verify(out::println);
     verified.unread().forEach(unread -> out.println("Not checked: " + unread));
-    out.println(
+    println(
         "%s with %s: %s"
             .formatted(
                 Commands.counted(verified.journals(), "intact journal", "intact journals"),
@@ -41,7 +34,6 @@ final class VerifyCommand implements Callable<Integer> {
                 verified.intact()
                     ? "nothing is damaged"
                     : Commands.counted(verified.damages(), "damage", "damages")));
-    out.flush();
     return verified.intact() ? 0 : Commands.DAMAGED;
   }
 }
