@@ -27,6 +27,8 @@ module io.fermata.flow {
   exports io.fermata.flow.replay;
   exports io.fermata.flow.route;
   exports io.fermata.flow.schema;
+  exports io.fermata.flow.cases to
+      io.fermata.agent;
   exports io.fermata.flow.engine to
       io.fermata.session,
       io.fermata.testkit;

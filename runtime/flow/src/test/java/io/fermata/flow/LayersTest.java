@@ -9,6 +9,7 @@ class LayersTest {
       Layers.of(
           "io.fermata.flow",
           "io.fermata.flow.logging",
+          "io.fermata.flow.cases",
           "io.fermata.flow.json",
           "io.fermata.flow.picture",
           "io.fermata.flow.schema",

@@ -1,6 +1,7 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.cases.Cases;
 import io.fermata.flow.event.RunState.Draft;
 import io.fermata.flow.event.RunState.Status;
 import io.fermata.flow.event.RunState.Undo;
@@ -18,6 +19,54 @@ import org.jspecify.annotations.Nullable;
 public final class Fold {
   private static final long REST_MILLIS = 1_000;
 
+  private static final Cases<Draft, Event> EVENTS =
+      Cases.<Draft, Event>of(Event.class)
+          .does(Event.Started.class, Fold::started)
+          .does(Event.Answered.class, Fold::answered)
+          .does(Event.Accepted.class, Fold::accepted)
+          .does(Event.Rejected.class, Fold::rejected)
+          .does(Event.Passed.class, Fold::passed)
+          .does(Event.Asked.class, (s, e) -> changed(s, e, at -> at.asked(e, s.called)))
+          .does(Event.Shown.class, (s, e) -> changed(s, e, at -> at.shown(e, s.called)))
+          .does(Event.Attempted.class, (s, e) -> changed(s, e, at -> at.attempted(e)))
+          .does(Event.AttemptFailed.class, (s, e) -> s.at(e.place(), at -> attemptFailed(at, e)))
+          .does(Event.Committed.class, Fold::committed)
+          .does(
+              Event.Tagged.class, (s, e) -> s.tags = new Tagging(e.added(), e.removed()).of(s.tags))
+          .does(Event.Moved.class, Fold::moved)
+          .does(Event.Stopped.class, (s, e) -> s.at(e.place(), at -> stopped(at, e)))
+          .does(Event.Retried.class, Fold::retried)
+          .does(Event.Skipped.class, Fold::skipped)
+          .does(Event.Reset.class, Fold::reset)
+          .does(Event.Migrated.class, (s, e) -> new MigrationFold(s, e).run())
+          .does(Event.ForkedFrom.class, Fold::forkedFrom)
+          .does(Event.Unattended.class, Fold::unattended)
+          .does(Event.Slept.class, (s, e) -> changed(s, e, at -> slept(at, e)))
+          .does(Event.Awaited.class, (s, e) -> changed(s, e, at -> awaited(at, e)))
+          .does(Event.Signalled.class, Fold::signalled)
+          .does(Event.Received.class, Fold::received)
+          .does(Event.Woken.class, (s, e) -> waited(s, e.place(), null, e.at()))
+          .does(Event.DeadlinePassed.class, (s, e) -> waited(s, e.place(), e.target(), e.at()))
+          .does(Event.Reminding.class, Fold::reminding)
+          .does(Event.Reminded.class, Fold::reminded)
+          .does(Event.Forked.class, Fold::forked)
+          .does(Event.Arrived.class, Fold::arrived)
+          .does(Event.BranchFailed.class, Fold::branchFailed)
+          .does(Event.Joined.class, Fold::joined)
+          .does(Event.Opened.class, Fold::opened)
+          .does(Event.Closed.class, Fold::closed)
+          .does(Event.Broken.class, Fold::broken)
+          .does(Event.Undoing.class, (s, e) -> s.put(e.place().undo(), PlaceState.entered(e.at())))
+          .does(Event.Undone.class, (s, e) -> undone(s, e.place()))
+          .does(Event.Ending.class, Fold::ending)
+          .does(Event.Completed.class, Fold::completed)
+          .does(Event.Cancelled.class, (s, e) -> end(s, Status.CANCELLED, e.at()))
+          .does(Event.Expired.class, (s, e) -> end(s, Status.EXPIRED, e.at()))
+          .does(Event.Failed.class, Fold::failed)
+          .does(Event.Abandoned.class, (s, e) -> s.forget())
+          .ignores(Event.Decided.class)
+          .whole();
+
   private Fold() {}
 
   /** Puts into the draft what the event means. */
@@ -27,143 +76,13 @@ public final class Fold {
     if (fork != null && fork.origin().mode() != ForkOrigin.Mode.LIVE) {
       state.identity = state.identity.forked(after(state, fork, event));
     }
-    if (event instanceof Event.Started e) {
-      started(state, e);
-    } else if (event instanceof Event.Answered e) {
-      answered(state, e);
-    } else if (event instanceof Event.Accepted e) {
-      accepted(state, e);
-    } else if (event instanceof Event.Rejected e) {
-      rejected(state, e);
-    } else if (event instanceof Event.Passed e) {
-      passed(state, e);
-    } else if (event instanceof Event.Asked e) {
-      state.changedAt = e.at();
-      state.at(e.place(), at -> at.asked(e, state.called));
-    } else if (event instanceof Event.Shown e) {
-      state.changedAt = e.at();
-      state.at(e.place(), at -> at.shown(e, state.called));
-    } else if (event instanceof Event.Attempted e) {
-      state.changedAt = e.at();
-      state.at(e.place(), at -> at.attempted(e));
-    } else if (event instanceof Event.AttemptFailed e) {
-      state.at(e.place(), at -> attemptFailed(at, e));
-    } else if (event instanceof Event.Committed e) {
-      committed(state, e);
-    } else if (event instanceof Event.Tagged e) {
-      state.tags = new Tagging(e.added(), e.removed()).of(state.tags);
-    } else if (event instanceof Event.Moved e) {
-      moved(state, e);
-    } else if (event instanceof Event.Stopped e) {
-      state.at(e.place(), at -> stopped(at, e));
-    } else if (event instanceof Event.Retried e) {
-      state.moved(true);
-      state.at(e.place(), Fold::retried);
-    } else if (event instanceof Event.Skipped e) {
-      skipped(state, e);
-    } else if (event instanceof Event.Reset e) {
-      reset(state, e);
-    } else if (event instanceof Event.Migrated e) {
-      new MigrationFold(state, e).run();
-    } else if (event instanceof Event.ForkedFrom e) {
-      forkedFrom(state, e);
-    } else if (!timed(state, event) && !branched(state, event) && !ended(state, event)) {
-      throw new IllegalStateException("An event without a meaning: " + event);
-    }
+    EVENTS.after(state, event);
   }
 
-  private static boolean timed(Draft state, Event event) {
-    if (event instanceof Event.Unattended e) {
-      unattended(state, e);
-    } else if (event instanceof Event.Slept e) {
-      state.changedAt = e.at();
-      state.at(e.place(), at -> at.waits(new Phase.Sleeping(e.until()), e.at()));
-    } else if (event instanceof Event.Awaited e) {
-      state.changedAt = e.at();
-      state.at(
-          e.place(), at -> at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.limits()));
-    } else if (event instanceof Event.Signalled e) {
-      uncalled(state);
-      state.visitsInRun = 0;
-      state.changedAt = e.at();
-      state.signals = RunState.plus(state.signals, new RunState.Signal(e.signal(), e.payload()));
-    } else if (event instanceof Event.Received e) {
-      received(state, e);
-    } else if (event instanceof Event.Woken e) {
-      state.changedAt = e.at();
-      rested(state, e.place(), e.at());
-      uncalled(state);
-      state.at(e.place(), at -> at.phase(new Phase.Leaving(null)));
-    } else if (event instanceof Event.DeadlinePassed e) {
-      state.changedAt = e.at();
-      rested(state, e.place(), e.at());
-      uncalled(state);
-      state.at(e.place(), at -> at.phase(new Phase.Leaving(e.target())));
-    } else if (event instanceof Event.Reminding e) {
-      PlaceState.Reminder sending = new PlaceState.Reminder(e.number(), e.at(), e.attempt());
-      state.at(e.place(), at -> at.remind(sending));
-    } else if (event instanceof Event.Reminded e) {
-      Long due = e.next();
-      PlaceState.Reminder next =
-          due == null ? null : new PlaceState.Reminder(e.number() + 1, due, 0);
-      state.at(e.place(), at -> at.remind(next));
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  private static boolean branched(Draft state, Event event) {
-    if (event instanceof Event.Forked e) {
-      forked(state, e);
-    } else if (event instanceof Event.Arrived e) {
-      Phase.End end = new Phase.End(e.result(), null, null);
-      state.branch(
-          e.place().branch(), b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
-      end(state, e.place().branch(), end);
-    } else if (event instanceof Event.BranchFailed e) {
-      interrupted(state, e.place().branch());
-      List<Place> undo = e.undo() == null ? List.of() : e.undo();
-      undo.forEach(place -> done(state, place));
-      fold(state, e.place().branch());
-      end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
-    } else if (event instanceof Event.Joined e) {
-      joined(state, e);
-    } else if (event instanceof Event.Opened e) {
-      opened(state, e);
-    } else if (event instanceof Event.Closed e) {
-      closed(state, e);
-    } else if (event instanceof Event.Broken e) {
-      broken(state, e);
-    } else {
-      return event instanceof Event.Decided;
-    }
-    return true;
-  }
-
-  private static boolean ended(Draft state, Event event) {
-    if (event instanceof Event.Undoing e) {
-      state.put(e.place().undo(), PlaceState.entered(e.at()));
-    } else if (event instanceof Event.Undone e) {
-      undone(state, e.place());
-    } else if (event instanceof Event.Ending e) {
-      ending(state, e);
-    } else if (event instanceof Event.Completed e) {
-      end(state, Status.COMPLETED, e.at());
-      state.end = new RunState.End(e.result(), e.reason());
-    } else if (event instanceof Event.Cancelled e) {
-      end(state, Status.CANCELLED, e.at());
-    } else if (event instanceof Event.Expired e) {
-      end(state, Status.EXPIRED, e.at());
-    } else if (event instanceof Event.Failed e) {
-      end(state, Status.FAILED, e.at());
-      state.end = new RunState.End(null, e.message());
-    } else if (event instanceof Event.Abandoned) {
-      state.forget();
-    } else {
-      return false;
-    }
-    return true;
+  /** An event that happened at a place changes it, and when the run last changed. */
+  private static void changed(Draft state, Event e, UnaryOperator<PlaceState> change) {
+    state.changedAt = e.at();
+    state.at(Objects.requireNonNull(e.place()), change);
   }
 
   private static void started(Draft state, Event.Started e) {
@@ -368,6 +287,40 @@ public final class Fold {
 
   // --- time -----------------------------------------------------------------------------------
 
+  private static PlaceState slept(PlaceState at, Event.Slept e) {
+    return at.waits(new Phase.Sleeping(e.until()), e.at());
+  }
+
+  private static PlaceState awaited(PlaceState at, Event.Awaited e) {
+    return at.waits(new Phase.Awaiting(e.signal()), e.at()).waiting(e.limits());
+  }
+
+  private static void signalled(Draft state, Event.Signalled e) {
+    uncalled(state);
+    state.visitsInRun = 0;
+    state.changedAt = e.at();
+    state.signals = RunState.plus(state.signals, new RunState.Signal(e.signal(), e.payload()));
+  }
+
+  /** A wait is over; its node leads to the target, or its ordinary way. */
+  private static void waited(Draft state, Place place, @Nullable String target, long now) {
+    state.changedAt = now;
+    rested(state, place, now);
+    uncalled(state);
+    state.at(place, at -> at.phase(new Phase.Leaving(target)));
+  }
+
+  private static void reminding(Draft state, Event.Reminding e) {
+    PlaceState.Reminder sending = new PlaceState.Reminder(e.number(), e.at(), e.attempt());
+    state.at(e.place(), at -> at.remind(sending));
+  }
+
+  private static void reminded(Draft state, Event.Reminded e) {
+    Long due = e.next();
+    PlaceState.Reminder next = due == null ? null : new PlaceState.Reminder(e.number() + 1, due, 0);
+    state.at(e.place(), at -> at.remind(next));
+  }
+
   /** A wait begins a new count of visits, unless it is so short that a loop would spin. */
   private static void rested(Draft state, Place place, long now) {
     PlaceState at = state.places.get(place);
@@ -453,6 +406,20 @@ public final class Fold {
   /** What the moment before a fork is called among the checkpoints. */
   public static String forkPoint(String node) {
     return node + ">";
+  }
+
+  private static void arrived(Draft state, Event.Arrived e) {
+    String branch = e.place().branch();
+    state.branch(branch, b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+    end(state, branch, new Phase.End(e.result(), null, null));
+  }
+
+  private static void branchFailed(Draft state, Event.BranchFailed e) {
+    interrupted(state, e.place().branch());
+    List<Place> undo = e.undo() == null ? List.of() : e.undo();
+    undo.forEach(place -> done(state, place));
+    fold(state, e.place().branch());
+    end(state, e.place().branch(), new Phase.End(null, e.code(), e.message()));
   }
 
   private static void end(Draft state, String branch, Phase.End end) {
@@ -567,7 +534,12 @@ public final class Fold {
     return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field, before));
   }
 
-  private static PlaceState retried(PlaceState at) {
+  private static void retried(Draft state, Event.Retried e) {
+    state.moved(true);
+    state.at(e.place(), Fold::resumed);
+  }
+
+  private static PlaceState resumed(PlaceState at) {
     if (!(at.phase() instanceof Phase.Halted halted)) {
       return at;
     }
@@ -688,6 +660,16 @@ public final class Fold {
     undoing.keySet().removeIf(place -> !place.undoes());
     state.places = undoing;
     state.ending = new RunState.Ending(e.code(), e.message());
+  }
+
+  private static void completed(Draft state, Event.Completed e) {
+    end(state, Status.COMPLETED, e.at());
+    state.end = new RunState.End(e.result(), e.reason());
+  }
+
+  private static void failed(Draft state, Event.Failed e) {
+    end(state, Status.FAILED, e.at());
+    state.end = new RunState.End(null, e.message());
   }
 
   private static void end(Draft state, Status status, long at) {
