@@ -17,6 +17,7 @@ import io.fermata.agent.state.ThreadState;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,15 @@ import org.jspecify.annotations.Nullable;
  */
 record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> events, int place) {
   private static final String SUB_PROMPT_FAILED = "sub_prompt_failed";
+
+  private static final Set<Class<?>> ENDS_ATTEMPT =
+      Set.of(
+          ThreadEvent.CallEnded.class,
+          ThreadEvent.CallRemoved.class,
+          ThreadEvent.CallWaits.class,
+          ThreadEvent.CallDelegated.class,
+          ThreadEvent.CallFailed.class,
+          ThreadEvent.CallReturned.class);
 
   /** How an effect may have ended. */
   sealed interface Ending {}
@@ -95,29 +105,17 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
 
   private static boolean aboutCall(ThreadState state, String call, ThreadEvent event) {
     StepFrame frame = state.frameOf(call);
-    return call.equals(call(event))
+    return (event instanceof ThreadEvent.OfCall of && of.call().equals(call) && endsAttempt(of))
         || (event instanceof ThreadEvent.FrameClosed closed
             && frame != null
             && frame.detached()
             && closed.frame().equals(frame.path()));
   }
 
-  /** The call that an event says an attempt of has ended; null for other events. */
-  private static @Nullable String call(ThreadEvent event) {
-    if (event instanceof ThreadEvent.CallEnded e) {
-      return e.call();
-    } else if (event instanceof ThreadEvent.CallRemoved e) {
-      return e.call();
-    } else if (event instanceof ThreadEvent.CallAsked e) {
-      return e.approval() ? null : e.call();
-    } else if (event instanceof ThreadEvent.CallWaits e) {
-      return e.call();
-    } else if (event instanceof ThreadEvent.CallDelegated e) {
-      return e.call();
-    } else if (event instanceof ThreadEvent.CallFailed e) {
-      return e.call();
-    }
-    return event instanceof ThreadEvent.CallReturned e ? e.call() : null;
+  private static boolean endsAttempt(ThreadEvent.OfCall event) {
+    return event instanceof ThreadEvent.CallAsked asked
+        ? !asked.approval()
+        : ENDS_ATTEMPT.contains(event.getClass());
   }
 
   /** The frame of a step. */

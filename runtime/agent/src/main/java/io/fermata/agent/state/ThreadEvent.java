@@ -95,6 +95,11 @@ public sealed interface ThreadEvent {
   /** A change that author code made through its {@link FlowState}. */
   sealed interface Change extends ThreadEvent {}
 
+  /** What happened to a call, by its key. */
+  sealed interface OfCall extends ThreadEvent {
+    String call();
+  }
+
   // --- the thread ------------------------------------------------------------------------------
 
   /**
@@ -282,25 +287,24 @@ public sealed interface ThreadEvent {
   // --- calls -----------------------------------------------------------------------------------
 
   /** An attempt of a call has started. */
-  record CallBegan(String call, int attempt, long at) implements ThreadEvent {}
+  record CallBegan(String call, int attempt, long at) implements OfCall {}
 
   /** An attempt failed and will be followed by another. */
-  record CallFailed(String call, int attempt, String reason, long retryAt) implements ThreadEvent {}
+  record CallFailed(String call, int attempt, String reason, long retryAt) implements OfCall {}
 
   /**
    * The flow behind a call continues by itself: it is polled again then.
    *
    * @param waitsFor the moment, signal or person that it waits for; null while it works
    */
-  record CallWaits(String call, long until, @Nullable String waitsFor) implements ThreadEvent {}
+  record CallWaits(String call, long until, @Nullable String waitsFor) implements OfCall {}
 
   /**
    * A person is asked about a call.
    *
    * @param approval whether the question is to approve the call; otherwise the flow behind it asks
    */
-  record CallAsked(String call, boolean approval, JsonNode question, long at)
-      implements ThreadEvent {}
+  record CallAsked(String call, boolean approval, JsonNode question, long at) implements OfCall {}
 
   /**
    * A person answered.
@@ -316,17 +320,16 @@ public sealed interface ThreadEvent {
       @Nullable String reason,
       @Nullable String by,
       long at)
-      implements ThreadEvent {}
+      implements OfCall {}
 
   /** A call waits for the result of a child. */
-  record CallDelegated(String call, String threadId) implements ThreadEvent {}
+  record CallDelegated(String call, String threadId) implements OfCall {}
 
   /** A call returned; the hooks for its result have not run yet. */
-  record CallReturned(String call, ToolResult result) implements ThreadEvent {}
+  record CallReturned(String call, ToolResult result) implements OfCall {}
 
   /** A call has ended; the message contains its result. */
-  record CallEnded(String call, Message message, @Nullable String code, long at)
-      implements ThreadEvent {
+  record CallEnded(String call, Message message, @Nullable String code, long at) implements OfCall {
     /** Whether its step had ended before. */
     public boolean late() {
       return message.id().endsWith(StepFrame.LATE);
@@ -339,10 +342,10 @@ public sealed interface ThreadEvent {
    * @param agent the agent that makes the call
    * @param message its preliminary result
    */
-  record CallDetached(String call, String agent, Message message, long at) implements ThreadEvent {}
+  record CallDetached(String call, String agent, Message message, long at) implements OfCall {}
 
   /** A hook removed a call. */
-  record CallRemoved(String call, long at) implements ThreadEvent {}
+  record CallRemoved(String call, long at) implements OfCall {}
 
   /**
    * A call was ended while a flow or a child works for it, which must be withdrawn.
@@ -353,10 +356,10 @@ public sealed interface ThreadEvent {
    */
   record CallAbandoned(
       String call, @Nullable String flow, @Nullable String child, @Nullable String unborn)
-      implements ThreadEvent {}
+      implements OfCall {}
 
   /** The work for a call that was ended is withdrawn. */
-  record CallWithdrawn(String call) implements ThreadEvent {}
+  record CallWithdrawn(String call) implements OfCall {}
 
   // --- scheduled effects -----------------------------------------------------------------------
 

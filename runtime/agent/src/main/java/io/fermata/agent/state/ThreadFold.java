@@ -4,6 +4,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.flow.cases.Cases;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -20,226 +21,97 @@ public final class ThreadFold {
 
   private static final Pattern NUMBER = Pattern.compile("\\d+");
 
+  private static final Cases<ThreadState, ThreadEvent> EVENTS =
+      Cases.<ThreadState, ThreadEvent>of(ThreadEvent.class)
+          .gives(ThreadEvent.Created.class, (s, e) -> created(e))
+          .gives(ThreadEvent.ForkedFrom.class, ThreadFold::forked)
+          .gives(ThreadEvent.Greeted.class, (s, e) -> s.with(s.lifecycle().asGreeted()))
+          .gives(ThreadEvent.Widened.class, (s, e) -> s.with(s.history().widened(e.window())))
+          .gives(ThreadEvent.Deleted.class, (s, e) -> deleted(s))
+          .gives(ThreadEvent.Received.class, (s, e) -> s.with(s.mailbox().received(e)))
+          .gives(ThreadEvent.Taken.class, ThreadFold::taken)
+          .gives(ThreadEvent.Released.class, (s, e) -> s.with(s.turn().released()))
+          .gives(ThreadEvent.Woke.class, (s, e) -> s.with(s.turn().woken(e.flowId())))
+          .gives(ThreadEvent.SideTurned.class, ThreadFold::sideTurned)
+          .gives(ThreadEvent.HandedOver.class, ThreadFold::handedOver)
+          .gives(ThreadEvent.Stopped.class, ThreadFold::stopped)
+          .gives(ThreadEvent.Compacting.class, (s, e) -> s.with(s.steps().compacting(e.attempt())))
+          .gives(ThreadEvent.Compacted.class, ThreadFold::compacted)
+          .gives(ThreadEvent.TurnBegan.class, ThreadFold::turnBegan)
+          .gives(ThreadEvent.StepBegan.class, ThreadFold::stepBegan)
+          .gives(ThreadEvent.StepEnded.class, ThreadFold::stepEnded)
+          .gives(ThreadEvent.StepFailed.class, ThreadFold::stepFailed)
+          .gives(ThreadEvent.FrameOpened.class, ThreadFold::frameOpened)
+          .gives(ThreadEvent.FrameClosed.class, (s, e) -> s.with(s.steps().without(e.frame())))
+          .gives(ThreadEvent.CallBegan.class, (s, e) -> call(s, e, c -> c.running(e.attempt())))
+          .gives(ThreadEvent.CallFailed.class, (s, e) -> call(s, e, c -> c.retrying(e.retryAt())))
+          .gives(
+              ThreadEvent.CallWaits.class,
+              (s, e) -> call(s, e, c -> c.waiting(e.until(), e.waitsFor())))
+          .gives(
+              ThreadEvent.CallAsked.class,
+              (s, e) -> call(s, e, c -> c.asked(e.approval(), e.question())))
+          .gives(ThreadEvent.CallAnswered.class, ThreadFold::callAnswered)
+          .gives(ThreadEvent.CallDelegated.class, ThreadFold::callDelegated)
+          .gives(ThreadEvent.CallReturned.class, (s, e) -> call(s, e, c -> c.returned(e.result())))
+          .gives(ThreadEvent.CallEnded.class, ThreadFold::callEnded)
+          .gives(ThreadEvent.CallDetached.class, ThreadFold::callDetached)
+          .gives(ThreadEvent.CallRemoved.class, ThreadFold::callRemoved)
+          .gives(ThreadEvent.CallAbandoned.class, (s, e) -> s.with(s.relations().abandoning(e)))
+          .gives(
+              ThreadEvent.CallWithdrawn.class, (s, e) -> s.with(s.relations().withdrawn(e.call())))
+          .gives(ThreadEvent.EffectBegan.class, ThreadFold::effectBegan)
+          .gives(ThreadEvent.EffectDelayed.class, ThreadFold::effectDelayed)
+          .gives(ThreadEvent.EffectEnded.class, ThreadFold::effectEnded)
+          .gives(ThreadEvent.ChildReported.class, ThreadFold::childReported)
+          .gives(
+              ThreadEvent.ChildStatusChanged.class,
+              (s, e) -> child(s, e.threadId(), e.status(), e.report()))
+          .gives(ThreadEvent.ChildSpent.class, ThreadFold::childSpent)
+          .gives(
+              ThreadEvent.ChildDeleted.class,
+              (s, e) -> s.with(s.relations().withoutChild(e.threadId())))
+          .gives(ThreadEvent.ReportPending.class, (s, e) -> s.with(s.relations().withReport(e)))
+          .gives(ThreadEvent.Reported.class, (s, e) -> s.with(s.relations().reported(e.report())))
+          .gives(
+              ThreadEvent.DeliveryFailed.class,
+              (s, e) -> delivery(s, e.what(), e.attempt(), e.due()))
+          .gives(
+              ThreadEvent.DeliveryBegan.class, (s, e) -> delivery(s, e.what(), e.attempt(), null))
+          .gives(ThreadEvent.Said.class, ThreadFold::said)
+          .gives(ThreadEvent.Updated.class, ThreadFold::updated)
+          .gives(ThreadEvent.Queued.class, ThreadFold::queued)
+          .gives(ThreadEvent.Forced.class, (s, e) -> s.with(s.turn().forced(e.side())))
+          .gives(ThreadEvent.StopWanted.class, ThreadFold::stopWanted)
+          .gives(
+              ThreadEvent.ContextSet.class,
+              (s, e) -> s.with(s.stored().inContext(e.key(), e.value())))
+          .gives(ThreadEvent.Stored.class, (s, e) -> s.with(s.stored().stored(e.key(), e.value())))
+          .gives(ThreadEvent.EnvSet.class, (s, e) -> s.with(s.stored().inEnv(e.key(), e.value())))
+          .gives(ThreadEvent.Tagged.class, (s, e) -> s.with(s.stored().tagged(e.tags())))
+          .gives(ThreadEvent.StatusSet.class, (s, e) -> s.with(s.stored().withStatus(e.text())))
+          .gives(
+              ThreadEvent.FileRemoved.class, (s, e) -> s.with(s.stored().withFile(e.path(), null)))
+          .gives(ThreadEvent.FileMoved.class, ThreadFold::fileMoved)
+          .gives(ThreadEvent.Scheduled.class, ThreadFold::scheduled)
+          .gives(ThreadEvent.Unscheduled.class, (s, e) -> unscheduled(s, e.id()))
+          .gives(ThreadEvent.ChildCreated.class, (s, e) -> s.with(s.relations().with(e.child())))
+          .ignores(ThreadEvent.Emitted.class)
+          .ignores(ThreadEvent.HookFailed.class)
+          .ignores(ThreadEvent.ModelReplied.class)
+          .ignores(ThreadEvent.ToolReturned.class)
+          // What it means depends on where in the journal it is: see apply.
+          .ignores(ThreadEvent.FileWritten.class)
+          .whole();
+
   private ThreadFold() {}
 
   public static ThreadState apply(ThreadState state, ThreadEvent event, long seq, int index) {
-    ThreadState after = applied(state, event, seq, index);
+    ThreadState after =
+        event instanceof ThreadEvent.FileWritten written
+            ? fileWritten(state, written, seq, index)
+            : EVENTS.after(state, event);
     return after.lifecycle().results() == null ? after : after.with(after.lifecycle().after(event));
-  }
-
-  private static ThreadState applied(ThreadState state, ThreadEvent event, long seq, int index) {
-    if (event instanceof ThreadEvent.Change change) {
-      return changed(state, change, seq, index);
-    } else if (event instanceof ThreadEvent.Created created) {
-      return created(created);
-    } else if (event instanceof ThreadEvent.ForkedFrom forked) {
-      return forked(state, forked);
-    } else if (event instanceof ThreadEvent.Greeted) {
-      return state.with(state.lifecycle().asGreeted());
-    } else if (event instanceof ThreadEvent.Widened widened) {
-      return state.with(state.history().widened(widened.window()));
-    } else if (event instanceof ThreadEvent.Deleted) {
-      return deleted(state);
-    } else if (event instanceof ThreadEvent.Received received) {
-      return state.with(state.mailbox().received(received));
-    } else if (event instanceof ThreadEvent.Taken taken) {
-      return taken(state, taken);
-    } else if (event instanceof ThreadEvent.Released) {
-      return state.with(state.turn().released());
-    } else if (event instanceof ThreadEvent.Woke woke) {
-      return state.with(state.turn().woken(woke.flowId()));
-    } else if (event instanceof ThreadEvent.SideTurned turned) {
-      TurnState turn = turned.counts() ? state.turn().counted(turned.from()) : state.turn();
-      boolean begins = !turn.running() || turn.side() != turned.to();
-      return state
-          .with(begins ? state.history().turned() : state.history())
-          .with(turn.turnedTo(turned.to()));
-    } else if (event instanceof ThreadEvent.HandedOver over) {
-      return state
-          .with(state.lifecycle().handedOver(over.agent()))
-          .with(state.history().widened(over.window()))
-          .with(state.turn().turnedTo(Side.A));
-    } else if (event instanceof ThreadEvent.Stopped stopped) {
-      TurnState.Rest why = new TurnState.Rest(stopped.by(), stopped.code(), stopped.detail());
-      return state.with(state.turn().resting(why, stopped.session())).with(state.steps().stopped());
-    } else if (event instanceof ThreadEvent.Compacting compacting) {
-      return state.with(state.steps().compacting(compacting.attempt()));
-    } else if (event instanceof ThreadEvent.Compacted compacted) {
-      return compacted(state, compacted);
-    }
-    return stepsAndCalls(state, event);
-  }
-
-  private static ThreadState stepsAndCalls(ThreadState state, ThreadEvent event) {
-    if (event instanceof ThreadEvent.TurnBegan began) {
-      return turnBegan(state, began);
-    } else if (event instanceof ThreadEvent.StepBegan began) {
-      return stepBegan(state, began);
-    } else if (event instanceof ThreadEvent.StepEnded ended) {
-      return stepEnded(state, ended);
-    } else if (event instanceof ThreadEvent.StepFailed failed) {
-      return stepFailed(state, failed);
-    } else if (event instanceof ThreadEvent.FrameOpened opened) {
-      return frameOpened(state, opened);
-    } else if (event instanceof ThreadEvent.FrameClosed closed) {
-      return state.with(state.steps().without(closed.frame()));
-    } else if (event instanceof ThreadEvent.CallBegan began) {
-      return call(state, began.call(), call -> call.running(began.attempt()));
-    } else if (event instanceof ThreadEvent.CallFailed failed) {
-      return call(state, failed.call(), call -> call.retrying(failed.retryAt()));
-    } else if (event instanceof ThreadEvent.CallWaits waits) {
-      return call(state, waits.call(), call -> call.waiting(waits.until(), waits.waitsFor()));
-    } else if (event instanceof ThreadEvent.CallAsked asked) {
-      return call(state, asked.call(), call -> call.asked(asked.approval(), asked.question()));
-    } else if (event instanceof ThreadEvent.CallAnswered answered) {
-      CallState.Answer answer =
-          new CallState.Answer(
-              answered.answerId(),
-              answered.approved(),
-              answered.answers(),
-              answered.reason(),
-              answered.by(),
-              null);
-      return call(state, answered.call(), call -> call.answered(answer))
-          .with(state.mailbox().answered(answered.answerId(), answered.call()));
-    } else if (event instanceof ThreadEvent.CallDelegated delegated) {
-      String child = delegated.threadId().isEmpty() ? null : delegated.threadId();
-      return call(state, delegated.call(), call -> call.delegated(child));
-    } else if (event instanceof ThreadEvent.CallReturned returned) {
-      return call(state, returned.call(), call -> call.returned(returned.result()));
-    } else if (event instanceof ThreadEvent.CallEnded ended) {
-      return callEnded(state, ended);
-    } else if (event instanceof ThreadEvent.CallDetached detached) {
-      return callDetached(state, detached);
-    } else if (event instanceof ThreadEvent.CallRemoved struck) {
-      return callRemoved(state, struck);
-    }
-    return effectsAndFamily(state, event);
-  }
-
-  private static ThreadState effectsAndFamily(ThreadState state, ThreadEvent event) {
-    if (event instanceof ThreadEvent.EffectBegan began) {
-      return effect(state, began.id(), ScheduledEffect.Status.RUNNING, began.attempt(), null, null);
-    } else if (event instanceof ThreadEvent.EffectDelayed late) {
-      return effect(
-          state,
-          late.id(),
-          ScheduledEffect.Status.PENDING,
-          late.attempt(),
-          late.due(),
-          late.reason());
-    } else if (event instanceof ThreadEvent.EffectEnded ended) {
-      ScheduledEffect.Status status =
-          ended.error() == null ? ScheduledEffect.Status.COMPLETED : ScheduledEffect.Status.FAILED;
-      return forgetful(effect(state, ended.id(), status, null, null, ended.error()));
-    } else if (event instanceof ThreadEvent.ChildReported reported) {
-      return child(
-          state,
-          reported.threadId(),
-          reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE,
-          reported.report());
-    } else if (event instanceof ThreadEvent.ChildStatusChanged changed) {
-      return child(state, changed.threadId(), changed.status(), changed.report());
-    } else if (event instanceof ThreadEvent.ChildSpent spent) {
-      return spent(state, spent);
-    } else if (event instanceof ThreadEvent.ChildDeleted gone) {
-      return state.with(state.relations().withoutChild(gone.threadId()));
-    } else if (event instanceof ThreadEvent.ReportPending pending) {
-      return state.with(state.relations().withReport(pending));
-    } else if (event instanceof ThreadEvent.CallAbandoned left) {
-      return state.with(state.relations().abandoning(left));
-    } else if (event instanceof ThreadEvent.CallWithdrawn back) {
-      return state.with(state.relations().withdrawn(back.call()));
-    } else if (event instanceof ThreadEvent.DeliveryFailed failed) {
-      return delivery(state, failed.what(), new Relations.Delivery(failed.attempt(), failed.due()));
-    } else if (event instanceof ThreadEvent.DeliveryBegan began) {
-      return delivery(state, began.what(), new Relations.Delivery(began.attempt(), null));
-    }
-    ThreadEvent.Reported acknowledged = (ThreadEvent.Reported) event;
-    return state.with(state.relations().reported(acknowledged.report()));
-  }
-
-  private static ThreadState child(
-      ThreadState state, String threadId, ChildThread.Status status, long report) {
-    ChildThread child = state.children().get(threadId);
-    return child == null
-        ? state
-        : state.with(state.relations().with(child.now(status, String.valueOf(report))));
-  }
-
-  private static ThreadState spent(ThreadState state, ThreadEvent.ChildSpent spent) {
-    ChildThread child = state.children().get(spent.threadId());
-    return child == null
-        ? state
-        : state.with(
-            draft -> {
-              draft.relations = state.relations().with(child.spent(spent.usage()));
-              draft.usage = state.usage().plus(spent.usage().minus(child.usage()));
-            });
-  }
-
-  private static ThreadState delivery(
-      ThreadState state, String what, Relations.@Nullable Delivery delivery) {
-    return state.with(state.relations().delivery(what, delivery));
-  }
-
-  private static ThreadState changed(
-      ThreadState state, ThreadEvent.Change change, long seq, int index) {
-    if (change instanceof ThreadEvent.Said said) {
-      return said(state, said);
-    } else if (change instanceof ThreadEvent.Updated updated) {
-      return updated(state, updated);
-    } else if (change instanceof ThreadEvent.Queued queued) {
-      return queued(state, queued);
-    } else if (change instanceof ThreadEvent.Forced forced) {
-      return state.with(state.turn().forced(forced.side()));
-    } else if (change instanceof ThreadEvent.StopWanted wanted) {
-      return state.with(state.turn().wantingStop(wanted.by(), wanted.reason()));
-    } else if (change instanceof ThreadEvent.ContextSet set) {
-      return state.with(state.stored().inContext(set.key(), set.value()));
-    } else if (change instanceof ThreadEvent.Stored stored) {
-      return state.with(state.stored().stored(stored.key(), stored.value()));
-    } else if (change instanceof ThreadEvent.EnvSet set) {
-      return state.with(state.stored().inEnv(set.key(), set.value()));
-    } else if (change instanceof ThreadEvent.Tagged tagged) {
-      return state.with(state.stored().tagged(tagged.tags()));
-    } else if (change instanceof ThreadEvent.StatusSet set) {
-      return state.with(state.stored().withStatus(set.text()));
-    } else if (change instanceof ThreadEvent.FileWritten written) {
-      return state.with(
-          state
-              .stored()
-              .withFile(
-                  written.path(),
-                  new ThreadStorage.StoredFile(
-                      written.path(),
-                      written.mimeType(),
-                      written.data().length,
-                      written.at(),
-                      seq,
-                      index)));
-    } else if (change instanceof ThreadEvent.FileRemoved removed) {
-      return state.with(state.stored().withFile(removed.path(), null));
-    } else if (change instanceof ThreadEvent.FileMoved moved) {
-      return moved(state, moved);
-    } else if (change instanceof ThreadEvent.Scheduled scheduled) {
-      ScheduledEffect effect =
-          new ScheduledEffect(
-              scheduled.id(),
-              scheduled.agent(),
-              scheduled.effect(),
-              scheduled.arguments(),
-              scheduled.due(),
-              ScheduledEffect.Status.PENDING,
-              0,
-              null);
-      return state.withEffects(ThreadState.put(state.effects(), effect.id(), effect));
-    } else if (change instanceof ThreadEvent.Unscheduled gone) {
-      return unscheduled(state, gone.id());
-    } else if (change instanceof ThreadEvent.ChildCreated born) {
-      return state.with(state.relations().with(born.child()));
-    }
-    return state;
   }
 
   private static ThreadState created(ThreadEvent.Created created) {
@@ -284,6 +156,26 @@ public final class ThreadFold {
           draft.history = state.history().plus(taken.message(), null);
           draft.turn = decides ? state.turn().spokenTo() : state.turn();
         });
+  }
+
+  private static ThreadState sideTurned(ThreadState state, ThreadEvent.SideTurned turned) {
+    TurnState turn = turned.counts() ? state.turn().counted(turned.from()) : state.turn();
+    boolean begins = !turn.running() || turn.side() != turned.to();
+    return state
+        .with(begins ? state.history().turned() : state.history())
+        .with(turn.turnedTo(turned.to()));
+  }
+
+  private static ThreadState handedOver(ThreadState state, ThreadEvent.HandedOver over) {
+    return state
+        .with(state.lifecycle().handedOver(over.agent()))
+        .with(state.history().widened(over.window()))
+        .with(state.turn().turnedTo(Side.A));
+  }
+
+  private static ThreadState stopped(ThreadState state, ThreadEvent.Stopped stopped) {
+    TurnState.Rest why = new TurnState.Rest(stopped.by(), stopped.code(), stopped.detail());
+    return state.with(state.turn().resting(why, stopped.session())).with(state.steps().stopped());
   }
 
   private static ThreadState compacted(ThreadState state, ThreadEvent.Compacted compacted) {
@@ -383,16 +275,34 @@ public final class ThreadFold {
     CallState of(CallState call);
   }
 
-  private static ThreadState call(ThreadState state, String key, Change change) {
-    StepFrame frame = state.frameOf(key);
-    CallState call = frame == null ? null : frame.call(key);
+  private static ThreadState call(ThreadState state, ThreadEvent.OfCall event, Change change) {
+    StepFrame frame = state.frameOf(event.call());
+    CallState call = frame == null ? null : frame.call(event.call());
     return frame == null || call == null ? state : state.with(frame.with(change.of(call)));
+  }
+
+  private static ThreadState callAnswered(ThreadState state, ThreadEvent.CallAnswered answered) {
+    CallState.Answer answer =
+        new CallState.Answer(
+            answered.answerId(),
+            answered.approved(),
+            answered.answers(),
+            answered.reason(),
+            answered.by(),
+            null);
+    return call(state, answered, call -> call.answered(answer))
+        .with(state.mailbox().answered(answered.answerId(), answered.call()));
+  }
+
+  private static ThreadState callDelegated(ThreadState state, ThreadEvent.CallDelegated delegated) {
+    String child = delegated.threadId().isEmpty() ? null : delegated.threadId();
+    return call(state, delegated, call -> call.delegated(child));
   }
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
     Message message = ended.message();
     TurnState turn = state.turn().called(message.failed() ? normalized(message.content()) : null);
-    ThreadState after = call(state.with(turn), ended.call(), call -> call.ended(message));
+    ThreadState after = call(state.with(turn), ended, call -> call.ended(message));
     return flushed(after, ended.call());
   }
 
@@ -411,7 +321,7 @@ public final class ThreadFold {
             detached.message().id(),
             detached.agent());
     StepFrame alone = StepFrame.of(level, StepFrame.Stage.CALLING).withCalls(List.of(call));
-    ThreadState after = call(state, call.key(), each -> each.detached(detached.message()));
+    ThreadState after = call(state, detached, each -> each.detached(detached.message()));
     return flushed(after, call.key()).with(alone);
   }
 
@@ -423,7 +333,7 @@ public final class ThreadFold {
     }
     String reason = normalized("A hook removed the call of " + call.call().name());
     ThreadState after = state.with(state.turn().called(reason));
-    return flushed(call(after, removed.call(), struck -> struck.ended(null)), removed.call());
+    return flushed(call(after, removed, struck -> struck.ended(null)), removed.call());
   }
 
   private static String normalized(@Nullable String words) {
@@ -527,6 +437,24 @@ public final class ThreadFold {
     return after;
   }
 
+  private static ThreadState stopWanted(ThreadState state, ThreadEvent.StopWanted wanted) {
+    return state.with(state.turn().wantingStop(wanted.by(), wanted.reason()));
+  }
+
+  private static ThreadState scheduled(ThreadState state, ThreadEvent.Scheduled scheduled) {
+    ScheduledEffect effect =
+        new ScheduledEffect(
+            scheduled.id(),
+            scheduled.agent(),
+            scheduled.effect(),
+            scheduled.arguments(),
+            scheduled.due(),
+            ScheduledEffect.Status.PENDING,
+            0,
+            null);
+    return state.withEffects(ThreadState.put(state.effects(), effect.id(), effect));
+  }
+
   /** Only effects that have not started can be removed. */
   private static ThreadState unscheduled(ThreadState state, String id) {
     ScheduledEffect effect = state.effects().get(id);
@@ -564,7 +492,15 @@ public final class ThreadFold {
     return message.withToolCalls(calls);
   }
 
-  private static ThreadState moved(ThreadState state, ThreadEvent.FileMoved moved) {
+  private static ThreadState fileWritten(
+      ThreadState state, ThreadEvent.FileWritten written, long seq, int index) {
+    ThreadStorage.StoredFile file =
+        new ThreadStorage.StoredFile(
+            written.path(), written.mimeType(), written.data().length, written.at(), seq, index);
+    return state.with(state.stored().withFile(written.path(), file));
+  }
+
+  private static ThreadState fileMoved(ThreadState state, ThreadEvent.FileMoved moved) {
     ThreadStorage.StoredFile file = state.stored().files().get(moved.path());
     if (file == null) {
       return state;
@@ -573,6 +509,28 @@ public final class ThreadFold {
         new ThreadStorage.StoredFile(
             moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.index());
     return state.with(state.stored().withFile(moved.path(), null).withFile(moved.to(), there));
+  }
+
+  // --- effects and family ----------------------------------------------------------------------
+
+  private static ThreadState effectBegan(ThreadState state, ThreadEvent.EffectBegan began) {
+    return effect(state, began.id(), ScheduledEffect.Status.RUNNING, began.attempt(), null, null);
+  }
+
+  private static ThreadState effectDelayed(ThreadState state, ThreadEvent.EffectDelayed late) {
+    return effect(
+        state,
+        late.id(),
+        ScheduledEffect.Status.PENDING,
+        late.attempt(),
+        late.due(),
+        late.reason());
+  }
+
+  private static ThreadState effectEnded(ThreadState state, ThreadEvent.EffectEnded ended) {
+    ScheduledEffect.Status status =
+        ended.error() == null ? ScheduledEffect.Status.COMPLETED : ScheduledEffect.Status.FAILED;
+    return forgetful(effect(state, ended.id(), status, null, null, ended.error()));
   }
 
   private static ThreadState effect(
@@ -609,5 +567,35 @@ public final class ThreadFold {
       }
     }
     return state.withEffects(rest);
+  }
+
+  private static ThreadState childReported(ThreadState state, ThreadEvent.ChildReported reported) {
+    ChildThread.Status status =
+        reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE;
+    return child(state, reported.threadId(), status, reported.report());
+  }
+
+  private static ThreadState child(
+      ThreadState state, String threadId, ChildThread.Status status, long report) {
+    ChildThread child = state.children().get(threadId);
+    return child == null
+        ? state
+        : state.with(state.relations().with(child.now(status, String.valueOf(report))));
+  }
+
+  private static ThreadState childSpent(ThreadState state, ThreadEvent.ChildSpent spent) {
+    ChildThread child = state.children().get(spent.threadId());
+    return child == null
+        ? state
+        : state.with(
+            draft -> {
+              draft.relations = state.relations().with(child.spent(spent.usage()));
+              draft.usage = state.usage().plus(spent.usage().minus(child.usage()));
+            });
+  }
+
+  private static ThreadState delivery(
+      ThreadState state, String what, int attempt, @Nullable Long due) {
+    return state.with(state.relations().delivery(what, new Relations.Delivery(attempt, due)));
   }
 }
