@@ -4,10 +4,23 @@ import io.fermata.flow.event.Event;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.RunChange;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import java.util.Map;
 
 /** Reports the changes of runs to telemetry. */
 final class RunChanges {
+  private static final Map<Class<?>, RunChange> CHANGES =
+      Map.of(
+          Event.Started.class, RunChange.BEGUN,
+          Event.ForkedFrom.class, RunChange.BEGUN,
+          Event.Asked.class, RunChange.PAUSED,
+          Event.Shown.class, RunChange.PAUSED,
+          Event.Stopped.class, RunChange.STOPPED,
+          Event.Completed.class, RunChange.COMPLETED,
+          Event.Failed.class, RunChange.FAILED,
+          Event.Cancelled.class, RunChange.CANCELLED,
+          Event.Expired.class, RunChange.EXPIRED,
+          Event.Abandoned.class, RunChange.ABANDONED);
+
   private RunChanges() {}
 
   static void report(String flow, List<Event> events, Telemetry telemetry) {
@@ -19,29 +32,10 @@ final class RunChanges {
       first = events.get(i) instanceof Event.ForkedFrom ? i : first;
     }
     for (Event event : events.subList(first, events.size())) {
-      RunChange change = of(event);
+      RunChange change = CHANGES.get(event.getClass());
       if (change != null) {
         telemetry.changed(flow, change);
       }
     }
-  }
-
-  private static @Nullable RunChange of(Event event) {
-    if (event instanceof Event.Started || event instanceof Event.ForkedFrom) {
-      return RunChange.BEGUN;
-    } else if (event instanceof Event.Asked || event instanceof Event.Shown) {
-      return RunChange.PAUSED;
-    } else if (event instanceof Event.Stopped) {
-      return RunChange.STOPPED;
-    } else if (event instanceof Event.Completed) {
-      return RunChange.COMPLETED;
-    } else if (event instanceof Event.Failed) {
-      return RunChange.FAILED;
-    } else if (event instanceof Event.Cancelled) {
-      return RunChange.CANCELLED;
-    } else if (event instanceof Event.Expired) {
-      return RunChange.EXPIRED;
-    }
-    return event instanceof Event.Abandoned ? RunChange.ABANDONED : null;
   }
 }
