@@ -19,11 +19,11 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.SessionState;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.run.RunReplies;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -82,13 +82,13 @@ final class RolloutCheck {
           ? new Rollout.ThreadResult(
               state.agent(), threadId, threads.held(state).stream().map(HeldWork::why).toList())
           : null;
-    } catch (NotSerializableException | EncryptionException | DamagedException e) {
+    } catch (UnreadableEntry | EncryptionException | DamagedException e) {
       return new Rollout.ThreadResult(agent, threadId, List.of(String.valueOf(e.getMessage())));
     }
   }
 
   @SuppressWarnings("unchecked") // the entries of a thread
-  private ThreadState thread(String journal) throws NotSerializableException {
+  private ThreadState thread(String journal) {
     return JournalPages.fold(
         store,
         journal,
@@ -106,7 +106,7 @@ final class RolloutCheck {
     try {
       RunState run = run(journal, entries);
       return run.running() ? masked(result(flow, run), entries) : null;
-    } catch (NotSerializableException | EncryptionException | DamagedException e) {
+    } catch (UnreadableEntry | EncryptionException | DamagedException e) {
       return new Rollout.RunResult(
           flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
     }
@@ -122,7 +122,7 @@ final class RolloutCheck {
         entries.masked(result.why()));
   }
 
-  private RunState run(String journal, EntryEncryption entries) throws NotSerializableException {
+  private RunState run(String journal, EntryEncryption entries) {
     StoredEntry last = JournalPages.last(store, journal);
     if (last == null || encryption.read(journal, last).end() != null) {
       return RunState.NONE;

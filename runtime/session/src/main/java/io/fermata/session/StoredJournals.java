@@ -4,10 +4,11 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunEvents;
 import io.fermata.session.thread.ThreadEvents;
-import java.io.NotSerializableException;
+import java.util.function.Supplier;
 
 /**
  * The journals of a store, as values.
@@ -20,15 +21,11 @@ record StoredJournals(OpenStore store, Encryption encryption, String called) {
    * @throws IllegalArgumentException if there is none of the run, or it cannot be read
    */
   RunJournal run(String flow, String runId) {
-    try {
-      RunJournal journal = RunEvents.journal(store, encryption, flow, runId);
-      if (journal.entries().isEmpty()) {
-        throw new IllegalArgumentException(unknown(called, flow, runId));
-      }
-      return journal;
-    } catch (NotSerializableException e) {
-      throw unreadable(e);
+    RunJournal journal = read(() -> RunEvents.journal(store, encryption, flow, runId));
+    if (journal.entries().isEmpty()) {
+      throw new IllegalArgumentException(unknown(called, flow, runId));
     }
+    return journal;
   }
 
   /**
@@ -36,16 +33,13 @@ record StoredJournals(OpenStore store, Encryption encryption, String called) {
    */
   ThreadJournal thread(String threadId) {
     ThreadKey key = ThreadKey.of(threadId);
-    try {
-      ThreadJournal journal = key == null ? null : ThreadEvents.journal(store, encryption, key);
-      if (journal == null || journal.entries().isEmpty()) {
-        throw new IllegalArgumentException(
-            "%s has no journal of a thread %s".formatted(called, threadId));
-      }
-      return journal;
-    } catch (NotSerializableException e) {
-      throw unreadable(e);
+    ThreadJournal journal =
+        key == null ? null : read(() -> ThreadEvents.journal(store, encryption, key));
+    if (journal == null || journal.entries().isEmpty()) {
+      throw new IllegalArgumentException(
+          "%s has no journal of a thread %s".formatted(called, threadId));
     }
+    return journal;
   }
 
   /** Says that a store has no journal of a run. */
@@ -54,9 +48,13 @@ record StoredJournals(OpenStore store, Encryption encryption, String called) {
         .formatted(called, runId, flow);
   }
 
-  private IllegalArgumentException unreadable(NotSerializableException why) {
-    return new IllegalArgumentException(
-        "%s has a journal that this release cannot read: %s".formatted(called, why.getMessage()),
-        why);
+  private <T> T read(Supplier<T> journal) {
+    try {
+      return journal.get();
+    } catch (UnreadableEntry why) {
+      throw new IllegalArgumentException(
+          "%s has a journal that this release cannot read: %s".formatted(called, why.getMessage()),
+          why);
+    }
   }
 }

@@ -28,6 +28,7 @@ import io.fermata.session.archive.StoredThreadEntries;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
@@ -35,7 +36,6 @@ import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunEvents;
 import io.fermata.session.runs.RunJournals;
 import io.fermata.session.thread.ThreadEvents;
-import java.io.NotSerializableException;
 import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -289,7 +289,7 @@ final class WhatIfCheck {
               new SessionRuns(flow, again),
               (runs, stored) -> runs.add(RunEvents.of(encryption.read(journal, stored))))
           .decided();
-    } catch (NotSerializableException | EncryptionException | DamagedException unreadable) {
+    } catch (UnreadableEntry | EncryptionException | DamagedException unreadable) {
       return Session.unread(journal, unreadable);
     }
   }
@@ -309,7 +309,7 @@ final class WhatIfCheck {
                   key.agent(), key.threadId(), new StoredThreadEntries(store, encryption, journal)),
               (decided, stored) -> decided.add(ThreadEvents.of(encryption.read(journal, stored))))
           .session();
-    } catch (NotSerializableException
+    } catch (UnreadableEntry
         | EncryptionException
         | ArchiveException
         | DamagedException unreadable) {
@@ -353,7 +353,7 @@ final class WhatIfCheck {
       if (failed == null) {
         try {
           replayer.decide(entry);
-        } catch (StoreException | EncryptionException unread) {
+        } catch (StoreException | EncryptionException | UnreadableEntry unread) {
           throw unread;
         } catch (RuntimeException e) {
           // A journal of other code may hold what this code cannot even fold.
@@ -390,7 +390,7 @@ final class WhatIfCheck {
 
   /** Reads entries of a session once more. */
   private interface EntriesOfRun {
-    List<RunJournal.Entry> read(long from, long to) throws NotSerializableException;
+    List<RunJournal.Entry> read(long from, long to);
   }
 
   /** Decides the runs of a session as they pass; of swept ones only the end is left. */
@@ -406,7 +406,7 @@ final class WhatIfCheck {
       this.again = again;
     }
 
-    SessionRuns add(RunJournal.Entry entry) throws NotSerializableException {
+    SessionRuns add(RunJournal.Entry entry) {
       List<Event> events = new ArrayList<>();
       for (Event event : entry.events()) {
         if (event instanceof Event.Started started) {
@@ -428,7 +428,7 @@ final class WhatIfCheck {
       }
     }
 
-    private void decide() throws NotSerializableException {
+    private void decide() {
       PassingRun passed = run;
       if (passed == null || !passed.recent) {
         return;
@@ -441,7 +441,7 @@ final class WhatIfCheck {
       }
     }
 
-    Session decided() throws NotSerializableException {
+    Session decided() {
       decide();
       return new Session(run != null, same, otherwise);
     }
@@ -489,7 +489,7 @@ final class WhatIfCheck {
       }
     }
 
-    RunJournal journal(EntriesOfRun again) throws NotSerializableException {
+    RunJournal journal(EntriesOfRun again) {
       return replayer == null
           ? new RunJournal(flow, id, entries)
           : RunJournal.of(flow, id, again.read(entries.get(0).seq(), last));

@@ -5,7 +5,6 @@ import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.SessionState;
-import java.io.NotSerializableException;
 import java.util.Arrays;
 import org.apache.pekko.actor.ExtendedActorSystem;
 import org.apache.pekko.serialization.SerializerWithStringManifest;
@@ -42,18 +41,18 @@ final class CheckedSerializer extends SerializerWithStringManifest {
         damaged(difference);
       }
       return bytes;
-    } catch (NotSerializableException | RuntimeException e) {
+    } catch (RuntimeException e) {
       damaged("A journal could not store " + object + ": " + e.getMessage());
       throw new IllegalStateException("A journal could not store " + object, e);
     }
   }
 
   @Override
-  public Object fromBinary(byte[] bytes, String manifest) throws NotSerializableException {
+  public Object fromBinary(byte[] bytes, String manifest) {
     return journal.fromBinary(bytes, manifest);
   }
 
-  private @Nullable String difference(Object object, byte[] bytes) throws NotSerializableException {
+  private @Nullable String difference(Object object, byte[] bytes) {
     Object read = journal.fromBinary(bytes, journal.manifest(object));
     if (!Arrays.equals(journal.toBinary(read), bytes)) {
       return "A journal would not store " + object + " as it is: it is read as " + read;

@@ -6,7 +6,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
-import java.io.NotSerializableException;
+import io.fermata.session.journal.UnreadableEntry;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -130,7 +130,7 @@ final class CrashPoint {
     try {
       Object read = SERIALIZER.fromBinary(entry.event().bytes(), entry.event().manifest());
       return read instanceof Entry<?> plain ? plain.events() : List.of();
-    } catch (NotSerializableException e) {
+    } catch (UnreadableEntry e) {
       throw new IllegalStateException("Entry " + entry.sequenceNr() + " cannot be read", e);
     }
   }

@@ -3,7 +3,6 @@ package io.fermata.testkit;
 import io.fermata.flow.event.Event;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -33,7 +32,7 @@ final class StoredEvents {
       byte[] stored = SERIALIZER.toBinary(entry);
       Entry<?> read = (Entry<?>) SERIALIZER.fromBinary(stored, SERIALIZER.manifest(entry));
       return (Event) read.events().get(0);
-    } catch (NotSerializableException | RuntimeException e) {
+    } catch (RuntimeException e) {
       throw new AssertionError(
           "A journal could not store the event " + event.getClass().getSimpleName(), e);
     }

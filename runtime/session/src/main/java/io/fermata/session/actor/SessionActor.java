@@ -961,7 +961,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (damaged != null) {
       leave(damaged, HostError.damaged(damaged));
     } else if (unreadable != null) {
-      leave(unreadable, HostError.JOURNAL_UNREADABLE.failure());
+      leave(unreadable, unreadable.failure());
     } else {
       handle.log().warn("Session {} could not be read and is retried", entityId, failure);
     }

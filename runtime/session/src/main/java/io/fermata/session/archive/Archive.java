@@ -14,6 +14,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.Lossless;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunEvents;
@@ -23,7 +24,6 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
-import java.io.NotSerializableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -221,10 +221,10 @@ public final class Archive {
         seq, SERIALIZER.identifier(), SERIALIZER.manifest(entry), SERIALIZER.toBinary(entry));
   }
 
-  static Entry<?> entry(StoredEntry stored, String journal, Encryption encryption) {
+  private static Entry<?> entry(StoredEntry stored, String journal, Encryption encryption) {
     try {
       return encryption.read(journal, stored);
-    } catch (NotSerializableException e) {
+    } catch (UnreadableEntry e) {
       throw new ArchiveException(String.valueOf(e.getMessage()), e);
     }
   }

@@ -87,7 +87,7 @@ final class ArchiveReader {
 
   private Entry<?> entry(StoredEntry stored) {
     try {
-      return Archive.entry(stored, header.journal(), encryption);
+      return encryption.read(header.journal(), stored);
     } catch (RuntimeException e) {
       throw new ArchiveException(
           "Line " + number + " cannot be read, nothing of it was used: " + e.getMessage(), e);

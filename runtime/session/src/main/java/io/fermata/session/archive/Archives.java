@@ -13,6 +13,7 @@ import io.fermata.session.host.Eraser;
 import io.fermata.session.journal.EncryptedEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryEncryption;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.RootCauses;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -42,8 +43,6 @@ public record Archives(
     Consumer<SessionRegion.Message> region,
     Runnable adopted,
     Executor threads) {
-  private static final int PAGE = 100;
-
   /**
    * Exports a journal. Completes with the number of entries.
    *
@@ -51,35 +50,32 @@ public record Archives(
    */
   public CompletionStage<Long> write(Archive.Header header, boolean decrypt, OutputStream to) {
     Lines lines = new Lines(to);
-    return store
-        .read(header.journal(), 0, PAGE)
-        .thenComposeAsync(
-            first -> {
-              if (first.isEmpty()) {
+    return JournalPages.foldAsync(
+            store,
+            header.journal(),
+            0,
+            0L,
+            (records, stored) -> {
+              if (records == 0) {
+                lines.put(header.line(stored, encryption));
+              }
+              lines.put(
+                  Archive.line(
+                      decrypt ? Archive.decrypted(stored, header.journal(), encryption) : stored));
+              return records + 1;
+            },
+            threads)
+        .thenApplyAsync(
+            records -> {
+              if (records == 0) {
                 throw new IllegalArgumentException(
                     "The store has no journal of %s; ended runs are kept for the host's retention"
                         .formatted(header.id()));
               }
-              lines.put(header.line(first.get(0), encryption));
-              return rest(header, decrypt, first, 0, lines);
+              lines.end(records, encryption);
+              return records;
             },
             threads);
-  }
-
-  private CompletionStage<Long> rest(
-      Archive.Header header, boolean decrypt, List<StoredEntry> page, long before, Lines lines) {
-    for (StoredEntry stored : page) {
-      lines.put(
-          Archive.line(decrypt ? Archive.decrypted(stored, header.journal(), encryption) : stored));
-    }
-    long records = before + page.size();
-    if (page.size() < PAGE) {
-      lines.end(records, encryption);
-      return CompletableFuture.completedFuture(records);
-    }
-    return store
-        .read(header.journal(), page.get(page.size() - 1).seq() + 1, PAGE)
-        .thenComposeAsync(next -> rest(header, decrypt, next, records, lines), threads);
   }
 
   /** The output, and the chain of what was written to it. */

@@ -3,12 +3,9 @@ package io.fermata.session.archive;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.thread.ThreadEvents;
-import java.io.NotSerializableException;
-import java.io.UncheckedIOException;
 import java.util.List;
 
 /** The entries of a thread in a store, on threads that may block. */
@@ -23,14 +20,8 @@ public record StoredThreadEntries(OpenStore store, Encryption encryption, String
 
   @Override
   public List<List<ThreadEvent>> before(long seq, int max) {
-    return JournalPages.before(store, journal, seq, max).stream().map(this::events).toList();
-  }
-
-  private List<ThreadEvent> events(StoredEntry stored) {
-    try {
-      return ThreadEvents.of(encryption.read(journal, stored)).events();
-    } catch (NotSerializableException e) {
-      throw new UncheckedIOException(e);
-    }
+    return JournalPages.before(store, journal, seq, max).stream()
+        .map(stored -> ThreadEvents.of(encryption.read(journal, stored)).events())
+        .toList();
   }
 }

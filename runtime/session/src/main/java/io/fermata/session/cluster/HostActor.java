@@ -7,7 +7,7 @@ import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.SessionReply;
-import java.io.NotSerializableException;
+import io.fermata.session.journal.UnreadableEntry;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Set;
@@ -223,7 +223,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
               new JournalSerializer()
                   .fromBinary(persisted.entry(), Objects.requireNonNull(persisted.manifest()));
       subscriptions.persistedElsewhere(persisted.entityId(), entry, persisted.last());
-    } catch (NotSerializableException e) {
+    } catch (UnreadableEntry e) {
       getContext().getLog().warn("An entry of another host could not be read", e);
       unread(persisted);
     }

@@ -26,16 +26,16 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.journal.ThreadReply;
-import io.fermata.session.key.HostError;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.thread.ThreadEvents;
 import io.fermata.session.thread.ThreadFeed;
 import io.fermata.session.thread.ThreadViews;
-import java.io.NotSerializableException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -46,7 +46,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -232,7 +231,7 @@ public final class AgentThreads implements Threads {
   private CompletionStage<ThreadReply> forkedThread(
       String principal, ThreadKey source, NewFork how) {
     return requireOwn(principal, source)
-        .thenCompose(own -> journal(source.entityId(), 1, new ArrayList<>()))
+        .thenCompose(own -> journal(source.entityId()))
         .thenComposeAsync(
             entries ->
                 forked(ThreadForks.of(principal, source.threadId(), entries), principal, how),
@@ -263,17 +262,19 @@ public final class AgentThreads implements Threads {
     return event instanceof ThreadEvent.Created created && created.principal().equals(principal);
   }
 
-  private CompletionStage<List<ThreadJournal.Entry>> journal(
-      String entityId, long from, List<ThreadJournal.Entry> read) {
-    return StoreErrors.translated(store.read(entityId, from, PAGE))
-        .thenComposeAsync(
-            page -> {
-              page.forEach(stored -> read.add(ThreadEvents.of(entry(entityId, stored))));
-              return page.size() < PAGE
-                  ? CompletableFuture.completedFuture(read)
-                  : journal(entityId, page.get(page.size() - 1).seq() + 1, read);
+  private CompletionStage<List<ThreadJournal.Entry>> journal(String entityId) {
+    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    return StoreErrors.translated(
+        JournalPages.foldAsync(
+            store,
+            entityId,
+            1,
+            entries,
+            (read, stored) -> {
+              read.add(ThreadEvents.of(entry(entityId, stored)));
+              return read;
             },
-            executor);
+            executor));
   }
 
   /** A fork begins with a whole journal, which hosts of a cluster do not send each other. */
@@ -287,33 +288,22 @@ public final class AgentThreads implements Threads {
     return send(key, principal, source.as(key, principal, how, clock.millis()));
   }
 
-  /** Deletes a fork whose source is gone meanwhile, or of whose source that is unknown. */
   private CompletionStage<ThreadReply> unlessGone(
       ThreadKey source, String principal, ThreadReply fork) {
-    return StoreErrors.translated(store.readBack(source.entityId(), Long.MAX_VALUE, 1))
-        .thenApplyAsync(
-            last -> {
-              if (last.stream()
-                  .map(stored -> entry(source.entityId(), stored))
-                  .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
-                throw unknown(source.threadId());
-              }
-              return fork;
-            },
-            executor)
-        .exceptionallyCompose(thrown -> removed(principal, fork.state().threadId(), thrown));
-  }
-
-  private CompletionStage<ThreadReply> removed(String principal, String fork, Throwable cause) {
-    return delete(principal, fork)
-        .handle(
-            (gone, failed) -> {
-              if (failed != null) {
-                LOG.warn(
-                    "The fork {} was refused and could not be deleted; delete it", fork, failed);
-              }
-              throw new CompletionException(RootCauses.of(cause));
-            });
+    CompletionStage<ThreadReply> kept =
+        StoreErrors.translated(store.readBack(source.entityId(), Long.MAX_VALUE, 1))
+            .thenApplyAsync(
+                last -> {
+                  if (last.stream()
+                      .map(stored -> entry(source.entityId(), stored))
+                      .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
+                    throw unknown(source.threadId());
+                  }
+                  return fork;
+                },
+                executor);
+    String threadId = fork.state().threadId();
+    return ForkRemoval.unlessKept(kept, threadId, () -> delete(principal, threadId));
   }
 
   @Override
@@ -533,10 +523,9 @@ public final class AgentThreads implements Threads {
       return (Entry<ThreadEvent>) encryption.read(entityId, stored);
     } catch (EncryptionException e) {
       throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
-    } catch (NotSerializableException e) {
+    } catch (UnreadableEntry e) {
       LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
-      Outcome.Failure unreadable = HostError.JOURNAL_UNREADABLE.failure();
-      throw new ThreadException(unreadable.code(), unreadable.message());
+      throw new ThreadException(e.failure().code(), e.failure().message());
     }
   }
 

@@ -18,11 +18,9 @@ import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunEvents;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
@@ -77,11 +75,7 @@ public final class RunAccounts {
   private RunJournal journal(String flow, String runId) {
     RunJournal journal = new RunJournal(flow, runId, List.of());
     if (catalog.has(flow) && SessionKey.isOfRun(SessionKey.entityOf(flow, runId))) {
-      try {
-        journal = RunEvents.journal(store, encryption, flow, runId);
-      } catch (NotSerializableException e) {
-        throw new CompletionException(e);
-      }
+      journal = RunEvents.journal(store, encryption, flow, runId);
     }
     if (journal.entries().isEmpty()) {
       throw new ThreadException(

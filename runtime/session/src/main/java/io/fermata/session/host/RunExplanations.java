@@ -33,7 +33,6 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunEvents;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -231,18 +230,14 @@ public final class RunExplanations {
   }
 
   private List<RunJournal.Entry> entries(String journal) {
-    try {
-      return JournalPages.fold(
-          store,
-          journal,
-          new ArrayList<RunJournal.Entry>(),
-          (entries, stored) -> {
-            add(entries, RunEvents.of(encryption.read(journal, stored)));
-            return entries;
-          });
-    } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
-    }
+    return JournalPages.fold(
+        store,
+        journal,
+        new ArrayList<RunJournal.Entry>(),
+        (entries, stored) -> {
+          add(entries, RunEvents.of(encryption.read(journal, stored)));
+          return entries;
+        });
   }
 
   /** Adds an entry of the latest run; of a swept one only the end is left, which says nothing. */

@@ -7,12 +7,9 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
-import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
-import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.actor.Gateway;
-import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.ThreadException;
@@ -22,28 +19,24 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
-import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunEvents;
-import java.io.NotSerializableException;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Forks runs. The fork of a run of the store is a new session of the source's owner, so that what
@@ -63,9 +56,6 @@ public record RunForks(
     Eraser eraser,
     InstantSource clock,
     Executor threads) {
-  private static final Logger LOG = LoggerFactory.getLogger(RunForks.class);
-  private static final int PAGE = 200;
-
   /** The journal of a run's session as far as it was read. */
   private static final class Source {
     final String entityId;
@@ -73,7 +63,6 @@ public record RunForks(
     final String runId;
     final List<RunJournal.Entry> entries = new ArrayList<>();
     Entry.@Nullable Owner owner;
-    long next;
 
     Source(String flow, String runId) {
       this.entityId = SessionKey.entityOf(flow, runId);
@@ -82,10 +71,11 @@ public record RunForks(
     }
 
     /** The owner is that of the session: all its runs have the same. */
-    void add(Entry<?> entry) {
+    Source add(Entry<?> entry) {
       Entry.Owner starter = entry.origin().owner();
       owner = starter == null ? owner : starter;
       entries.add(RunEvents.of(entry));
+      return this;
     }
 
     RunJournal journal() {
@@ -161,26 +151,13 @@ public record RunForks(
   }
 
   private CompletionStage<Source> read(Source source) {
-    return store
-        .read(source.entityId, source.next, PAGE)
-        .thenComposeAsync(
-            page -> {
-              page.forEach(stored -> source.add(entry(source.entityId, stored)));
-              if (page.size() < PAGE) {
-                return CompletableFuture.completedFuture(source);
-              }
-              source.next = page.get(page.size() - 1).seq() + 1;
-              return read(source);
-            },
-            threads);
-  }
-
-  private Entry<?> entry(String entityId, StoredEntry stored) {
-    try {
-      return encryption.read(entityId, stored);
-    } catch (NotSerializableException e) {
-      throw new CompletionException(e);
-    }
+    return JournalPages.foldAsync(
+        store,
+        source.entityId,
+        0,
+        source,
+        (read, stored) -> read.add(encryption.read(source.entityId, stored)),
+        threads);
   }
 
   /** Whose run the fork is: the owner of the source, or of the thread that called it. */
@@ -203,7 +180,7 @@ public record RunForks(
         .thenApplyAsync(
             first ->
                 first.stream()
-                    .flatMap(stored -> entry(caller.entityId(), stored).events().stream())
+                    .flatMap(stored -> encryption.read(caller.entityId(), stored).events().stream())
                     .filter(ThreadEvent.Created.class::isInstance)
                     .map(event -> ((ThreadEvent.Created) event).principal())
                     .findFirst()
@@ -219,35 +196,22 @@ public record RunForks(
             .formatted(source.runId, source.flow));
   }
 
-  /** Removes a fork whose source was erased meanwhile, or of whose source that is unknown. */
   private CompletionStage<Fork> unlessErased(Source source, Fork fork) {
-    return store
-        .readBack(source.entityId, Long.MAX_VALUE, 1)
-        .thenApply(
-            last -> {
-              if (last.isEmpty()) {
-                throw unknown(source);
-              }
-              return fork;
-            })
-        .exceptionallyCompose(thrown -> removed(fork, thrown));
-  }
-
-  private CompletionStage<Fork> removed(Fork fork, Throwable cause) {
+    CompletionStage<Fork> kept =
+        store
+            .readBack(source.entityId, Long.MAX_VALUE, 1)
+            .thenApply(
+                last -> {
+                  if (last.isEmpty()) {
+                    throw unknown(source);
+                  }
+                  return fork;
+                });
     String entityId = SessionKey.entityOf(fork.flow(), fork.runId());
-    return eraser
-        .erase(new SessionScope(Set.of(entityId), Set.of()))
-        .handle(
-            (gone, failed) -> {
-              if (failed != null) {
-                LOG.warn(
-                    "The fork {} of {} was refused and could not be erased; erase it",
-                    fork.runId(),
-                    fork.flow(),
-                    failed);
-              }
-              throw new CompletionException(RootCauses.of(cause));
-            });
+    return ForkRemoval.unlessKept(
+        kept,
+        fork.runId() + " of " + fork.flow(),
+        () -> eraser.erase(new SessionScope(Set.of(entityId), Set.of())));
   }
 
   /** What is refused has no run. */
@@ -273,17 +237,12 @@ public record RunForks(
   }
 
   private static Throwable translated(Throwable thrown) {
-    EncryptionException encrypted = RootCauses.find(thrown, EncryptionException.class);
-    DamagedException damaged = RootCauses.find(thrown, DamagedException.class);
+    Outcome.Failure unreadable = StoreErrors.failureOf(thrown);
     ThreadException kept = RootCauses.find(thrown, ThreadException.class);
-    if (encrypted != null) {
-      return refused(encrypted.failure());
-    } else if (damaged != null) {
-      return refused(HostError.damaged(damaged));
+    if (unreadable != null) {
+      return refused(unreadable);
     } else if (kept != null) {
       return new ForkException(kept.code(), String.valueOf(kept.getMessage()));
-    } else if (RootCauses.find(thrown, UnreadableEntry.class) != null) {
-      return refused(HostError.JOURNAL_UNREADABLE.failure());
     }
     return RootCauses.find(thrown, StoreException.class) == null
         ? thrown

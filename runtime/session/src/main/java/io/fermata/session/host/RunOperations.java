@@ -30,7 +30,6 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunEvents;
-import java.io.NotSerializableException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -209,7 +208,7 @@ public record RunOperations(
               });
       secrets.learn(fields, run);
       return latest.test(run) ? secrets : null;
-    } catch (NotSerializableException | RuntimeException e) {
+    } catch (RuntimeException e) {
       // The operation has happened, and its reply is due.
       LOG.warn("The secrets of {} cannot be read, so a reply quotes nothing of it", entityId, e);
       return null;

@@ -12,7 +12,6 @@ import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.key.SessionKey;
 import java.io.IOException;
-import java.io.NotSerializableException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -75,10 +74,10 @@ public record Encryption(
   /**
    * A decrypted entry of a session's journal.
    *
-   * @throws NotSerializableException if this release cannot read it
+   * @throws UnreadableEntry if this release cannot read it
    * @throws EncryptionException if it cannot be decrypted
    */
-  public Entry<?> read(String entityId, StoredEntry stored) throws NotSerializableException {
+  public Entry<?> read(String entityId, StoredEntry stored) {
     Object plain = decrypted(entityId, SERIALIZER.fromBinary(stored.payload(), stored.manifest()));
     if (plain instanceof Entry<?> entry) {
       return entry;
@@ -110,7 +109,7 @@ public record Encryption(
               instanceof Entry<?> entry
           ? Optional.of(entry)
           : Optional.empty();
-    } catch (NotSerializableException e) {
+    } catch (UnreadableEntry e) {
       // A mark stands where something else than a text must be.
       return Optional.empty();
     } catch (EncryptionException e) {
@@ -135,10 +134,10 @@ public record Encryption(
   /**
    * A decrypted object of a session's journal.
    *
-   * @throws NotSerializableException if this release cannot read it
+   * @throws UnreadableEntry if this release cannot read it
    * @throws EncryptionException if it cannot be decrypted
    */
-  public Object decrypted(String entityId, Object stored) throws NotSerializableException {
+  public Object decrypted(String entityId, Object stored) {
     if (!(stored instanceof EncryptedEntry encrypted)) {
       return stored;
     }

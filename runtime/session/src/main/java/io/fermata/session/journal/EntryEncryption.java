@@ -8,7 +8,6 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.EncryptionException;
-import java.io.NotSerializableException;
 import java.util.HashSet;
 import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
@@ -110,8 +109,6 @@ public final class EntryEncryption {
     } catch (EncryptionException e) {
       unreadable = e;
       return null;
-    } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
     }
   }
 

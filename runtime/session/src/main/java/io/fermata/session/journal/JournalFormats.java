@@ -81,7 +81,7 @@ final class JournalFormats {
     return Objects.requireNonNull(writers.get(manifest)).writeValueAsBytes(object);
   }
 
-  Object read(byte[] bytes, String manifest) throws UnreadableEntry {
+  Object read(byte[] bytes, String manifest) {
     JavaType type = written.get(manifest);
     Upcaster upcaster = upcasters.get(manifest);
     if (type == null && upcaster == null) {

@@ -5,43 +5,49 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.Stages;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads journals page by page, on threads that may block. A damaged journal fails with a {@link
- * DamagedException}, so that a reader of many can continue with the others.
+ * Reads journals page by page. What returns no stage may block. A damaged journal fails with a
+ * {@link DamagedException}, so that a reader of many can continue with the others.
  */
 public final class JournalPages {
   private static final int PAGE = 500;
 
+  /** Smaller, as many journals may be read at once. */
+  private static final int PAGE_OF_MANY = 64;
+
   private JournalPages() {}
 
-  /** What an entry makes of what the entries before it made. */
-  public interface Fold<T> {
-    T apply(T before, StoredEntry entry) throws NotSerializableException;
-  }
-
   /**
-   * Folds a journal from its first entry to its last.
+   * Folds a journal from its first entry to its last: what an entry makes of what those before it
+   * made.
    *
    * @throws DamagedException if an entry is missing, altered or another journal's
-   * @throws NotSerializableException if the fold cannot read one
    */
-  public static <T> T fold(OpenStore store, String journal, T initial, Fold<T> fold)
-      throws NotSerializableException {
+  public static <T> T fold(
+      OpenStore store, String journal, T initial, BiFunction<T, StoredEntry, T> fold) {
     return fold(store, journal, 1, Long.MAX_VALUE, initial, fold);
   }
 
-  /** As {@link #fold(OpenStore, String, Object, Fold)}, of the entries from one to another. */
+  /**
+   * As {@link #fold(OpenStore, String, Object, BiFunction)}, of the entries from one to another.
+   */
   public static <T> T fold(
-      OpenStore store, String journal, long from, long to, T initial, Fold<T> fold)
-      throws NotSerializableException {
+      OpenStore store,
+      String journal,
+      long from,
+      long to,
+      T initial,
+      BiFunction<T, StoredEntry, T> fold) {
     T folded = initial;
     List<StoredEntry> page = now(store.read(journal, from, PAGE));
     while (!page.isEmpty()) {
@@ -58,14 +64,42 @@ public final class JournalPages {
   }
 
   /**
+   * As {@link #fold(OpenStore, String, Object, BiFunction)}, from an entry on, without blocking. It
+   * fails as the store does, or the fold.
+   *
+   * @param executor runs the fold
+   */
+  public static <T> CompletionStage<T> foldAsync(
+      OpenStore store,
+      String journal,
+      long from,
+      T initial,
+      BiFunction<T, StoredEntry, T> fold,
+      Executor executor) {
+    return store
+        .read(journal, from, PAGE_OF_MANY)
+        .thenComposeAsync(
+            page -> {
+              T folded = initial;
+              for (StoredEntry entry : page) {
+                folded = fold.apply(folded, entry);
+              }
+              return page.size() < PAGE_OF_MANY
+                  ? CompletableFuture.completedFuture(folded)
+                  : foldAsync(
+                      store, journal, page.get(page.size() - 1).seq() + 1, folded, fold, executor);
+            },
+            executor);
+  }
+
+  /**
    * The entries of a journal, decrypted, each as what is made of it.
    *
    * @throws DamagedException if an entry is missing, altered or another journal's
-   * @throws NotSerializableException if one cannot be read
+   * @throws UnreadableEntry if one cannot be read
    */
   public static <T> List<T> entries(
-      OpenStore store, Encryption encryption, String journal, Function<Entry<?>, T> each)
-      throws NotSerializableException {
+      OpenStore store, Encryption encryption, String journal, Function<Entry<?>, T> each) {
     return entries(store, encryption, journal, 1, Long.MAX_VALUE, each);
   }
 
@@ -76,8 +110,7 @@ public final class JournalPages {
       String journal,
       long from,
       long to,
-      Function<Entry<?>, T> each)
-      throws NotSerializableException {
+      Function<Entry<?>, T> each) {
     List<T> entries = new ArrayList<>();
     return fold(
         store,

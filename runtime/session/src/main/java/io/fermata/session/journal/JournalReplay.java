@@ -9,11 +9,8 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.key.SessionKey;
-import java.io.NotSerializableException;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -24,8 +21,6 @@ import org.jspecify.annotations.Nullable;
  * before it.
  */
 public final class JournalReplay {
-  private static final int PAGE = 200;
-
   private final OpenStore store;
   private final Encryption encryption;
   private final FlowCatalog catalog;
@@ -64,26 +59,23 @@ public final class JournalReplay {
    * in the journal.
    */
   public CompletionStage<OptionalLong> publish() {
-    return publish(0);
-  }
-
-  private CompletionStage<OptionalLong> publish(long last) {
-    return store
-        .read(entityId, last + 1, PAGE)
-        .thenComposeAsync(
-            page -> {
-              requireNext(page, last);
-              page.forEach(this::publish);
-              return page.size() < PAGE
-                  ? CompletableFuture.completedFuture(failures())
-                  : publish(page.get(page.size() - 1).seq());
+    return JournalPages.foldAsync(
+            store,
+            entityId,
+            1,
+            0L,
+            (last, stored) -> {
+              requireNext(last, stored);
+              publish(stored);
+              return stored.seq();
             },
-            executor);
+            executor)
+        .thenApply(last -> failures());
   }
 
   /** A run that ends meanwhile may be swept, or erased. */
-  private void requireNext(List<StoredEntry> page, long last) {
-    if (last > 0 && !page.isEmpty() && page.get(0).seq() != last + 1) {
+  private void requireNext(long last, StoredEntry next) {
+    if (last > 0 && next.seq() != last + 1) {
       throw new IllegalStateException(
           "The entries after %d of the run %s were deleted during the replay"
               .formatted(last, runId));
@@ -96,12 +88,7 @@ public final class JournalReplay {
 
   @SuppressWarnings("unchecked") // the entries of a run hold its events
   private void publish(StoredEntry stored) {
-    Entry<Event> entry;
-    try {
-      entry = (Entry<Event>) encryption.read(entityId, stored);
-    } catch (NotSerializableException e) {
-      throw new CompletionException(e);
-    }
+    Entry<Event> entry = (Entry<Event>) encryption.read(entityId, stored);
     if (entry.events().isEmpty()) {
       return;
     }

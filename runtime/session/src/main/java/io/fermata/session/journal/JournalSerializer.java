@@ -14,7 +14,6 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import java.io.IOException;
-import java.io.NotSerializableException;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -123,7 +122,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   }
 
   @Override
-  public Object fromBinary(byte[] bytes, String manifest) throws NotSerializableException {
+  public Object fromBinary(byte[] bytes, String manifest) {
     return FORMATS.read(bytes, manifest);
   }
 }

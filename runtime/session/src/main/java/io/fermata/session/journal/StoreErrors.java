@@ -3,31 +3,44 @@ package io.fermata.session.journal;
 import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
-/**
- * Translates failures of a store into error codes: {@code not_kept} where it has no history or
- * lists, {@code damaged} where it holds something else than was written.
- */
+/** Translates failures to read from a store into error codes. */
 public final class StoreErrors {
   private StoreErrors() {}
 
+  /**
+   * Fails with a {@link ThreadException}: {@code not_kept} where the store has no history or lists,
+   * otherwise that of {@link #failureOf}.
+   */
   public static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
-    return stage.exceptionallyCompose(
-        thrown -> CompletableFuture.failedFuture(translated(RootCauses.of(thrown), thrown)));
+    return stage.exceptionallyCompose(thrown -> CompletableFuture.failedFuture(translated(thrown)));
   }
 
-  private static Throwable translated(Throwable cause, Throwable thrown) {
-    if (cause instanceof NoHistoryException lost) {
+  private static Throwable translated(Throwable thrown) {
+    if (RootCauses.of(thrown) instanceof NoHistoryException lost) {
       return new ThreadException("not_kept", String.valueOf(lost.getMessage()));
-    } else if (cause instanceof DamagedException damaged) {
-      Outcome.Failure failure = HostError.damaged(damaged);
-      return new ThreadException(failure.code(), failure.message());
     }
-    return thrown;
+    Outcome.Failure failure = failureOf(thrown);
+    return failure == null ? thrown : new ThreadException(failure.code(), failure.message());
+  }
+
+  /** Why a journal cannot be read, as calls of its session get it; null if it is not for that. */
+  public static Outcome.@Nullable Failure failureOf(Throwable thrown) {
+    EncryptionException encrypted = RootCauses.find(thrown, EncryptionException.class);
+    DamagedException damaged = RootCauses.find(thrown, DamagedException.class);
+    UnreadableEntry unreadable = RootCauses.find(thrown, UnreadableEntry.class);
+    if (encrypted != null) {
+      return encrypted.failure();
+    } else if (damaged != null) {
+      return HostError.damaged(damaged);
+    }
+    return unreadable == null ? null : unreadable.failure();
   }
 }

@@ -6,8 +6,8 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.SessionKey;
-import java.io.NotSerializableException;
 import java.util.List;
 import java.util.Locale;
 
@@ -26,11 +26,10 @@ public final class RunEvents {
   /**
    * The journal of a run, on a thread that may block; without entries if the store has none of it.
    *
-   * @throws NotSerializableException if an entry cannot be read
+   * @throws UnreadableEntry if an entry cannot be read
    */
   public static RunJournal journal(
-      OpenStore store, Encryption encryption, String flow, String runId)
-      throws NotSerializableException {
+      OpenStore store, Encryption encryption, String flow, String runId) {
     List<RunJournal.Entry> session =
         JournalPages.entries(store, encryption, SessionKey.entityOf(flow, runId), RunEvents::of);
     return RunJournal.of(flow, runId, session);

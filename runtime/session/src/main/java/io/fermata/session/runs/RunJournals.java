@@ -5,28 +5,25 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Written;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.RunEnd;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the runs in the journals of sessions, without waking them. */
 public final class RunJournals {
-  private static final int RECORDS = 64;
   private static final int PAGE = 200;
 
   private final OpenStore store;
@@ -127,43 +124,30 @@ public final class RunJournals {
   }
 
   CompletionStage<JournalRuns> read(String entityId) {
-    return read(new Fold(entityId));
-  }
-
-  private CompletionStage<JournalRuns> read(Fold fold) {
-    return store
-        .read(fold.entityId, fold.seq + 1, RECORDS)
-        .thenCompose(
-            records -> {
-              records.forEach(stored -> fold.add(stored.seq(), opened(fold.entityId, stored)));
-              return records.size() < RECORDS
-                  ? CompletableFuture.completedFuture(fold.runs())
-                  : read(fold);
-            });
-  }
-
-  private Entry<?> opened(String entityId, StoredEntry stored) {
-    try {
-      return encryption.read(entityId, stored);
-    } catch (NotSerializableException e) {
-      throw new IllegalStateException(e.getMessage(), e);
-    }
+    return JournalPages.foldAsync(
+            store,
+            entityId,
+            1,
+            new Fold(entityId),
+            (fold, stored) -> fold.add(stored.seq(), encryption.read(entityId, stored)),
+            Runnable::run)
+        .thenApply(Fold::runs);
   }
 
   /** Folds a journal in constant memory. */
   private static final class Fold {
-    final String entityId;
+    private final String entityId;
     private final String flow;
     private final List<End> ended = new ArrayList<>();
     private SessionState<RunState> state = SessionState.of(RunState.NONE);
-    long seq;
+    private long seq;
 
     Fold(String entityId) {
       this.entityId = entityId;
       this.flow = SessionKey.flowOf(entityId);
     }
 
-    void add(long number, Entry<?> entry) {
+    Fold add(long number, Entry<?> entry) {
       seq = number;
       SessionState<RunState> before = state;
       state = SessionState.replay(before, entry);
@@ -172,6 +156,7 @@ public final class RunJournals {
         RunState last = end.last(before.program(), entry.at());
         ended.add(new End(new RunRow(flow, last, before.owner(), seq), end.keptUntil()));
       }
+      return this;
     }
 
     /** Whether this ends the run before it; a fetched outcome writes the end again. */

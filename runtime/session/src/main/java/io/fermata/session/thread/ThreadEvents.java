@@ -7,8 +7,8 @@ import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.ThreadKey;
-import java.io.NotSerializableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -39,10 +39,9 @@ public final class ThreadEvents {
   /**
    * The journal of a thread, on a thread that may block; without entries if the store has none.
    *
-   * @throws NotSerializableException if an entry cannot be read
+   * @throws UnreadableEntry if an entry cannot be read
    */
-  public static ThreadJournal journal(OpenStore store, Encryption encryption, ThreadKey key)
-      throws NotSerializableException {
+  public static ThreadJournal journal(OpenStore store, Encryption encryption, ThreadKey key) {
     return new ThreadJournal(
         key.agent(),
         key.threadId(),

@@ -25,7 +25,6 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.host.ScheduleActor;
 import io.fermata.sqlite.Forgery;
-import java.io.IOException;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -188,7 +187,7 @@ class SchedulesTest {
       return row.next()
           ? (ScheduleEntry) new JournalSerializer().fromBinary(row.getBytes(1), "schedule:1")
           : ScheduleEntry.NONE;
-    } catch (SQLException | IOException e) {
+    } catch (SQLException e) {
       throw new AssertionError(e);
     }
   }

@@ -33,7 +33,6 @@ import io.fermata.session.key.ThreadKey;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -305,8 +304,6 @@ final class SmallHeapTest {
       for (StoredEntry stored : now(store.read(journal, 1, 500))) {
         entries.add((Entry<?>) serializer.fromBinary(stored.payload(), stored.manifest()));
       }
-    } catch (IOException unreadable) {
-      throw new UncheckedIOException(unreadable);
     }
     return entries;
   }
