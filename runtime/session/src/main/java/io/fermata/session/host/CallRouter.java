@@ -21,32 +21,14 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Routes a tool call to the agent, job or flow of that name. */
-public final class CallRouter {
-  private final FlowCatalog catalog;
-  private final Map<String, AgentAsTool> agents;
-  private final @Nullable RunExplanations explanations;
-  private final Gateway gateway;
-  private final Handles handles;
-  private final Telemetry telemetry;
-  private final BooleanSupplier closed;
-
-  public CallRouter(
-      FlowCatalog catalog,
-      Map<String, AgentAsTool> agents,
-      @Nullable RunExplanations explanations,
-      Gateway gateway,
-      Handles handles,
-      Telemetry telemetry,
-      BooleanSupplier closed) {
-    this.catalog = catalog;
-    this.agents = agents;
-    this.explanations = explanations;
-    this.gateway = gateway;
-    this.handles = handles;
-    this.telemetry = telemetry;
-    this.closed = closed;
-  }
-
+public record CallRouter(
+    FlowCatalog catalog,
+    Map<String, AgentAsTool> agents,
+    @Nullable RunExplanations explanations,
+    Gateway gateway,
+    Handles handles,
+    Telemetry telemetry,
+    BooleanSupplier closed) {
   /** A call that is replied to when the run pauses or ends. */
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     return call(call, ReplyMode.WAITS, progress);

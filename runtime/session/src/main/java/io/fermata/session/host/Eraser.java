@@ -29,8 +29,19 @@ import java.util.function.Supplier;
 /**
  * Erases sessions: stops them, blocks calls to them, deletes their data, and verifies that nothing
  * is left.
+ *
+ * @param region stops sessions, and lets them be reached again
+ * @param delete deletes journals
+ * @param onErased notifies subscribers of a session
  */
-public final class Eraser {
+public record Eraser(
+    OpenStore store,
+    Consumer<SessionRegion.Message> region,
+    Function<Set<String>, CompletionStage<Deleted>> delete,
+    Recorders recorders,
+    Consumer<String> onErased,
+    SessionDirectory directory,
+    Executor executor) {
   /** The timeout for sessions to stop. */
   private static final Duration STOPPING = Duration.ofSeconds(30);
 
@@ -38,38 +49,6 @@ public final class Eraser {
 
   /** The number of attempts. */
   private static final int ATTEMPTS = 3;
-
-  private final OpenStore store;
-  private final Consumer<SessionRegion.Message> region;
-  private final Function<Set<String>, CompletionStage<Deleted>> delete;
-  private final Recorders recorders;
-  private final Consumer<String> onErased;
-  private final SessionDirectory directory;
-  private final Executor executor;
-
-  /**
-   * Erases sessions of a store.
-   *
-   * @param region stops sessions, and lets them be reached again
-   * @param delete deletes journals
-   * @param onErased notifies subscribers of a session
-   */
-  public Eraser(
-      OpenStore store,
-      Consumer<SessionRegion.Message> region,
-      Function<Set<String>, CompletionStage<Deleted>> delete,
-      Recorders recorders,
-      Consumer<String> onErased,
-      SessionDirectory directory,
-      Executor executor) {
-    this.store = store;
-    this.region = region;
-    this.delete = delete;
-    this.recorders = recorders;
-    this.onErased = onErased;
-    this.directory = directory;
-    this.executor = executor;
-  }
 
   public CompletionStage<Erased> erase(SessionScope scope) {
     return alone(

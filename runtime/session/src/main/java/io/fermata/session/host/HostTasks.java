@@ -27,23 +27,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** The tasks of a host, as commands to the sessions of their runs. */
-public final class HostTasks implements Tasks {
+public record HostTasks(
+    Caller caller, Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions)
+    implements Tasks {
   /** Calls the tools of the host. */
   public interface Caller {
     CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress);
-  }
-
-  private final Caller caller;
-  private final Gateway gateway;
-  private final FlowCatalog catalog;
-  private final SessionSubscriptions subscriptions;
-
-  public HostTasks(
-      Caller caller, Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions) {
-    this.caller = caller;
-    this.gateway = gateway;
-    this.catalog = catalog;
-    this.subscriptions = subscriptions;
   }
 
   @Override

@@ -11,17 +11,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
 /** The runs of an open store, from its directory. */
-public final class StoreRuns implements Runs {
-  private final OpenStore store;
-  private final SessionDirectory directory;
-  private final Executor executor;
-
-  public StoreRuns(OpenStore store, SessionDirectory directory, Executor executor) {
-    this.store = store;
-    this.directory = directory;
-    this.executor = executor;
-  }
-
+public record StoreRuns(OpenStore store, SessionDirectory directory, Executor executor)
+    implements Runs {
   @Override
   public CompletionStage<Page> list(RunQuery query) {
     return StoreErrors.translated(store.directory().list(RunRow.query(query)))
