@@ -216,16 +216,22 @@ public final class ArgumentSchema {
     return json.deepCopy();
   }
 
-  /** Everything that is wrong with what a call was given, by the path of the argument. */
+  /**
+   * What is wrong with what a call was given, by the path of the argument: the first violations,
+   * and how many more there are.
+   */
   public List<Violation> check(JsonNode arguments) {
     if (!(arguments instanceof ObjectNode sent)) {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
     ObjectNode given = reader == null ? sent : withoutNulls(sent);
     List<Error> errors = check.validate(given);
-    List<Violation> violations =
-        errors.isEmpty() ? unreadable(given) : errors.stream().map(this::named).distinct().toList();
-    return Schemas.bounded(WHOLE, violations);
+    if (errors.isEmpty()) {
+      return unreadable(given);
+    }
+    FirstViolations violations = new FirstViolations();
+    errors.forEach(error -> violations.add(() -> named(error)));
+    return violations.listed(WHOLE);
   }
 
   private static ObjectNode withoutNulls(ObjectNode object) {

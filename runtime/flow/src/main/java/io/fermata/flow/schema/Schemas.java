@@ -22,7 +22,7 @@ import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
 import com.networknt.schema.path.NodePath;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
@@ -30,7 +30,6 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -39,6 +38,9 @@ import org.jspecify.annotations.Nullable;
 
 /** How records are described as JSON Schema, and how values are checked against one. */
 final class Schemas {
+  /** A client chooses the names in maps, and every element of a long list repeats them. */
+  private static final int LONGEST_PATH = 500;
+
   private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
   private static final String LOCAL_TIME = "^" + TIME + "$";
   private static final String LOCAL_DATE_TIME =
@@ -144,13 +146,17 @@ final class Schemas {
   /** An error of a check, with the path of what is wrong. */
   static Violation violation(Error error) {
     StringBuilder path = new StringBuilder();
-    for (int i = 0; i < error.getInstanceLocation().getNameCount(); i++) {
+    for (int i = 0;
+        i < error.getInstanceLocation().getNameCount() && path.length() <= LONGEST_PATH;
+        i++) {
       path.append(i == 0 ? "" : ".").append(error.getInstanceLocation().getElement(i));
     }
     String message = error.getMessage();
     int colon = message.indexOf(": ");
     boolean located = message.startsWith("/") && colon > 0;
-    return new Violation(path.toString(), located ? message.substring(colon + 2) : message);
+    return new Violation(
+        Texts.shortened(path.toString(), LONGEST_PATH),
+        located ? message.substring(colon + 2) : message);
   }
 
   /** The same in plain words, and in those of the schema where it has some. */
@@ -182,17 +188,6 @@ final class Schemas {
       return "must have a form like " + example;
     }
     return description.isEmpty() ? null : "does not have the form that is wanted: " + description;
-  }
-
-  /** Bounds the reply to what is wrong in very many ways. */
-  static List<Violation> bounded(String whole, List<Violation> violations) {
-    if (violations.size() <= Limits.VIOLATIONS) {
-      return violations;
-    }
-    List<Violation> first = new ArrayList<>(violations.subList(0, Limits.VIOLATIONS));
-    int rest = violations.size() - Limits.VIOLATIONS;
-    first.add(new Violation(whole, "has " + rest + " more violations"));
-    return first;
   }
 
   private static SchemaGenerator generator(Predicate<FieldScope> required) {

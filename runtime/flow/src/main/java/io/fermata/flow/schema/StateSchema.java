@@ -32,6 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StateSchema<S extends Record> {
   static final int LONGEST_NAME = 80;
+  private static final String WHOLE = "stateUpdates";
   private static final String INDEX = "[0-9]{1,4}";
 
   /** More digits than any integer type of a state has; beyond them a number is not spelt out. */
@@ -284,17 +285,21 @@ public final class StateSchema<S extends Record> {
   public Checked check(ObjectNode sent, Limits limits) {
     if (deeperThan(sent, limits.depth())) {
       return Checked.refused(
-          new Violation("stateUpdates", "is nested deeper than " + limits.depth() + " levels"));
+          new Violation(WHOLE, "is nested deeper than " + limits.depth() + " levels"));
     }
     Map<String, JsonNode> flat = new LinkedHashMap<>();
-    List<Violation> violations = new ArrayList<>();
+    FirstViolations violations = new FirstViolations();
     flatten("", sent, flat, violations);
-    violations.addAll(schemaViolations(flat));
-    violations.addAll(unreadable(flat, violations));
-    return new Checked(flat, Schemas.bounded("stateUpdates", violations));
+    for (Error error : schemaErrors(flat)) {
+      violations.add(() -> Schemas.violation(error, check.getSchemaNode()));
+    }
+    if (!violations.full()) {
+      unreadable(flat, violations.listed(WHOLE)).forEach(each -> violations.add(() -> each));
+    }
+    return new Checked(flat, violations.listed(WHOLE));
   }
 
-  /** What a check found: the values by field, and every reason to refuse them. */
+  /** What a check found: the values by field, and the first reasons to refuse them. */
   public record Checked(Map<String, JsonNode> values, List<Violation> violations) {
     static Checked refused(Violation violation) {
       return new Checked(Map.of(), List.of(violation));
@@ -302,7 +307,7 @@ public final class StateSchema<S extends Record> {
   }
 
   private void flatten(
-      String prefix, ObjectNode sent, Map<String, JsonNode> flat, List<Violation> violations) {
+      String prefix, ObjectNode sent, Map<String, JsonNode> flat, FirstViolations violations) {
     sent.properties()
         .forEach(
             entry -> {
@@ -311,9 +316,10 @@ public final class StateSchema<S extends Record> {
               if (field == null && group(path)) {
                 group(path, entry.getValue(), flat, violations);
               } else if (field == null) {
-                violations.add(unknownViolation(path));
+                violations.add(() -> unknownViolation(path));
               } else if (field.computed()) {
-                violations.add(new Violation(path, "is computed by the flow and cannot be set"));
+                violations.add(
+                    () -> new Violation(path, "is computed by the flow and cannot be set"));
               } else if (field.nested() && entry.getValue() instanceof ObjectNode object) {
                 flatten(path + ".", object, flat, violations);
               } else {
@@ -323,26 +329,26 @@ public final class StateSchema<S extends Record> {
   }
 
   private void group(
-      String path, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+      String path, JsonNode value, Map<String, JsonNode> flat, FirstViolations violations) {
     if (value instanceof ObjectNode object) {
       flatten(path + ".", object, flat, violations);
     } else {
-      violations.add(new Violation(path, "must be an object"));
+      violations.add(() -> new Violation(path, "must be an object"));
     }
   }
 
   private static void put(
-      Field field, JsonNode value, Map<String, JsonNode> flat, List<Violation> violations) {
+      Field field, JsonNode value, Map<String, JsonNode> flat, FirstViolations violations) {
     String path = field.path();
     JsonNode given = Json.MAPPER.nullNode();
     try {
       given = Paths.filled(value) ? whole(field, Json.tree(value)) : given;
     } catch (IllegalArgumentException e) {
-      violations.add(new Violation(path, "has a number or a name that is too long"));
+      violations.add(() -> new Violation(path, "has a number or a name that is too long"));
     }
     JsonNode earlier = flat.put(path, given);
     if (overlaps(path, flat) || (earlier != null && !Json.same(earlier, given))) {
-      violations.add(new Violation(path, "is given twice with different values"));
+      violations.add(() -> new Violation(path, "is given twice with different values"));
     }
   }
 
@@ -383,20 +389,14 @@ public final class StateSchema<S extends Record> {
             .orElse("is not a field of this flow; its fields are " + known));
   }
 
-  private List<Violation> schemaViolations(Map<String, JsonNode> flat) {
+  private List<Error> schemaErrors(Map<String, JsonNode> flat) {
     ObjectNode nested = Json.object();
     for (Map.Entry<String, JsonNode> entry : flat.entrySet()) {
       if (!entry.getValue().isNull()) {
         nested = Paths.set(nested, entry.getKey(), entry.getValue());
       }
     }
-    List<Error> errors = check.validate(nested);
-    return errors.isEmpty()
-        ? List.of()
-        : errors.stream()
-            .map(error -> Schemas.violation(error, check.getSchemaNode()))
-            .distinct()
-            .toList();
+    return check.validate(nested);
   }
 
   /** What fits the schema and still has no place in the Java type: an integer beyond its range. */

@@ -2,17 +2,24 @@ package io.fermata.flow.schema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.management.ThreadMXBean;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
+import io.fermata.flow.schema.ArgumentSchema.Argument;
 import jakarta.validation.constraints.Email;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.NotBlank;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class ArgumentSchemaTest {
@@ -32,6 +39,11 @@ class ArgumentSchemaTest {
   }
 
   record Circle(Circle inner) {}
+
+  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+  /** Bytes that the check of one value allocates with room to spare, and its words exceed. */
+  private static final long LEAST_WORDS = 1_000;
 
   private final ArgumentSchema schema = ArgumentSchema.of(Search.class);
 
@@ -95,6 +107,55 @@ class ArgumentSchemaTest {
     assertThat(own.check(tree("{'n':1,'m':2}"))).isEmpty();
     assertThat(own.check(tree("{'n':'a'}")))
         .containsExactly(new Violation("n", "must be a whole number, not \"a\""));
+  }
+
+  record Tags(Map<String, List<String>> tags) {}
+
+  @Test
+  void ofVeryManyViolationsTheFirstAreSaidAndTheOthersCounted() {
+    JsonNode zeros = Json.object().set("a", Json.tree(Collections.nCopies(5_000, 0)));
+    List<Violation> violations =
+        ArgumentSchema.of(Tags.class).check(Json.object().set("tags", zeros));
+    assertThat(violations)
+        .hasSize(101)
+        .startsWith(new Violation("tags.a.0", "must be a text, not 0"));
+    assertThat(violations.get(100))
+        .isEqualTo(new Violation("arguments", "has 4900 more violations"));
+  }
+
+  @Test
+  void onlyWhatIsListedIsPutInWords() {
+    ArgumentSchema tags = ArgumentSchema.of(Tags.class);
+    JsonNode zeros = Json.object().set("a", Json.tree(Collections.nCopies(50_000, 0)));
+    JsonNode wrong = Json.object().set("tags", zeros);
+    assertThat(allocated(() -> tags.check(wrong)) / 50_000).isLessThan(LEAST_WORDS);
+
+    ArgumentSchema wide =
+        ArgumentSchema.of(
+            IntStream.range(0, 100)
+                .mapToObj(i -> new Argument("argument" + i, String.class, false, null))
+                .toList());
+    ObjectNode unknown = Json.object();
+    IntStream.range(0, 50_000).forEach(i -> unknown.put("unknown" + i, i));
+    assertThat(allocated(() -> wide.check(unknown)) / 50_000).isLessThan(LEAST_WORDS);
+  }
+
+  @Test
+  void aLongNameInAPathIsNotRepeatedAsAWhole() {
+    JsonNode zeros = Json.object().set("a".repeat(10_000), Json.tree(List.of(0, 0, 0)));
+    assertThat(ArgumentSchema.of(Tags.class).check(Json.object().set("tags", zeros)))
+        .allSatisfy(violation -> assertThat(violation.field()).hasSizeLessThan(600))
+        .first()
+        .extracting(Violation::field, STRING)
+        .startsWith("tags.aaa")
+        .endsWith("…");
+  }
+
+  private static long allocated(Runnable check) {
+    check.run();
+    long before = THREADS.getCurrentThreadAllocatedBytes();
+    check.run();
+    return THREADS.getCurrentThreadAllocatedBytes() - before;
   }
 
   @Test

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.management.ThreadMXBean;
 import io.fermata.flow.Driver;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
@@ -19,6 +20,7 @@ import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Pattern;
 import jakarta.validation.constraints.Size;
+import java.lang.management.ManagementFactory;
 import java.math.BigDecimal;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -59,6 +61,8 @@ class StateSchemaTest {
       Boolean agreed,
       @Computed Person winner,
       @Computed Integer total) {}
+
+  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   private final StateSchema<All> schema = new StateSchema<>(All.class);
 
@@ -262,6 +266,33 @@ class StateSchemaTest {
     List<Violation> violations = schema.check(many, Limits.DEFAULT).violations();
     assertThat(violations).hasSize(101);
     assertThat(violations.get(100).message()).isEqualTo("has 4900 more violations");
+  }
+
+  record Wide(
+      String argument0,
+      String argument1,
+      String argument2,
+      String argument3,
+      String argument4,
+      String argument5,
+      String argument6,
+      String argument7) {}
+
+  @Test
+  void onlyWhatTheReplyListsIsPutInWords() {
+    StateSchema<Wide> wide = new StateSchema<>(Wide.class);
+    ObjectNode many = Json.object();
+    for (int i = 0; i < 50_000; i++) {
+      many.put("unknown" + i, i);
+    }
+    wide.check(many, Limits.DEFAULT);
+    long before = THREADS.getCurrentThreadAllocatedBytes();
+    List<Violation> violations = wide.check(many, Limits.DEFAULT).violations();
+    long allocated = THREADS.getCurrentThreadAllocatedBytes() - before;
+
+    assertThat(violations.get(100))
+        .isEqualTo(new Violation("stateUpdates", "has 49900 more violations"));
+    assertThat(allocated / 50_000).isLessThan(500);
   }
 
   record Worded(
