@@ -8,6 +8,7 @@ import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
@@ -63,6 +64,9 @@ public final class FakeHost implements ToolHost {
   public volatile boolean silent;
 
   HostBus bus = HostBus.ALONE;
+
+  /** Its tasks; none at first. */
+  public volatile Tasks tasks = Tasks.none(this::call);
 
   private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
   private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();
@@ -184,6 +188,11 @@ public final class FakeHost implements ToolHost {
   @Override
   public void handBack() {
     begun.forEach(Work::handedBack);
+  }
+
+  @Override
+  public Tasks tasks() {
+    return tasks;
   }
 
   @Override

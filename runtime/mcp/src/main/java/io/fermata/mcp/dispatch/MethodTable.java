@@ -132,9 +132,9 @@ public final class MethodTable {
         "server/discover",
         RpcMethod.immediate(it -> changes.catalog().pages().isEmpty() ? plain : rendering));
     modern.put("subscriptions/listen", listening::listen);
-    modern.put("tasks/get", taskMethods::get);
-    modern.put("tasks/update", taskMethods::update);
-    modern.put("tasks/cancel", taskMethods::cancel);
+    modern.put("tasks/get", counted(quotas, taskMethods::get));
+    modern.put("tasks/update", counted(quotas, taskMethods::update));
+    modern.put("tasks/cancel", counted(quotas, taskMethods::cancel));
   }
 
   private static RpcMethod counted(CallQuotas quotas, RpcMethod method) {
