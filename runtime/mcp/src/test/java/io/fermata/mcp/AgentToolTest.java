@@ -210,6 +210,30 @@ class AgentToolTest {
   }
 
   @Test
+  void aLongUnknownArgumentIsNotCutInsideACharacter() {
+    String name = "x".repeat(79) + "😀".repeat(9);
+
+    JsonNode said = call("\"action\":\"send\",\"message\":\"hi\",\"" + name + "\":1");
+
+    assertThat(said.path("code").asText()).isEqualTo("invalid_arguments");
+    assertThat(said.at("/violations/0/field").asText()).isEqualTo("x".repeat(79) + "…");
+  }
+
+  @Test
+  void onlySoManyUnknownArgumentsAreListed() {
+    StringBuilder many = new StringBuilder("\"action\":\"send\",\"message\":7");
+    for (int i = 0; i < 1_000; i++) {
+      many.append(",\"field").append(i).append("\":1");
+    }
+
+    JsonNode said = call(many.toString());
+
+    assertThat(said.path("code").asText()).isEqualTo("invalid_arguments");
+    assertThat(said.path("violations")).hasSize(101);
+    assertThat(said.at("/violations/0/field").asText()).isEqualTo("message");
+  }
+
+  @Test
   void progressIsSentToClientsThatAskForIt() throws Exception {
     Events events =
         client("alice")

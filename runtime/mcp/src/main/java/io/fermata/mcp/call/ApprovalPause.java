@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.session.call.ToolReply;
@@ -87,8 +88,9 @@ record ApprovalPause(String thread, String call) implements FormPause {
 
   /** Each is shortened by itself, so that a long one does not hide the others. */
   private static String shortened(String text) {
-    int more = text.length() - MAX_VALUE;
-    return more <= 0 ? text : text.substring(0, MAX_VALUE) + "… (" + more + " characters more)";
+    String shown = Texts.shortened(text, MAX_VALUE);
+    int more = text.length() - shown.length() + "…".length();
+    return text.length() <= MAX_VALUE ? shown : shown + " (" + more + " characters more)";
   }
 
   private static McpAsk form(String message) {

@@ -2,6 +2,7 @@ package io.fermata.mcp.catalog;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.Revision;
 import io.fermata.session.call.DisplayTool;
@@ -62,15 +63,11 @@ public record ToolPage(String tool, @Nullable String title, String description, 
     meta.put("ui/resourceUri", uri());
     meta.put("openai/outputTemplate", uri());
     if (title != null) {
-      meta.put("openai/toolInvocation/invoking", status("Opening " + title));
-      meta.put("openai/toolInvocation/invoked", status(title));
+      meta.put("openai/toolInvocation/invoking", Texts.fitted("Opening " + title, LONGEST_STATUS));
+      meta.put("openai/toolInvocation/invoked", Texts.fitted(title, LONGEST_STATUS));
     }
     visible(meta, visibility);
     return meta;
-  }
-
-  private static String status(String text) {
-    return text.length() <= LONGEST_STATUS ? text : text.substring(0, LONGEST_STATUS - 1) + "…";
   }
 
   /** Says who may call a tool. */

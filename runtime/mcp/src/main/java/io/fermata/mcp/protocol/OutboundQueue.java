@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Texts;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.WellFormedText;
 import io.fermata.session.call.ToolProgress;
@@ -136,7 +137,7 @@ public final class OutboundQueue {
     String piece = progress.piece();
     wakeTransport(
         piece == null
-            ? addText(null, abbreviate(describe(progress)))
+            ? addText(null, Texts.fitted(describe(progress), MAX_MESSAGE))
             : !piece.isEmpty() && addText(progress.node(), piece));
   }
 
@@ -273,12 +274,6 @@ public final class OutboundQueue {
     }
     String shown = payload.isTextual() ? payload.textValue() : JsonRpcCodec.json(payload);
     return progress.name() + ": " + shown;
-  }
-
-  private static String abbreviate(String text) {
-    return text.length() <= MAX_MESSAGE
-        ? text
-        : text.substring(0, whole(text, MAX_MESSAGE - 1)) + "…";
   }
 
   /** The end itself, or one less if it would split a surrogate pair. */

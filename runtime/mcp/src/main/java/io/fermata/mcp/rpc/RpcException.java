@@ -2,6 +2,7 @@ package io.fermata.mcp.rpc;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Texts;
 import io.vertx.core.http.HttpHeaders;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -218,6 +219,6 @@ public final class RpcException extends RuntimeException {
 
   /** Shortens a client's text for an error message. */
   public static String abbreviate(String text) {
-    return text.length() <= 100 ? text : text.substring(0, 100) + "…";
+    return Texts.shortened(text, 100);
   }
 }

@@ -101,6 +101,13 @@ class SafetyTest {
   }
 
   @Test
+  void anUnknownMethodIsNotCutInsideACharacter() {
+    String name = "x".repeat(99) + "😀".repeat(9);
+
+    assertThat(client().request(name, "").message()).contains("x".repeat(99) + "…");
+  }
+
+  @Test
   void otherPathsAreNotFound() {
     Wired.Said root = client().sendTo("/");
     assertThat(root.status()).isEqualTo(404);
