@@ -154,14 +154,24 @@ public final class HttpVerticle extends VerticleBase {
       HttpServerRequest arriving = each.arriving();
       if ((arriving != null || !each.used())
           && now - each.usedAt() > limits.requestTimeout().toNanos()) {
-        connections.late(each);
-        open.remove(each.connection());
-        if (arriving == null) {
-          each.connection().close();
-        } else {
-          RequestExchange.timeOut(arriving, refusing(arriving));
-        }
+        closeLate(each, arriving);
       }
+    }
+  }
+
+  private void closeLate(OpenConnection late, @Nullable HttpServerRequest arriving) {
+    open.remove(late.connection());
+    try {
+      connections.late(late);
+      if (arriving == null) {
+        late.connection().close();
+      } else {
+        RequestExchange.timeOut(arriving, refusing(arriving));
+      }
+    } catch (RuntimeException e) {
+      // Nothing else closes it, and the others have a deadline, too.
+      late.connection().close();
+      LOG.error("A request of {} could not be refused at its deadline", late.address(), e);
     }
   }
 

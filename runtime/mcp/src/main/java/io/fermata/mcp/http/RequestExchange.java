@@ -245,6 +245,11 @@ public final class RequestExchange {
   /** Responds before the end of the body; the connection cannot be used again. */
   private void rejectEarly(RpcException why) {
     HttpServerResponse response = request.response();
+    if (!response.ended() && response.headWritten()) {
+      // A stream began before the body ended: it cannot become a refusal.
+      request.connection().close();
+      return;
+    }
     if (!response.ended() && !response.closed()) {
       response.putHeader(HttpHeaders.CONNECTION, CLOSE);
       write(refusing.apply(why));

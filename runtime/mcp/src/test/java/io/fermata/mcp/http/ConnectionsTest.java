@@ -188,6 +188,30 @@ class ConnectionsTest {
   }
 
   @Test
+  void aStreamWhoseRequestDoesNotEndIsClosedAtTheDeadline() throws Exception {
+    serve(builder -> builder.requestTimeout(Duration.ofSeconds(1)));
+    String opening =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}";
+    String welcome =
+        exchange(
+            connect("127.0.0.1"), post(opening).replace("Accept: ", "Accept: text/event-stream, "));
+    Matcher session = Pattern.compile("(?i)mcp-session-id: (\\S+)").matcher(welcome);
+    assertThat(session.find()).as(welcome).isTrue();
+    Socket listening = connect("127.0.0.1");
+    write(
+        listening,
+        get("/mcp")
+            .replace(
+                "\r\n\r\n",
+                "\r\nAccept: text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Length: 10\r\nMcp-Session-Id: "
+                    + session.group(1)
+                    + "\r\n\r\n"));
+
+    assertThat(response(listening)).startsWith("HTTP/1.1 200");
+    assertThat(closed(listening)).isTrue();
+  }
+
+  @Test
   void headersThatTrickleAreClosedAtTheDeadline() throws Exception {
     serve(builder -> builder.requestTimeout(Duration.ofSeconds(1)));
     Socket slow = connect("127.0.0.1");
