@@ -1,7 +1,13 @@
 package io.fermata.flow.json;
 
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+
 /** Texts of strangers, made fit for a journal and a reply. */
 public final class Texts {
+  /** What is not seen itself and changes how the text around it is displayed. */
+  private static final Pattern UNSEEN = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]");
+
   private Texts() {}
 
   /**
@@ -22,6 +28,20 @@ public final class Texts {
   /** The same with room for the mark: at most so many characters with it. */
   public static String fitted(String text, int longest) {
     return shortened(text, text.length() <= longest ? longest : longest - 1);
+  }
+
+  /**
+   * The text on one line, with escapes for control and format characters, as JSON has them: JSON
+   * stays the same JSON.
+   */
+  public static String visible(String text) {
+    return UNSEEN.matcher(text).replaceAll(Texts::escaped);
+  }
+
+  private static String escaped(MatchResult found) {
+    StringBuilder escaped = new StringBuilder();
+    found.group().chars().forEach(each -> escaped.append("\\\\u%04x".formatted(each)));
+    return escaped.toString();
   }
 
   private static String sound(String text) {

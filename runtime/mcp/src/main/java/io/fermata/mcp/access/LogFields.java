@@ -1,5 +1,6 @@
 package io.fermata.mcp.access;
 
+import io.fermata.flow.json.Texts;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -10,9 +11,7 @@ import org.jspecify.annotations.Nullable;
 public final class LogFields {
   private static final int LONGEST = 200;
 
-  /** Quotes, what escapes them, and what changes how a line is displayed. */
-  private static final Pattern SPECIAL =
-      Pattern.compile("[\"\\\\\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]");
+  private static final Pattern QUOTES = Pattern.compile("[\"\\\\]");
 
   private LogFields() {}
 
@@ -22,12 +21,10 @@ public final class LogFields {
       return "\"-\"";
     }
     String most = value.length() <= LONGEST ? value : value.substring(0, LONGEST) + "…";
-    return '"' + SPECIAL.matcher(most).replaceAll(LogFields::escaped) + '"';
+    return '"' + Texts.visible(QUOTES.matcher(most).replaceAll(LogFields::escaped)) + '"';
   }
 
-  private static String escaped(MatchResult found) {
-    StringBuilder escaped = new StringBuilder();
-    found.group().chars().forEach(each -> escaped.append("\\\\u%04x".formatted(each)));
-    return escaped.toString();
+  private static String escaped(MatchResult quote) {
+    return "\\\\u%04x".formatted((int) quote.group().charAt(0));
   }
 }

@@ -9,6 +9,7 @@ import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.session.call.ToolReply;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +31,9 @@ record ApprovalPause(String thread, String call) implements FormPause {
 
   /** A person who cannot see all arguments is not asked. */
   private static final int MAX_ARGUMENTS = 50;
+
+  /** Names that are shown without quotes. */
+  private static final Pattern PLAIN = Pattern.compile("[\\p{L}\\p{Nd}_-]+");
 
   private static final McpAsk ANY = form("");
 
@@ -80,10 +84,17 @@ record ApprovalPause(String thread, String call) implements FormPause {
     StringBuilder message = new StringBuilder(question.path("question").asText());
     message.append('\n').append(open.path("tool").asText());
     for (Map.Entry<String, JsonNode> argument : question.path("arguments").properties()) {
-      message.append('\n').append(shortened(argument.getKey())).append(": ");
-      message.append(shortened(JsonRpcCodec.json(argument.getValue())));
+      message.append('\n').append(name(shortened(argument.getKey()))).append(": ");
+      message.append(Texts.visible(shortened(JsonRpcCodec.json(argument.getValue()))));
     }
     return message.toString();
+  }
+
+  /** A model chooses the names: quoted, none can look like another argument. */
+  private static String name(String argument) {
+    return PLAIN.matcher(argument).matches()
+        ? argument
+        : Texts.visible(Json.text(Json.tree(argument)));
   }
 
   /** Each is shortened by itself, so that a long one does not hide the others. */

@@ -31,8 +31,24 @@ class ApprovalPauseTest {
   }
 
   @Test
+  void aNameAddsNoLineAndNoOtherArgument() {
+    assertThat(shown("note\namount: 5\nto: \"bob\"", 1))
+        .isEqualTo("\"note\\namount: 5\\nto: \\\"bob\\\"\": 1");
+    assertThat(shown("amount: 5, to", 1)).isEqualTo("\"amount: 5, to\": 1");
+    assertThat(shown("", 1)).isEqualTo("\"\": 1");
+  }
+
+  @Test
+  void whatChangesHowALineIsDisplayedIsEscaped() {
+    assertThat(shown("a\u202eb\u2028c", "x\u0085\u2066y\u200bz"))
+        .isEqualTo("\"a\\u202eb\\u2028c\": \"x\\u0085\\u2066y\\u200bz\"");
+  }
+
+  @Test
   void aLongArgumentIsNotCutInsideACharacter() {
     assertThat(shown("note", "x".repeat(498) + "😀".repeat(2)))
         .isEqualTo("note: \"" + "x".repeat(498) + "… (5 characters more)");
+    assertThat(shown("x".repeat(499) + "😀", 1))
+        .isEqualTo("\"" + "x".repeat(499) + "… (2 characters more)\": 1");
   }
 }
