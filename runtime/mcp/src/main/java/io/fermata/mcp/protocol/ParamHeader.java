@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A header that repeats an argument, as a schema requires with {@code x-mcp-header}.
@@ -20,7 +21,14 @@ import java.util.regex.Pattern;
 public record ParamHeader(String header, JsonPointer place) {
   private static final String KEYWORD = "x-mcp-header";
   private static final Pattern TOKEN = Pattern.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+");
-  private static final Set<String> PRIMITIVES = Set.of("string", "integer", "number", "boolean");
+  private static final Set<String> TYPES = Set.of("string", "integer", "boolean");
+
+  /** Keywords of schemas by a name, which is no keyword itself. */
+  private static final Set<String> NAMED =
+      Set.of("patternProperties", "dependentSchemas", "$defs", "definitions");
+
+  /** Keywords of values, which are no schemas. */
+  private static final Set<String> VALUES = Set.of("const", "enum", "default", "examples");
 
   /**
    * All headers that a tool's schema requires.
@@ -29,29 +37,72 @@ public record ParamHeader(String header, JsonPointer place) {
    *     tool
    */
   public static List<ParamHeader> of(String tool, ObjectNode schema) {
-    List<ParamHeader> all = new ArrayList<>();
-    collect(tool, schema, JsonPointer.empty(), all, new HashSet<>());
-    return List.copyOf(all);
+    Collector collector = new Collector(tool, new ArrayList<>(), new HashSet<>());
+    collector.refuse(schema.get(KEYWORD), "the arguments themselves");
+    collector.collect(schema, JsonPointer.empty());
+    return List.copyOf(collector.all());
   }
 
-  private static void collect(
-      String tool, JsonNode schema, JsonPointer place, List<ParamHeader> all, Set<String> taken) {
-    for (Map.Entry<String, JsonNode> property : schema.path("properties").properties()) {
-      JsonNode inner = property.getValue();
-      JsonPointer at = place.appendProperty(property.getKey());
-      JsonNode suffix = inner.path(KEYWORD);
-      if (!suffix.isMissingNode()) {
-        String name = suffix.asText();
-        if (!TOKEN.matcher(name).matches()
-            || !taken.add(name.toLowerCase(Locale.ROOT))
-            || !PRIMITIVES.contains(inner.path("type").asText())) {
-          throw new IllegalArgumentException(
-              "The tool %s requires the header \"%s\" at %s: x-mcp-header must be a header name, used once, of a string, number or boolean"
-                  .formatted(tool, name, at));
+  /** Gathers the headers of one tool. */
+  private record Collector(String tool, List<ParamHeader> all, Set<String> taken) {
+
+    /** Collects those of a schema that only {@code properties} lead to. */
+    void collect(JsonNode schema, JsonPointer place) {
+      for (Map.Entry<String, JsonNode> property : schema.path("properties").properties()) {
+        JsonNode inner = property.getValue();
+        JsonPointer at = place.appendProperty(property.getKey());
+        if (inner.has(KEYWORD)) {
+          add(inner, at);
         }
-        all.add(new ParamHeader("Mcp-Param-" + name, at));
+        collect(inner, at);
       }
-      collect(tool, inner, at, all, taken);
+      refuseElsewhere(schema, "properties");
+    }
+
+    private void add(JsonNode property, JsonPointer at) {
+      String name = property.path(KEYWORD).asText();
+      if (!TOKEN.matcher(name).matches()
+          || !taken.add(name.toLowerCase(Locale.ROOT))
+          || !TYPES.contains(property.path("type").asText())) {
+        throw new IllegalArgumentException(
+            "The tool %s requires the header \"%s\" at %s: x-mcp-header must be a header name, used once, of a string, an integer or a boolean"
+                .formatted(tool, name, at));
+      }
+      all.add(new ParamHeader("Mcp-Param-" + name, at));
+    }
+
+    /**
+     * Refuses the keyword in all subschemas but those of one keyword: what is there has no single
+     * place in the arguments.
+     */
+    private void refuseElsewhere(JsonNode schema, String except) {
+      for (Map.Entry<String, JsonNode> member : schema.properties()) {
+        String keyword = member.getKey();
+        if (NAMED.contains(keyword) || keyword.equals("properties")) {
+          if (!keyword.equals(except)) {
+            member.getValue().forEach(inner -> refuseWithin(inner, keyword));
+          }
+        } else if (!VALUES.contains(keyword) && !keyword.equals(KEYWORD)) {
+          refuseWithin(member.getValue(), keyword);
+        }
+      }
+    }
+
+    private void refuseWithin(JsonNode schemas, String keyword) {
+      if (schemas.isArray()) {
+        schemas.forEach(inner -> refuseWithin(inner, keyword));
+      } else if (schemas.isObject()) {
+        refuse(schemas.get(KEYWORD), keyword);
+        refuseElsewhere(schemas, "");
+      }
+    }
+
+    void refuse(@Nullable JsonNode header, String where) {
+      if (header != null) {
+        throw new IllegalArgumentException(
+            "The tool %s requires the header \"%s\" at %s: x-mcp-header must be at a property that properties alone lead to"
+                .formatted(tool, header.asText(), where));
+      }
     }
   }
 }
