@@ -48,12 +48,7 @@ public final class AgentToolCalls {
   private static ToolCall status(ToolCall answer) {
     ObjectNode arguments = answer.arguments().deepCopy();
     arguments.retain("threadId");
-    return new ToolCall(
-        answer.tool(),
-        answer.principal(),
-        arguments.put("action", "status"),
-        answer.meta(),
-        answer.transportSession());
+    return answer.with(arguments.put("action", "status"), answer.meta());
   }
 
   private static ToolReply hinted(ToolReply reply) {

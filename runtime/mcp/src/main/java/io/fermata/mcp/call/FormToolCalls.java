@@ -55,7 +55,7 @@ public final class FormToolCalls {
   /** A call of a client, which may take several calls of the host. */
   private record ClientCall(ToolCall first, McpRequest request, Consumer<ToolProgress> listener) {
     ToolCall call(ObjectNode arguments, ObjectNode meta) {
-      return new ToolCall(first.tool(), first.principal(), arguments, meta, request.session());
+      return first.with(arguments, meta);
     }
 
     String bound() {

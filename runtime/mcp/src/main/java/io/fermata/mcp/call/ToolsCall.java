@@ -31,7 +31,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -86,6 +88,10 @@ public final class ToolsCall implements RpcMethod {
     scopes.require(name, request.caller());
     ToolContract flow = flows.get(name);
     if (flow != null) {
+      if (name.equals(ToolContract.EXPLAIN_RUN)) {
+        // It reads a run of that flow, which takes what a call of the flow takes.
+        scopes.require(request.arguments().path("flow").asText(), request.caller());
+      }
       return flow(flow, request);
     }
     McpTool tool = changes.catalog().tool(name);
@@ -136,8 +142,32 @@ public final class ToolsCall implements RpcMethod {
               .thenApply(reply -> kinds.flows().toResult(call, reply, request));
       case JOB -> kinds.jobs().call(call, request);
       case FLOW_WITH_FORMS -> kinds.forms().call(call, request, reply -> RunPause.of(call, reply));
-      case AGENT -> kinds.agents().call(call, request);
+      case AGENT -> agent(call, request);
     };
+  }
+
+  /** The agent that a conversation was handed over to needs its scopes, as over HTTP. */
+  private CompletionStage<RpcResult> agent(ToolCall call, McpRequest request) {
+    AtomicReference<@Nullable String> lacking = new AtomicReference<>();
+    Predicate<String> mayReach =
+        agent -> {
+          boolean may = scopes.allow(agent, request.caller());
+          if (!may) {
+            lacking.set(agent);
+          }
+          return may;
+        };
+    return kinds
+        .agents()
+        .call(call.reaching(mayReach), request)
+        .thenApply(
+            result -> {
+              String refused = lacking.get();
+              if (refused != null) {
+                scopes.require(refused, request.caller());
+              }
+              return result;
+            });
   }
 
   private RpcResult display(DisplayTool display, McpRequest request) {

@@ -497,6 +497,105 @@ class OAuthTest {
     }
   }
 
+  private static Wired.Said tool(McpServer guarded, String token, String tool, String arguments) {
+    return new Wired(guarded)
+        .with("Authorization", "Bearer " + token)
+        .with("MCP-Protocol-Version", "2025-11-25")
+        .request(
+            "tools/call",
+            "\"name\":\"%s\",\"arguments\":{%s},\"_meta\":{\"threadId\":\"chat\"}"
+                .formatted(tool, arguments));
+  }
+
+  @Test
+  void toHaveARunExplainedTakesTheScopesOfItsFlow() {
+    try (Fermata runs =
+            Fermata.host()
+                .store(Store.memory())
+                .flow(asking("open"))
+                .flow(asking("closed"))
+                .explainRuns()
+                .start();
+        McpServer guarded =
+            McpServer.serving(runs)
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("closed", "special"))
+                .start()) {
+      String ann = issuer.token("ann", "special");
+      String less = issuer.token("ann");
+      for (String flow : List.of("open", "closed")) {
+        tool(guarded, ann, flow, "\"action\":\"start\",\"intent\":\"x\"");
+      }
+      String question = "\"about\":\"path\",\"flow\":\"%s\"";
+
+      Wired.Said refused = tool(guarded, less, "explain_run", question.formatted("closed"));
+      assertThat(refused.status()).isEqualTo(403);
+      assertThat(challenge(refused)).contains("insufficient_scope", "scope=\"special\"");
+      for (Wired.Said explained :
+          List.of(
+              tool(guarded, less, "explain_run", question.formatted("open")),
+              tool(guarded, ann, "explain_run", question.formatted("closed")))) {
+        assertThat(explained.result().at("/structuredContent/status").asText())
+            .isEqualTo("explained");
+      }
+    }
+  }
+
+  @Test
+  void aConversationThatWasHandedOverTakesTheScopesOfItsAgentNow() {
+    ScriptedModel hands =
+        ScriptedModel.script()
+            .when(lastUserContains("over"))
+            .call("closed", Map.of())
+            .otherwise()
+            .say("Yes?");
+    ScriptedModel says = ScriptedModel.script().otherwise().say("Hello.");
+    try (Fermata agents =
+            Fermata.host()
+                .store(Store.memory())
+                .agent(agent("open", hands, Handoff.to("closed", "Goes on")))
+                .agent(agent("closed", says))
+                .start();
+        McpServer guarded =
+            McpServer.serving(agents)
+                .threads(agents.threads())
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("closed", "special"))
+                .start()) {
+      String ann = issuer.token("ann", "special");
+      String less = issuer.token("ann");
+      String send = "\"action\":\"send\",\"message\":\"%s\"";
+      Wired.Said begun = tool(guarded, less, "open", send.formatted("hi"));
+      String id = begun.result().at("/structuredContent/threadId").asText();
+      String thread = ",\"threadId\":\"" + id + "\"";
+      assertThat(tool(guarded, less, "open", "\"action\":\"status\"" + thread).status())
+          .isEqualTo(200);
+      tool(guarded, ann, "open", send.formatted("over") + thread);
+      JsonNode before = said(guarded, ann, "/threads/" + id);
+      assertThat(before.path("agent").asText()).isEqualTo("closed");
+
+      for (String action :
+          List.of(
+              "\"action\":\"status\"",
+              "\"action\":\"stop\"",
+              "\"action\":\"delete\"",
+              "\"action\":\"answer\",\"call\":\"c\",\"answers\":{}",
+              send.formatted("more"))) {
+        Wired.Said refused = tool(guarded, less, "open", action + thread);
+        assertThat(refused.status()).as(action).isEqualTo(403);
+        assertThat(challenge(refused)).contains("insufficient_scope", "scope=\"special\"");
+      }
+      assertThat(said(guarded, less, "/threads/" + id).asInt()).isEqualTo(403);
+      assertThat(said(guarded, ann, "/threads/" + id)).isEqualTo(before);
+      assertThat(
+              tool(guarded, ann, "open", send.formatted("more") + thread)
+                  .result()
+                  .at("/structuredContent/status")
+                  .asText())
+          .isEqualTo("rest");
+    }
+  }
+
   // --- keys ------------------------------------------------------------------------------------
 
   @Test

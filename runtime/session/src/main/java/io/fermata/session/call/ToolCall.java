@@ -1,6 +1,7 @@
 package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,13 +12,40 @@ import org.jspecify.annotations.Nullable;
  * @param arguments the arguments, not validated
  * @param meta the call's {@code _meta}: hints, never an authority
  * @param transportSession the session of the transport, if the client names no other
+ * @param mayReach whether the caller may use an agent, which matters where the conversation was
+ *     handed over to another one than the tool's; it must not block
  */
 public record ToolCall(
     String tool,
     String principal,
     ObjectNode arguments,
     ObjectNode meta,
-    @Nullable String transportSession) {
+    @Nullable String transportSession,
+    Predicate<String> mayReach) {
+  /** A call of somebody who may use all agents. */
+  public ToolCall(
+      String tool,
+      String principal,
+      ObjectNode arguments,
+      ObjectNode meta,
+      @Nullable String transportSession) {
+    this(tool, principal, arguments, meta, transportSession, ToolCall::any);
+  }
+
+  private static boolean any(String agent) {
+    return true;
+  }
+
+  /** The same call with other arguments. */
+  public ToolCall with(ObjectNode others, ObjectNode otherMeta) {
+    return new ToolCall(tool, principal, others, otherMeta, transportSession, mayReach);
+  }
+
+  /** The same call of somebody who may use these agents only. */
+  public ToolCall reaching(Predicate<String> agents) {
+    return new ToolCall(tool, principal, arguments, meta, transportSession, agents);
+  }
+
   /** The conversation that {@code _meta} names; null if it names none. */
   public @Nullable String conversation() {
     return Conversation.hint(this);

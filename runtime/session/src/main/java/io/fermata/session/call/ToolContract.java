@@ -21,6 +21,9 @@ public record ToolContract(
     Kind kind,
     ToolHints hints,
     String instructions) {
+  /** The tool that explains a run of another: its argument {@code flow} names which. */
+  public static final String EXPLAIN_RUN = "explain_run";
+
   /** How a tool is called. */
   public enum Kind {
     /** The model asks the questions of the flow. */

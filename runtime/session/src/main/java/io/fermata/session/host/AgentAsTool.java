@@ -212,7 +212,7 @@ public final class AgentAsTool {
     Message message = Message.user(text(call.arguments(), "message"));
     return thread.thenCompose(
         id ->
-            own(principal, id)
+            own(call, id)
                 .thenCompose(
                     view ->
                         relay(call, view, progress)
@@ -237,7 +237,7 @@ public final class AgentAsTool {
       Consumer<ToolProgress> progress) {
     String principal = call.principal();
     CompletionStage<Threads.View> view =
-        known == null ? own(principal, id) : CompletableFuture.completedFuture(known);
+        known == null ? own(call, id) : CompletableFuture.completedFuture(known);
     return view.thenCompose(
         now ->
             relay(call, now, progress)
@@ -249,7 +249,7 @@ public final class AgentAsTool {
 
   private CompletionStage<ToolReply> stop(ToolCall call, Threads within) {
     String id = text(call.arguments(), "threadId");
-    return own(call.principal(), id)
+    return own(call, id)
         .thenCompose(view -> within.stop(call.principal(), id))
         .thenCompose(view -> fetchReply(call.principal(), view, null));
   }
@@ -257,7 +257,7 @@ public final class AgentAsTool {
   private CompletionStage<ToolReply> delete(ToolCall call, Threads within) {
     String id = text(call.arguments(), "threadId");
     ObjectNode body = Json.object().put("status", "deleted").put("threadId", id);
-    return own(call.principal(), id)
+    return own(call, id)
         .thenCompose(view -> within.delete(call.principal(), id))
         .thenApply(gone -> new ToolReply(body, Json.object()));
   }
@@ -275,15 +275,18 @@ public final class AgentAsTool {
             approved.isBoolean() ? approved.booleanValue() : null,
             arguments.get("answers"),
             arguments.path("reason").textValue());
-    return own(call.principal(), id)
+    return own(call, id)
         .thenCompose(view -> within.answer(call.principal(), id, answer))
         .thenCompose(view -> awaited(call, id, null, view, progress));
   }
 
-  /** The thread, if it was started with this agent; a tool reaches only those. */
-  private CompletionStage<Threads.View> own(String principal, String id) {
+  /**
+   * The thread, if it was started with this agent; a tool reaches only those. Checked before
+   * anything is done, as the caller may not use the agent that it was handed over to.
+   */
+  private CompletionStage<Threads.View> own(ToolCall call, String id) {
     return threads
-        .get(principal, id)
+        .get(call.principal(), id)
         .thenApply(
             view -> {
               if (!view.origin().equals(agent.name())) {
@@ -291,6 +294,11 @@ public final class AgentAsTool {
                     "unknown_thread",
                     "There is no such thread of %s; send without threadId to begin one"
                         .formatted(agent.name()));
+              } else if (!call.mayReach().test(view.agent())) {
+                throw new ThreadException(
+                    "forbidden",
+                    "The caller may not use %s, which this thread was handed over to"
+                        .formatted(view.agent()));
               }
               return view;
             });

@@ -50,7 +50,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RunExplanations {
   /** The name of the tool. */
-  public static final String NAME = "explain_run";
+  public static final String NAME = ToolContract.EXPLAIN_RUN;
 
   private static final String STATUS = "explained";
 
