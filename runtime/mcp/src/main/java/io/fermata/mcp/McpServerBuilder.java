@@ -613,7 +613,8 @@ public final class McpServerBuilder {
               core.quotas,
               core.scopes,
               Set.copyOf(instructors),
-              core.audit));
+              core.audit,
+              core.gate));
     }
     if (runs != null) {
       routes.add(new RunsApi(runs, core.quotas, core.scopes, Set.copyOf(operators), core.audit));

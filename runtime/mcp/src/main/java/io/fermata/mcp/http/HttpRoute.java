@@ -1,8 +1,10 @@
 package io.fermata.mcp.http;
 
 import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.rpc.Response;
 import io.vertx.core.http.HttpServerRequest;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** An HTTP API besides MCP, at its own path, for authenticated callers. */
@@ -18,5 +20,9 @@ public interface HttpRoute {
     return Set.of();
   }
 
-  void serve(HttpServerRequest request, AuthenticatedCaller caller);
+  /**
+   * Answers a request, in its context. The stage never fails; that of a stream ends as it begins.
+   */
+  CompletionStage<Response> answer(
+      HttpServerRequest request, AuthenticatedCaller caller, byte[] body);
 }

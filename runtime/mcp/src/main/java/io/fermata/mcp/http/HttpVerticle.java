@@ -259,8 +259,17 @@ public final class HttpVerticle extends VerticleBase {
     }
   }
 
-  private static CompletionStage<Response> now(Response answer) {
-    return CompletableFuture.completedFuture(answer);
+  /** Counts the request in flight, as calls are, so that it is answered before the server ends. */
+  private CompletionStage<Response> inside(
+      HttpRoute route, HttpServerRequest request, AuthenticatedCaller caller, byte[] body) {
+    try {
+      gate.enter();
+    } catch (RpcException closed) {
+      return CompletableFuture.completedFuture(HttpError.answer(HttpError.shuttingDown()));
+    }
+    return gate.orIfCutOff(route.answer(request, caller, body))
+        .exceptionally(HttpError::answer)
+        .whenComplete((answer, never) -> gate.leave());
   }
 
   private void admit(
@@ -309,11 +318,8 @@ public final class HttpVerticle extends VerticleBase {
     }
     if (operations.servesOperators(request.path())) {
       operations.serve(request);
-    } else if (route != null && gate.closed()) {
-      RequestExchange.answer(
-          request, body -> now(HttpError.answer(HttpError.shuttingDown())), refusing);
     } else if (route != null) {
-      route.serve(request, caller);
+      RequestExchange.answer(request, body -> inside(route, request, caller, body), refusing);
     } else {
       authenticated(request, caller);
     }

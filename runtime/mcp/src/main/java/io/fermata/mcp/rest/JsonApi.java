@@ -5,7 +5,6 @@ import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpRoute;
-import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.vertx.core.http.HttpServerRequest;
@@ -37,11 +36,7 @@ abstract class JsonApi implements HttpRoute {
   }
 
   @Override
-  public final void serve(HttpServerRequest http, AuthenticatedCaller caller) {
-    RequestExchange.answer(http, body -> answer(http, caller, body), HttpError::refused);
-  }
-
-  private CompletionStage<Response> answer(
+  public final CompletionStage<Response> answer(
       HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
     try {
       ApiRequest request = ApiRequest.of(http, path, caller, body);

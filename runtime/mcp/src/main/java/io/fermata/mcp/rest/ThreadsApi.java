@@ -16,6 +16,7 @@ import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpLimits;
+import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
@@ -74,6 +75,7 @@ public final class ThreadsApi extends JsonApi {
   private final ToolScopes scopes;
   private final Set<String> instructors;
   private final AuditLog audit;
+  private final RequestGate gate;
   private final int maxWait;
   private final Duration heartbeat;
 
@@ -88,13 +90,15 @@ public final class ThreadsApi extends JsonApi {
       CallQuotas quotas,
       ToolScopes scopes,
       Set<String> instructors,
-      AuditLog audit) {
+      AuditLog audit,
+      RequestGate gate) {
     super(PATH, PARTS, quotas);
     this.threads = threads;
     this.streams = streams;
     this.scopes = scopes;
     this.instructors = instructors;
     this.audit = audit;
+    this.gate = gate;
     // Idle connections are closed, even if a client waits for a response.
     Duration quiet = limits.idleTimeout().dividedBy(2);
     Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
@@ -501,11 +505,17 @@ public final class ThreadsApi extends JsonApi {
     Threads.NewMessage posting = new Threads.NewMessage(message, attachments, key);
     return audited(
             request, message.role() == Role.SYSTEM, id, () -> threads.post(principal, id, posting))
-        .thenCompose(posted -> wait == 0 ? accepted(posted) : outcome(principal, posted, wait));
+        .thenCompose(
+            posted ->
+                wait == 0
+                    ? CompletableFuture.completedFuture(accepted(posted))
+                    // The message is kept, and its outcome is read from the next process.
+                    : gate.orIfHandedBack(
+                        outcome(principal, posted, wait), () -> accepted(posted)));
   }
 
-  private static CompletionStage<Response> accepted(Threads.Posted posted) {
-    return CompletableFuture.completedFuture(json(202, receipt(posted)));
+  private static Response accepted(Threads.Posted posted) {
+    return json(202, receipt(posted));
   }
 
   private static ObjectNode receipt(Threads.Posted posted) {
@@ -642,7 +652,9 @@ public final class ThreadsApi extends JsonApi {
         wait == 0
             ? answered
             : answered.thenCompose(
-                view -> threads.settled(principal, id, Duration.ofSeconds(wait))));
+                view ->
+                    gate.orIfHandedBack(
+                        threads.settled(principal, id, Duration.ofSeconds(wait)), () -> view)));
   }
 
   // --- files -----------------------------------------------------------------------------------
