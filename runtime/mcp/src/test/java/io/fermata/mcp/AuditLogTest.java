@@ -15,6 +15,8 @@ import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.call.ToolCall;
 import io.fermata.testkit.ScriptedModel;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -234,5 +236,36 @@ class AuditLogTest {
             "method=\"GET\" path=\"/threads/\\*/messages\" status=401 millis=\\d+ principal=\"-\" address=\"\\S+\"");
     assertThat(access.lines.get(2)).contains("path=\"-\" status=404");
     assertThat(String.join("", access.lines)).doesNotContain(run);
+  }
+
+  @Test
+  void aRequestWhoseClientGoesFirstIsLoggedOnce() throws Exception {
+    server.close();
+    server = builder().accessLog().start();
+    HttpResponse<String> created =
+        send("ops-key", "POST", "/threads", "{\"agent\":\"desk\",\"tags\":[]}");
+    String thread = Json.parse(created.body()).path("threadId").asText();
+    access.await(1);
+    String head = " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ops-key\r\n";
+    String body = "Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{";
+    String stream = "GET /threads/" + thread + "/events" + head + "\r\n";
+
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+      socket.getOutputStream().write(stream.getBytes(StandardCharsets.US_ASCII));
+      assertThat(socket.getInputStream().read()).isEqualTo('H');
+    }
+    access.await(2);
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+      socket.getOutputStream().write(("POST /mcp" + head + body).getBytes(StandardCharsets.UTF_8));
+      Thread.sleep(500);
+    }
+    access.await(3);
+    server.close();
+
+    access.await(3);
+    assertThat(access.lines.get(1))
+        .contains("path=\"/threads/*/events\" status=200 millis=")
+        .contains("principal=\"ops\"");
+    assertThat(access.lines.get(2)).contains("path=\"/mcp\" status=- millis=");
   }
 }

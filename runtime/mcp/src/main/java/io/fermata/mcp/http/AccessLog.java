@@ -5,11 +5,15 @@ import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One line for each request once its response has ended, to a logger of its own. */
+/**
+ * One line for each request once its response has ended or its client has gone, to a logger of its
+ * own.
+ */
 public final class AccessLog {
   /** The name of the logger. */
   public static final String LOGGER = "fermata.access";
@@ -29,16 +33,29 @@ public final class AccessLog {
   void follow(HttpServerRequest request, @Nullable String path, OpenConnection connection) {
     long began = System.nanoTime();
     HttpServerResponse response = request.response();
-    response.endHandler(
-        ended ->
-            LOG.info(
-                "method={} path={} status={} millis={} principal={} address={}",
-                LogFields.quoted(request.method().name()),
-                LogFields.quoted(path),
-                response.headWritten() ? response.getStatusCode() : "-",
-                TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began),
-                LogFields.quoted(connection.principal()),
-                LogFields.quoted(connection.address())));
+    Runnable line =
+        once(
+            () ->
+                LOG.info(
+                    "method={} path={} status={} millis={} principal={} address={}",
+                    LogFields.quoted(request.method().name()),
+                    LogFields.quoted(path),
+                    response.headWritten() ? response.getStatusCode() : "-",
+                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began),
+                    LogFields.quoted(connection.principal()),
+                    LogFields.quoted(connection.address())));
+    response.endHandler(ended -> line.run());
+    // A response whose client has gone does not end, and its close handler belongs to its stream.
+    connection.onGone(line);
+  }
+
+  private static Runnable once(Runnable todo) {
+    AtomicBoolean done = new AtomicBoolean();
+    return () -> {
+      if (done.compareAndSet(false, true)) {
+        todo.run();
+      }
+    };
   }
 
   /** The path of a request to a route: its own names as they are, all other parts as one sign. */

@@ -143,6 +143,7 @@ public final class HttpVerticle extends VerticleBase {
         closed -> {
           open.remove(connection);
           connections.closed(opened);
+          opened.gone();
         });
     connections.opened(opened);
   }

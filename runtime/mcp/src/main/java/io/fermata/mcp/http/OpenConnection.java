@@ -15,6 +15,7 @@ final class OpenConnection {
   private volatile long usedAt;
   private volatile @Nullable HttpServerRequest request;
   private volatile @Nullable String principal;
+  private volatile Runnable onGone = () -> {};
 
   OpenConnection(HttpConnection connection, long now) {
     this.connection = connection;
@@ -58,6 +59,16 @@ final class OpenConnection {
     principal = null;
     request = begun;
     usedAt = now;
+  }
+
+  /** What to do about the latest request when the client has gone. */
+  void onGone(Runnable todo) {
+    onGone = todo;
+  }
+
+  /** The client has gone. */
+  void gone() {
+    onGone.run();
   }
 
   /** The caller of the latest request is authenticated. */
