@@ -190,8 +190,10 @@ public final class SseResponse {
 
   /** Ends a stream that has no result. */
   public void end() {
+    List<byte[]> rest = progress.end();
     if (!finished()) {
       begin();
+      write(rest);
       response.end();
     }
   }

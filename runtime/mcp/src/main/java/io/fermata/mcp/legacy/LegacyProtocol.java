@@ -134,7 +134,7 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   /** The state of the client that opens the stream of its session, kept until that ends. */
-  ClientState listening(String session, AuthenticatedCaller caller, CompletionStage<?> ended) {
+  ClientState listening(String session, AuthenticatedCaller caller, CompletableFuture<Void> ended) {
     return sessions.listening(session, caller.principal(), ended);
   }
 

@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -40,16 +41,12 @@ public final class McpSessions {
 
   private record Entry(ClientState peer, long seen) {}
 
-  private record Listening(ClientState peer, int streams) {
-    Listening and(int more) {
-      return new Listening(peer, streams + more);
-    }
-  }
+  private record Listening(ClientState peer, CompletableFuture<Void> ended) {}
 
   /** The states of clients, least recently used first. */
   private final FairShares<String, Entry> active;
 
-  /** The states of clients that have a stream open. */
+  /** The streams of clients, the latest of each. */
   private final Map<String, Listening> listening = new HashMap<>();
 
   /** The sessions that clients ended most recently. */
@@ -81,25 +78,35 @@ public final class McpSessions {
   }
 
   /**
-   * The state of a client that opens a stream, which is kept while the stream is open.
+   * The state of a client that opens a stream, which is kept while the stream is open. It ends the
+   * stream before it, so that no client gets a message twice; it ends with the session.
    *
    * @throws RpcException if the session is unknown to this server or has ended
    */
-  ClientState listening(String session, String principal, CompletionStage<?> ended) {
+  ClientState listening(String session, String principal, CompletableFuture<Void> ended) {
     Id id = issued(session);
-    ClientState peer = begun(principal, id);
-    ended.whenComplete((end, failure) -> ended(id.key(principal)));
+    String key = id.key(principal);
+    ClientState peer;
+    Listening before;
+    synchronized (this) {
+      peer = known(principal, id);
+      before = listening.put(key, new Listening(peer, ended));
+    }
+    complete(before);
+    CompletionStage<Void> end = ended;
+    end.whenComplete((done, failure) -> closed(key, ended));
     return peer;
   }
 
-  private synchronized ClientState begun(String principal, Id id) {
-    ClientState peer = known(principal, id);
-    listening.merge(id.key(principal), new Listening(peer, 1), (before, one) -> before.and(1));
-    return peer;
+  /** Outside the lock, as others act on it. */
+  private static void complete(@Nullable Listening stream) {
+    if (stream != null) {
+      stream.ended().complete(null);
+    }
   }
 
-  private synchronized void ended(String key) {
-    listening.computeIfPresent(key, (same, open) -> open.streams() == 1 ? null : open.and(-1));
+  private synchronized void closed(String key, CompletableFuture<Void> ended) {
+    listening.computeIfPresent(key, (same, open) -> open.ended() == ended ? null : open);
   }
 
   private synchronized ClientState known(String principal, Id id) {

@@ -123,6 +123,19 @@ class ChangesTest {
   }
 
   @Test
+  void aNewStreamOfASessionReplacesTheOneBefore() throws Exception {
+    Wired client = session().method("GET");
+    Events before = client.listen("").get();
+    Events after = client.listen("").get();
+
+    assertThat(after.streamed()).isTrue();
+    server.changes().tool(LATE);
+
+    assertThat(before.next().isMissingNode()).isTrue();
+    assertThat(method(after.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  @Test
   void whatCameLateIsListedAndAnswersAndWhatIsWithdrawnDoesNot() {
     server.changes().tool(LATE);
     assertThat(session().request("tools/list", "").result().at("/tools/0/name").asText())
