@@ -104,7 +104,7 @@ public final class McpDispatcher {
 
   /** Only clients of older revisions receive requests, so only they respond. */
   private Response response(JsonNode response, MessageSource arrival) {
-    if (arrival instanceof MessageSource.Post post && RevisionCheck.modernHeader(post)) {
+    if (arrival instanceof MessageSource.Post && RevisionCheck.undeclared(arrival).modern()) {
       throw RpcException.invalidRequest(
           "Send requests and notifications only: responses are not expected.");
     }

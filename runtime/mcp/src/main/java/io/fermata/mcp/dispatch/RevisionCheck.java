@@ -26,11 +26,6 @@ public final class RevisionCheck {
     return message.meta().has(VERSION);
   }
 
-  static boolean modernHeader(MessageSource.Post post) {
-    Revision revision = Revision.of(post.version());
-    return revision != null && revision.modern();
-  }
-
   Revision of(RpcMessage message, MessageSource arrival) {
     if (declaresVersion(message)) {
       return modern(message, arrival);
@@ -52,7 +47,15 @@ public final class RevisionCheck {
     if (arrival instanceof MessageSource.Connection line) {
       return line.revision();
     }
-    String header = arrival instanceof MessageSource.Post post ? post.version() : null;
+    return ofHeader(arrival instanceof MessageSource.Post post ? post.version() : null);
+  }
+
+  /**
+   * The revision that a header names.
+   *
+   * @throws RpcException if the server does not support it
+   */
+  public static Revision ofHeader(@Nullable String header) {
     if (header == null) {
       return Revision.WITHOUT_HEADER;
     }

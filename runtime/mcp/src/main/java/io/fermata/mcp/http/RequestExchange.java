@@ -202,6 +202,11 @@ public final class RequestExchange {
             });
   }
 
+  /** The revision that a request names in its header; null if none. */
+  public static @Nullable String version(HttpServerRequest request) {
+    return only(request.headers(), VERSION);
+  }
+
   private static MessageSource arrival(HttpServerRequest request, AuthenticatedCaller caller) {
     MultiMap headers = request.headers();
     return new MessageSource.Post(

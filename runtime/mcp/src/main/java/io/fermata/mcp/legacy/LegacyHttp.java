@@ -1,6 +1,7 @@
 package io.fermata.mcp.legacy;
 
 import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.dispatch.RevisionCheck;
 import io.fermata.mcp.http.LegacyTransport;
 import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.http.SseResponse;
@@ -42,7 +43,9 @@ public final class LegacyHttp implements LegacyTransport {
     try {
       if (session == null) {
         throw notPosted(request);
-      } else if (request.method().equals(HttpMethod.DELETE)) {
+      }
+      RevisionCheck.ofHeader(RequestExchange.version(request));
+      if (request.method().equals(HttpMethod.DELETE)) {
         protocol.end(session, caller.principal());
         request.response().setStatusCode(204).end();
       } else if (request.method().equals(HttpMethod.GET)) {

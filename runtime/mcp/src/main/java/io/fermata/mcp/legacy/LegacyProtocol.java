@@ -184,6 +184,10 @@ public final class LegacyProtocol implements LegacyEra {
 
   @Override
   public void response(JsonNode response, MessageSource arrival) {
+    String session = arrival instanceof MessageSource.Post post ? post.session() : null;
+    if (session != null) {
+      sessions.require(session, arrival.principal());
+    }
     if (clientRequests.isElsewhere(response, arrival.principal())) {
       peers.replied(response, arrival.principal());
     } else {

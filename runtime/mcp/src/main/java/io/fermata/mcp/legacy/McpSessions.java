@@ -144,18 +144,19 @@ public final class McpSessions {
   }
 
   /**
-   * Ends a session.
+   * Ends a session, and its stream.
    *
    * @throws RpcException if the session is unknown to this server or has ended
    */
   void end(String session, String principal) {
-    ended(principal, issued(session).key(principal));
+    complete(ended(principal, issued(session).key(principal)));
   }
 
-  private synchronized void ended(String principal, String key) {
+  private synchronized @Nullable Listening ended(String principal, String key) {
     requireNotEnded(key);
     ended.put(principal, key, true);
     active.remove(key);
+    return listening.get(key);
   }
 
   /**

@@ -123,6 +123,17 @@ class ChangesTest {
   }
 
   @Test
+  void theStreamOfASessionEndsWithIt() throws Exception {
+    Wired client = session();
+    Events events = client.method("GET").listen("").get();
+
+    assertThat(client.method("DELETE").send("").status()).isEqualTo(204);
+    server.changes().tool(LATE);
+
+    assertThat(events.next().isMissingNode()).isTrue();
+  }
+
+  @Test
   void aNewStreamOfASessionReplacesTheOneBefore() throws Exception {
     Wired client = session().method("GET");
     Events before = client.listen("").get();

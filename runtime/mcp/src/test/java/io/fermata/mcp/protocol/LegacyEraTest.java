@@ -143,6 +143,34 @@ class LegacyEraTest {
     assertThat(said.body().at("/error/data/supported")).hasSize(4);
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"GET", "DELETE"})
+  void anUnsupportedVersionHeaderIsRefusedByEveryMethod(String method) {
+    Wired client = client().with("Mcp-Session-Id", session()).method(method);
+
+    Wired.Said said = client.with("MCP-Protocol-Version", "1999-01-01").send("");
+
+    assertThat(said.status()).isEqualTo(400);
+    assertThat(said.body().at("/error/data/supported")).hasSize(4);
+    assertThat(client().with("Mcp-Session-Id", client.header("Mcp-Session-Id")).request("ping", ""))
+        .returns(200, Wired.Said::status);
+  }
+
+  @Test
+  void aResponseOfNoSessionOrRevisionIsRefused() {
+    String response = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
+    String session = session();
+    Wired client = client().with("Mcp-Session-Id", session);
+    assertThat(client.send(response).status()).isEqualTo(202);
+    assertThat(client.with("MCP-Protocol-Version", "1999-01-01").send(response).status())
+        .isEqualTo(400);
+
+    client.without("MCP-Protocol-Version").method("DELETE").send("");
+
+    assertThat(client.method("POST").send(response).status()).isEqualTo(404);
+    assertThat(client().with("Mcp-Session-Id", "made-up").send(response).status()).isEqualTo(404);
+  }
+
   @Test
   void theFirstRevisionKnowsNoStructure() {
     JsonNode tool = client().request("tools/list", "").result().at("/tools/0");
