@@ -37,11 +37,17 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
 
   private static final Duration LONGEST_BACKOFF = Duration.ofHours(1);
 
+  /** How long a poll waits for more sessions that the host takes. */
+  private static final Duration TAKING = Duration.ofMillis(100);
+
   /** Alarms closer together than this fire together. */
   private static final Duration GRAIN = Duration.ofMillis(20);
 
   /** The messages of the alarms. */
-  sealed interface Message {}
+  public sealed interface Message {}
+
+  /** The host has taken sessions of another one, which may be due. */
+  public record Taken() implements Message {}
 
   private record Look() implements Message {}
 
@@ -105,6 +111,9 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private int foreign;
   private long polledAt;
 
+  /** Whether the host has taken sessions since the latest poll began. */
+  private boolean taken;
+
   private Alarms(
       ActorContext<Message> context,
       TimerScheduler<Message> timers,
@@ -150,6 +159,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     return newReceiveBuilder()
         .onMessage(Look.class, look -> look())
         .onMessage(LookOn.class, lookOn -> lookOn())
+        .onMessage(Taken.class, more -> taken())
         .onMessage(Found.class, this::found)
         .onMessage(NotFound.class, this::notFound)
         .onMessage(Ring.class, ring -> ring())
@@ -158,6 +168,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
 
   /** Polls follow each other, so a slow one does not queue up more. */
   private Behavior<Message> look() {
+    taken = false;
     long until = clock.millis() + HORIZON.toMillis();
     // Known and foreign sessions must not crowd out the rest.
     int max = alarms.size() + foreign + FOUND_AT_ONCE;
@@ -183,7 +194,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     polledAt = clock.millis();
     watch.polled(present.size(), lag(polledAt));
     foreign = found.due().size() - present.size();
-    timers.startSingleTimer(new Look(), LOOK);
+    timers.startSingleTimer(new Look(), taken ? TAKING : LOOK);
     CompletionStage<?> woken = wakeDue();
     if (!found.complete()) {
       getContext().pipeToSelf(woken, (done, thrown) -> new LookOn());
@@ -198,6 +209,15 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     }
     timers.cancel(new Look());
     return look();
+  }
+
+  private Behavior<Message> taken() {
+    boolean polling = !timers.isTimerActive(new Look());
+    if (!taken && !polling) {
+      timers.startSingleTimer(new Look(), TAKING);
+    }
+    taken = true;
+    return this;
   }
 
   private Behavior<Message> notFound(NotFound failed) {

@@ -21,7 +21,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
+import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Props;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,6 +61,7 @@ public final class Upkeep {
   private final AtomicBoolean unfinishedUnknown = new AtomicBoolean();
 
   private volatile @Nullable StoreProblem problem;
+  private volatile @Nullable ActorRef<Alarms.Message> alarms;
 
   /**
    * @param ours whether a session belongs to this host
@@ -93,17 +96,23 @@ public final class Upkeep {
 
   /** Starts, for the shards that this host takes. */
   public void startAlarms() {
-    system.tell(
-        new SessionRegion.Spawn(
-            "alarms", Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due)));
+    alarms =
+        system.systemActorOf(
+            Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due),
+            "fermata-alarms",
+            Props.empty());
     sweepLater();
     lost()
         .thenAccept(
             reason -> LOG.error("This host writes nothing any more and must end: {}", reason));
   }
 
-  /** Resumes the unfinished work of a shard that this host has taken. */
+  /** Resumes the unfinished work of a shard that this host has taken, and wakes what is due. */
   public void resumeShard(SharedStore shared, int shard) {
+    ActorRef<Alarms.Message> due = alarms;
+    if (due != null) {
+      due.tell(new Alarms.Taken());
+    }
     resumeUnfinishedWork(
         (after, max) ->
             shared.held().contains(shard)

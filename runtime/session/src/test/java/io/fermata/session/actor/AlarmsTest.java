@@ -8,14 +8,17 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.DispatcherSelector;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -33,6 +36,12 @@ class AlarmsTest {
   private final List<Due> store = new ArrayList<>();
   private final List<String> woken = new ArrayList<>();
   private boolean broken;
+  private int polls;
+
+  /** The result of a poll that takes long. */
+  private @Nullable CompletableFuture<List<Due>> slow;
+
+  private @Nullable ActorRef<Alarms.Message> alarms;
   private Duration lag = Duration.ZERO;
   private Duration setBack = Duration.ZERO;
 
@@ -42,10 +51,11 @@ class AlarmsTest {
   }
 
   private void start() {
-    kit.spawn(
-        Alarms.create(
-            this::due, id -> id.startsWith("trip|"), this::now, this::wakeUp, this::polled),
-        HERE);
+    alarms =
+        kit.spawn(
+            Alarms.create(
+                this::due, id -> id.startsWith("trip|"), this::now, this::wakeUp, this::polled),
+            HERE);
   }
 
   private void polled(int soon, Duration overdue) {
@@ -57,8 +67,15 @@ class AlarmsTest {
     return CompletableFuture.completedFuture(null);
   }
 
+  private void take() {
+    Objects.requireNonNull(alarms).tell(new Alarms.Taken());
+  }
+
   private CompletionStage<List<Due>> due(long until, int max) {
-    if (broken) {
+    polls++;
+    if (slow != null) {
+      return slow;
+    } else if (broken) {
       return CompletableFuture.failedFuture(new IllegalStateException("No store today"));
     }
     return CompletableFuture.completedFuture(
@@ -186,6 +203,31 @@ class AlarmsTest {
     setBack = Duration.ofHours(1);
     pass(Duration.ofMinutes(5));
     assertThat(woken).hasSizeGreaterThan(1);
+  }
+
+  @Test
+  void whatIsDueOfTheSessionsThatTheHostTakesIsFoundByOnePoll() {
+    start();
+    pass(Duration.ofSeconds(1));
+    appoint("trip|a", Duration.ZERO);
+    int before = polls;
+    IntStream.range(0, 40).forEach(shard -> take());
+    pass(Duration.ofMillis(100));
+    assertThat(woken).containsExactly("trip|a");
+    assertThat(polls).isEqualTo(before + 1);
+  }
+
+  @Test
+  void theHostMayTakeThemWhileItPolls() {
+    CompletableFuture<List<Due>> running = new CompletableFuture<>();
+    slow = running;
+    start();
+    appoint("trip|a", Duration.ZERO);
+    take();
+    slow = null;
+    running.complete(List.of());
+    pass(Duration.ofMillis(100));
+    assertThat(woken).containsExactly("trip|a");
   }
 
   @Test
