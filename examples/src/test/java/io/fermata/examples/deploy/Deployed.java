@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.fermata.examples.command.Commands;
 import io.fermata.session.Fermata;
+import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.cluster.HostCluster;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -87,7 +88,9 @@ final class Deployed {
     int drain = option(serve, "--drain", Integer.class);
     return Duration.ofSeconds(drain)
         .plus(constant(Fermata.class.getName(), "HAND_BACK"))
-        .plus(constant(HostCluster.class.getName(), "LEAVING"));
+        .plus(constant(HostCluster.class.getName(), "MOVING"))
+        .plus(ClusterSettings.LOCAL.handOver())
+        .plus(constant(HostCluster.class.getName(), "LEFT"));
   }
 
   /** How long a server tries to join its cluster. */
