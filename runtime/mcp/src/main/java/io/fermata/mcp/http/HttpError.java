@@ -12,7 +12,6 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.vertx.core.http.HttpHeaders;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -178,6 +177,6 @@ public final class HttpError extends RuntimeException {
       ArrayNode fields = error.putArray("fields");
       wrong.forEach((field, why) -> fields.addObject().put("field", field).put("message", why));
     }
-    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8));
+    return Response.of(status, JsonRpcCodec.bytes(body));
   }
 }

@@ -8,7 +8,6 @@ import io.fermata.mcp.http.HttpRoute;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.vertx.core.http.HttpServerRequest;
-import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -56,7 +55,6 @@ abstract class JsonApi implements HttpRoute {
   }
 
   static Response json(int status, ObjectNode body) {
-    return Response.of(status, JsonRpcCodec.json(body).getBytes(StandardCharsets.UTF_8))
-        .with("cache-control", "no-store");
+    return Response.of(status, JsonRpcCodec.bytes(body)).with("cache-control", "no-store");
   }
 }

@@ -448,27 +448,34 @@ class OAuthTest {
         .description("Helps.");
   }
 
-  @Test
-  void theListOfThreadsHasWhatTheTokenAllowsOfItsPrincipalsOwn() throws Exception {
+  /** Two agents, of which one hands a conversation over to the other. */
+  private static Fermata handingOver(String from, String to) {
     ScriptedModel hands =
         ScriptedModel.script()
             .when(lastUserContains("over"))
-            .call("open", Map.of())
+            .call(to, Map.of())
             .otherwise()
             .say("Yes?");
     ScriptedModel says = ScriptedModel.script().otherwise().say("Hello.");
-    try (Fermata agents =
-            Fermata.host()
-                .store(Store.memory())
-                .agent(agent("closed", hands, Handoff.to("open", "Goes on")))
-                .agent(agent("open", says))
-                .start();
-        McpServer guarded =
-            McpServer.serving(agents)
-                .threads(agents.threads())
-                .port(0)
-                .oauth(issuer.oauth().scopesOf("closed", "special"))
-                .start()) {
+    return Fermata.host()
+        .store(Store.memory())
+        .agent(agent(from, hands, Handoff.to(to, "Goes on")))
+        .agent(agent(to, says))
+        .start();
+  }
+
+  private McpServer guarding(Fermata agents) {
+    return McpServer.serving(agents)
+        .threads(agents.threads())
+        .port(0)
+        .oauth(issuer.oauth().scopesOf("closed", "special"))
+        .start();
+  }
+
+  @Test
+  void theListOfThreadsHasWhatTheTokenAllowsOfItsPrincipalsOwn() throws Exception {
+    try (Fermata agents = handingOver("closed", "open");
+        McpServer guarded = guarding(agents)) {
       String ann = issuer.token("ann", "special");
       String less = issuer.token("ann");
       Wired client = new Wired(guarded).with("Authorization", "Bearer " + ann);
@@ -543,25 +550,8 @@ class OAuthTest {
 
   @Test
   void aConversationThatWasHandedOverTakesTheScopesOfItsAgentNow() {
-    ScriptedModel hands =
-        ScriptedModel.script()
-            .when(lastUserContains("over"))
-            .call("closed", Map.of())
-            .otherwise()
-            .say("Yes?");
-    ScriptedModel says = ScriptedModel.script().otherwise().say("Hello.");
-    try (Fermata agents =
-            Fermata.host()
-                .store(Store.memory())
-                .agent(agent("open", hands, Handoff.to("closed", "Goes on")))
-                .agent(agent("closed", says))
-                .start();
-        McpServer guarded =
-            McpServer.serving(agents)
-                .threads(agents.threads())
-                .port(0)
-                .oauth(issuer.oauth().scopesOf("closed", "special"))
-                .start()) {
+    try (Fermata agents = handingOver("open", "closed");
+        McpServer guarded = guarding(agents)) {
       String ann = issuer.token("ann", "special");
       String less = issuer.token("ann");
       String send = "\"action\":\"send\",\"message\":\"%s\"";

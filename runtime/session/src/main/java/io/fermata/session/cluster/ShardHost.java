@@ -287,9 +287,9 @@ final class ShardHost {
 
   void deliver(ToShard.Deliver deliver) {
     String entityId = deliver.entityId();
-    Caller whoever = new Caller(deliver.replyTo(), entityId, false);
+    Caller sender = new Caller(deliver.replyTo(), entityId, false);
     unconfirmed.put(Arrival.of(deliver), deliver.id());
-    if (gateway.hasReceived(whoever, deliver.id())) {
+    if (gateway.hasReceived(sender, deliver.id())) {
       return;
     }
     RemoteCall call;
@@ -297,7 +297,7 @@ final class ShardHost {
       call = RemoteCall.read(deliver.call());
     } catch (UncheckedIOException e) {
       LOG.warn("A call of {} is of a release that this host does not understand", entityId, e);
-      whoever.reply(deliver.id(), SessionReply.failure(entityId, HostError.ROLLING_OUT.failure()));
+      sender.reply(deliver.id(), SessionReply.failure(entityId, HostError.ROLLING_OUT.failure()));
       return;
     }
     Caller caller = new Caller(deliver.replyTo(), entityId, call.readsState());
