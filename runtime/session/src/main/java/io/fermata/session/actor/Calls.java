@@ -5,8 +5,10 @@ import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ReplyMode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +20,7 @@ public final class Calls {
   private final int bound;
   private final Deque<Waiting> queue = new ArrayDeque<>();
   private @Nullable Waiting current;
+  private @Nullable Waiting aside;
 
   Calls(int bound) {
     this.bound = bound;
@@ -72,19 +75,26 @@ public final class Calls {
     /** The callers of another call are notified that this one has ended its work. */
     void displace(Waiting other) {
       displaced.addAll(other.listeners());
-      displaced.addAll(other.displaced);
+      displaced.addAll(other.allDisplaced());
     }
 
-    /** The call id under which its reply is kept. */
-    @Nullable String callId() {
-      for (Waiting waiting = this; waiting != null; waiting = waiting.held) {
-        for (Call each : waiting.all) {
-          if (each.callId() != null) {
-            return each.callId();
-          }
-        }
+    List<Call> allDisplaced() {
+      List<Call> whole = new ArrayList<>(displaced);
+      if (held != null) {
+        whole.addAll(held.allDisplaced());
       }
-      return null;
+      return whole;
+    }
+
+    /** The id of the call, if it has one; the one that it holds may have another. */
+    public List<String> ownIds() {
+      return all.stream().map(Call::callId).filter(Objects::nonNull).distinct().toList();
+    }
+
+    private void addIds(List<String> ids) {
+      for (Waiting waiting = this; waiting != null; waiting = waiting.held) {
+        ids.addAll(waiting.ownIds());
+      }
     }
 
     /** Whether a caller waits who accepts a task. */
@@ -115,17 +125,25 @@ public final class Calls {
     }
 
     boolean waitsFor(long id) {
-      return any(call -> call.id() == id);
+      return any(call -> call.id() == id) || find(displaced, id) != null;
     }
 
-    /** Removes one of several callers who wait for the same view; null if it was the only one. */
+    /**
+     * Removes a caller on whom nothing depends: whose work has ended, or one of several that wait
+     * for the same view. Null if the work is that of this caller.
+     */
     @Nullable Call leave(long id) {
-      if (!call.request().readsOnly() || all.size() == 1) {
+      List<Call> among = find(displaced, id) == null ? all : displaced;
+      if (among == all && (!call.request().readsOnly() || all.size() == 1)) {
         return null;
       }
-      Call left = all.stream().filter(each -> each.id() == id).findFirst().orElse(null);
-      all.remove(left);
+      Call left = find(among, id);
+      among.remove(left);
       return left;
+    }
+
+    private static @Nullable Call find(List<Call> calls, long id) {
+      return calls.stream().filter(each -> each.id() == id).findFirst().orElse(null);
     }
 
     boolean isNamed(String callId) {
@@ -155,6 +173,22 @@ public final class Calls {
 
   void drive(Waiting waiting) {
     current = waiting;
+  }
+
+  /** What another call is handled before, until that one is journaled; null for nothing. */
+  void setAside(@Nullable Waiting waiting) {
+    aside = waiting;
+  }
+
+  /** The ids of the calls being driven. */
+  List<String> ids() {
+    List<String> ids = new ArrayList<>();
+    for (Waiting each : Arrays.asList(aside, current)) {
+      if (each != null) {
+        each.addIds(ids);
+      }
+    }
+    return ids;
   }
 
   /** Ends the call being driven and returns it. */

@@ -146,9 +146,13 @@ public final class Effects<F extends Effect, R> {
 
   // --- what is running -------------------------------------------------------------------------
 
-  /** Whether no handler runs and every timer is far enough ahead to sleep. */
-  boolean nothingPressing(long now) {
-    long soon = now + Alarms.HORIZON.toMillis();
+  /**
+   * Whether no handler runs and every timer is far enough ahead to sleep.
+   *
+   * @param held the longest pause that calls wait for, of which the store has no alarm
+   */
+  boolean nothingPressing(long now, Duration held) {
+    long soon = now + Math.max(Alarms.HORIZON.toMillis(), held.toMillis());
     return running.values().stream()
         .filter(each -> !each.delivered)
         .allMatch(each -> each.sleepsUntil != null && each.sleepsUntil > soon);

@@ -139,7 +139,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private S ahead;
   private @Nullable Entry<E> writing;
-  private @Nullable String openCall;
   private boolean resultsUnjournaled;
   private boolean working;
 
@@ -370,13 +369,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private Situation<S, E> situation(SessionState<S> state) {
     return new Situation<>(
-        state, ahead, unjournaled, seq, host.now(), origin, callId(), calls.current());
-  }
-
-  /** The name of the call that the work belongs to, even if another call waits for it now. */
-  private @Nullable String callId() {
-    Waiting current = calls.current();
-    return openCall != null || current == null ? openCall : current.callId();
+        state, ahead, unjournaled, seq, host.now(), origin, calls.ids(), calls.current());
   }
 
   private Program<S, I, E, F, R, W> program(S state) {
@@ -408,6 +401,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return Effect().none();
     }
     boolean interrupts = port.interrupts(at, call);
+    boolean repeats = call.callId() != null && state.calls().open().contains(call.callId());
     if (resuming && (interrupts || call.request().immediate())) {
       context.getSelf().tell(call);
       return Effect().none();
@@ -415,21 +409,18 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return interrupt(state, call);
     } else if (call.request().immediate() && canInterleave()) {
       return interleave(state, new Waiting(call));
-    } else if (idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call))) {
+    } else if (!(repeats && !effects.isEmpty())
+        && (idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call)))) {
       return begin(state, new Waiting(call));
     }
     // What asks for the outcome joins the work in flight; a paused run is driven by it.
-    boolean joins = (working && call.request().asksAgain()) || repeatsOpenCall(state, call);
+    boolean joins = (working && call.request().asksAgain()) || repeats;
     if (calls.current() == null && joins) {
       calls.drive(new Waiting(call));
     } else if (!calls.enqueue(call)) {
       replyUnwritten(call, port.refused(at, HostError.BUSY.failure()));
     }
     return Effect().none();
-  }
-
-  private boolean repeatsOpenCall(SessionState<S> state, Call call) {
-    return call.callId() != null && call.callId().equals(state.calls().open());
   }
 
   /** Whether a call can be handled in between: not before one that came earlier and still waits. */
@@ -442,7 +433,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private Effect<Entry<E>, SessionState<S>> interleave(SessionState<S> state, Waiting call) {
     Waiting held = calls.release();
     call.hasty |= working;
+    calls.setAside(held);
     Effect<Entry<E>, SessionState<S>> effect = begin(state, call);
+    calls.setAside(null);
     if (calls.current() == call) {
       call.held = held;
     } else if (held != null) {
@@ -461,7 +454,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void drive(Waiting waiting) {
     calls.drive(waiting);
-    openCall = null;
     cause = waiting.call.trace();
     origin = waiting.call.origin();
   }
@@ -486,7 +478,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return write(
           state,
           written,
-          false,
           ready -> answered(written.reply(), state, written.entries().isEmpty() ? ready : null));
     } else if (admission instanceof SessionPort.Happen<I, E> happen) {
       if (happen.first() && waiting != null) {
@@ -524,7 +515,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return write(
           state,
           written,
-          true,
           ready -> {
             calls.release();
             replyWhen(ready, current, written.reply(), situation(state));
@@ -606,7 +596,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return perform(state, program, perform.effects());
     } else if (next instanceof Program.Pause<F> pause) {
       Situation<S, E> at = situation(state);
-      if (calls.current() != null && port.waitsFor(at, pause)) {
+      boolean awaited = calls.current() != null || !state.calls().open().isEmpty();
+      if (awaited && port.waitsFor(at, pause)) {
         return perform(state, program, pause.timers());
       }
       I alone = port.continuesAlone(at, pause.outcome());
@@ -632,7 +623,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         unjournaled.isEmpty() || runsAhead
             ? new Written<>(List.of(), null)
             : port.working(situation(state));
-    return write(state, written, true, ready -> start(state, program, fresh));
+    return write(state, written, ready -> start(state, program, fresh));
   }
 
   private boolean canRunAhead(List<F> fresh) {
@@ -662,10 +653,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return write(
         state,
         written,
-        true,
         ready -> {
           Waiting held = call.releaseHeld();
-          openCall = null;
           start(state, program, fresh);
           answered(written, held, () -> port.settles(ahead, wanted), state, ready);
         });
@@ -765,7 +754,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return write(
         state,
         written,
-        false,
         ready -> {
           start(state, program, effects.retain(beside));
           Waiting current = calls.current();
@@ -804,13 +792,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     void then(@Nullable CompletionStage<?> ready);
   }
 
-  /**
-   * Persists the entries, if there are any, and only then continues.
-   *
-   * @param works whether the call is driven further
-   */
+  /** Persists the entries, if there are any, and only then continues. */
   private Effect<Entry<E>, SessionState<S>> write(
-      SessionState<S> state, Written<E> written, boolean works, Persisted next) {
+      SessionState<S> state, Written<E> written, Persisted next) {
     List<Entry<E>> entries = written.entries();
     if (entries.isEmpty()) {
       if (unjournaled.isEmpty()) {
@@ -834,7 +818,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
               seq += entries.size();
               CompletionStage<?> ready =
                   port.persisted(state, entries, after, reached, calls.current());
-              journaled(after, works);
+              journaled(after);
               next.then(ready);
             });
   }
@@ -848,8 +832,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return steps.size() == 1 ? steps.get(0) : null;
   }
 
-  private void journaled(SessionState<S> after, boolean works) {
-    openCall = works ? callId() : null;
+  private void journaled(SessionState<S> after) {
     resultsUnjournaled = false;
     unjournaled.clear();
     ahead = after.program();
@@ -902,7 +885,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void reply(Waiting waiting, SessionReply reply, Situation<S, E> at) {
     waiting.listeners().forEach(call -> call.reply(reply));
-    waiting.displaced.forEach(call -> call.reply(port.displaced(at, call, reply)));
+    waiting.allDisplaced().forEach(call -> call.reply(port.displaced(at, call, reply)));
   }
 
   // --- wake and sleep -------------------------------------------------------------------------
@@ -919,7 +902,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
     host.lostEffects().takenOver(entityId);
     ahead = state.program();
-    openCall = state.calls().open();
     working = port.works(ahead);
     port.recovered(state);
     if (port.resumes(ahead)) {
@@ -1005,7 +987,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         calls.none()
             && unconfirmed.none()
             && !resuming
-            && (sleepy ? effects.noneRunning() : effects.nothingPressing(host.now()));
+            && (sleepy
+                ? effects.noneRunning()
+                : effects.nothingPressing(host.now(), host.longestHeld()));
     if (quiet && whenDone) {
       offerToSleep();
       return Effect().none();

@@ -14,6 +14,7 @@ import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
 import io.fermata.session.runs.SessionDirectory;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
@@ -87,5 +88,10 @@ public record SessionHost(
 
   public long now() {
     return clock.millis();
+  }
+
+  /** A call waits for the end of a pause that is shorter than this, and so does the session. */
+  public Duration longestHeld() {
+    return settings.callDeadline().dividedBy(2);
   }
 }

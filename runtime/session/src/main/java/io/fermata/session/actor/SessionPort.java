@@ -38,8 +38,8 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
    * @param unjournaled the events between the two
    * @param seq the number of the journal's last entry
    * @param origin who caused the events that are not journaled
-   * @param callId the name of the call that they belong to
-   * @param current the call that is being driven
+   * @param callIds the ids of the calls that are being driven
+   * @param current the latest of these calls
    */
   record Situation<S, E>(
       SessionState<S> state,
@@ -48,7 +48,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
       long seq,
       long now,
       Entry.Origin origin,
-      @Nullable String callId,
+      List<String> callIds,
       @Nullable Waiting current) {
 
     public boolean hasEvents() {
@@ -57,7 +57,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
 
     /** The same behind entries that are written before it, with these events. */
     public Situation<S, E> after(int entries, List<E> events) {
-      return new Situation<>(state, ahead, events, seq + entries, now, origin, callId, current);
+      return new Situation<>(state, ahead, events, seq + entries, now, origin, callIds, current);
     }
 
     /** The next entry, with what is not journaled. */

@@ -14,49 +14,54 @@ import org.jspecify.annotations.Nullable;
  * @param past the ids of earlier calls, whose replies are deleted, and of calls of a thread, whose
  *     replies are not kept; a host that is cut off may send a call again long after others have
  *     followed it
- * @param open the id of the call that is still being driven
+ * @param open the ids of calls that are still being driven
  */
-public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullable String open) {
-  static final CallLog EMPTY = new CallLog(Map.of(), List.of(), null);
+public record CallLog(Map<String, RunReply> replies, List<String> past, List<String> open) {
+  static final CallLog EMPTY = new CallLog(Map.of(), List.of(), List.of());
 
   private static final int REPLIES = 16;
   private static final int PAST = 256;
 
   /** After an entry. */
   CallLog after(Entry<?> entry) {
-    String callId = entry.callId();
-    RunReply reply = entry.reply();
-    if (callId != null && CallIds.isUnreplied(callId)) {
-      return new CallLog(replies, latest(with(callId), PAST), null);
-    } else if (callId == null || reply == null) {
-      return new CallLog(replies, past, entry.working() ? callId : null);
+    CallLog log = this;
+    for (String callId : entry.callIds()) {
+      log = log.after(callId, entry.reply());
     }
+    return log;
+  }
+
+  private CallLog after(String callId, @Nullable RunReply reply) {
+    if (CallIds.isUnreplied(callId)) {
+      return new CallLog(replies, latest(with(past, callId), PAST), open);
+    } else if (reply == null) {
+      boolean full = open.size() == REPLIES || open.contains(callId);
+      return full ? this : new CallLog(replies, past, with(open, callId));
+    }
+    List<String> others = open.stream().filter(each -> !each.equals(callId)).toList();
     Map<String, RunReply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
     if (more.size() <= REPLIES) {
-      return new CallLog(more, past, null);
+      return new CallLog(more, past, others);
     }
     String oldest = more.keySet().iterator().next();
     more.remove(oldest);
-    return new CallLog(more, latest(with(oldest), PAST), null);
+    return new CallLog(more, latest(with(past, oldest), PAST), others);
   }
 
-  private List<String> with(String callId) {
-    List<String> ids = new ArrayList<>(past);
-    ids.add(callId);
-    return ids;
+  private static List<String> with(List<String> ids, String callId) {
+    List<String> more = new ArrayList<>(ids);
+    more.add(callId);
+    return more;
   }
 
   private static List<String> latest(List<String> ids, int most) {
     return List.copyOf(ids.subList(Math.max(0, ids.size() - most), ids.size()));
   }
 
-  /** After the end of a run, only its last call keeps its reply. */
+  /** After the end of a run, only its last calls keep their reply. */
   static CallLog afterEnd(Entry<?> entry, RunEnd end) {
-    String callId = entry.callId();
-    RunReply reply = entry.reply();
-    return new CallLog(
-        callId == null || reply == null ? Map.of() : Map.of(callId, reply), end.calls(), null);
+    return new CallLog(Map.of(), end.calls(), List.of()).after(entry);
   }
 
   /** The reply to a call, if it is remembered. */
@@ -67,7 +72,7 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
   /** Whether the name of a call was used for another request. */
   public boolean contradicts(@Nullable String callId) {
     return callId != null
-        && ((open != null && CallIds.contradict(callId, open))
+        && (open.stream().anyMatch(other -> CallIds.contradict(callId, other))
             || replies.keySet().stream().anyMatch(other -> CallIds.contradict(callId, other))
             || past.stream().anyMatch(other -> CallIds.contradict(callId, other)));
   }
@@ -77,11 +82,12 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, @Nullabl
     return callId != null && past.contains(callId);
   }
 
-  /** The ids of the latest calls, without one. */
-  public List<String> namesExcept(@Nullable String callId) {
+  /** The ids of the latest calls, without some. */
+  public List<String> namesExcept(List<String> callIds) {
     List<String> names = new ArrayList<>(past);
     names.addAll(replies.keySet());
-    names.remove(callId);
+    names.addAll(open);
+    names.removeAll(callIds);
     return latest(names, REPLIES);
   }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import io.fermata.persistence.spi.JournalTags;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -13,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param seq its number in the journal
  * @param origin who caused it
- * @param callId the id of the call that it belongs to
- * @param reply the reply to that call; null while the call is still being driven
+ * @param callIds the ids of the calls that its reply answers or, without a reply, of calls that are
+ *     driven from here on
  * @param wake when the session resumes by itself; null if it waits for a call
  * @param events what happened
  * @param end what remains of a run once its earlier entries are swept; null unless one has ended
@@ -25,13 +26,17 @@ public record Entry<E>(
     long seq,
     long at,
     Origin origin,
-    @Nullable String callId,
+    @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> callIds,
     @Nullable RunReply reply,
     @Nullable Wake wake,
     List<E> events,
     @Nullable RunEnd end,
     @JsonInclude(JsonInclude.Include.NON_DEFAULT) boolean task)
     implements Journaled {
+
+  public Entry {
+    callIds = Objects.requireNonNullElse(callIds, List.of());
+  }
 
   /**
    * Who caused an entry.
@@ -97,23 +102,23 @@ public record Entry<E>(
 
   /** An entry of events alone. */
   public static <E> Entry<E> of(long seq, long at, Origin origin, List<E> events) {
-    return new Entry<>(seq, at, origin, null, null, null, events, null, false);
+    return new Entry<>(seq, at, origin, List.of(), null, null, events, null, false);
   }
 
-  public Entry<E> belongingTo(@Nullable String call, @Nullable RunReply itsReply) {
-    return new Entry<>(seq, at, origin, call, itsReply, wake, events, end, task);
+  public Entry<E> belongingTo(List<String> calls, @Nullable RunReply theirReply) {
+    return new Entry<>(seq, at, origin, calls, theirReply, wake, events, end, task);
   }
 
   public Entry<E> waking(@Nullable Wake next) {
-    return new Entry<>(seq, at, origin, callId, reply, next, events, end, task);
+    return new Entry<>(seq, at, origin, callIds, reply, next, events, end, task);
   }
 
   public Entry<E> ending(RunEnd ended) {
-    return new Entry<>(seq, at, origin, callId, reply, wake, events, ended, task);
+    return new Entry<>(seq, at, origin, callIds, reply, wake, events, ended, task);
   }
 
   public Entry<E> asTask() {
-    return new Entry<>(seq, at, origin, callId, reply, wake, events, end, true);
+    return new Entry<>(seq, at, origin, callIds, reply, wake, events, end, true);
   }
 
   /** Whether effects are outstanding after it. */

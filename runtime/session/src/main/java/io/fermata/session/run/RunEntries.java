@@ -35,7 +35,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   /** The entries to persist before effects start. */
   Written<Event> working(Situation<RunState, Event> at) {
     List<Entry<Event>> entries = begun(at);
-    entries.add(step(at, entries.size(), null, Entry.Wake.NOW));
+    entries.add(step(at, entries.size(), begins(at), null, Entry.Wake.NOW));
     return new Written<>(entries, null);
   }
 
@@ -48,7 +48,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     RunReply reply =
         replies.replacing(replaced(at), replies.stillWorking(at.ahead(), seq, call.takesTasks()));
     if (hasEvents || task) {
-      Entry<Event> step = step(at, entries.size(), hasEvents ? reply : null, Entry.Wake.NOW);
+      Entry<Event> step =
+          step(at, entries.size(), call.ownIds(), hasEvents ? reply : null, Entry.Wake.NOW);
       entries.add(task ? step.asTask() : step);
     }
     return new Written<>(entries, reply);
@@ -79,7 +80,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     List<Entry<Event>> entries = begun(at);
     boolean takesTask = current != null && waits(outcome) && current.takesTasks();
     boolean task = takesTask && !isTask(at);
-    int written = at.hasEvents() ? entries.size() + (ended ? 2 : 1) : task ? 1 : 0;
+    boolean answers = !open(at).isEmpty();
+    int written = at.hasEvents() ? entries.size() + (ended ? 2 : 1) : task || answers ? 1 : 0;
     RunReply stands =
         replies.of(
             body(at, outcome),
@@ -89,8 +91,10 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     RunReply reply = replies.replacing(replaced(at), stands).asTask(takesTask);
     boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
     Entry.Wake wake = reminding ? Entry.Wake.NOW : Entry.Wake.at(RunPhases.wakeAt(beside));
-    if (at.hasEvents() || task) {
-      Entry<Event> step = step(at, entries.size(), ended || !at.hasEvents() ? null : reply, wake);
+    if (written > 0) {
+      boolean replies = !ended && (at.hasEvents() || answers);
+      List<String> calls = ended ? List.of() : all(at);
+      Entry<Event> step = step(at, entries.size(), calls, replies ? reply : null, wake);
       entries.add(task ? step.asTask() : step);
     }
     if (at.hasEvents() && ended) {
@@ -106,21 +110,43 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   }
 
   private static ObjectNode body(Situation<RunState, Event> at, Outcome outcome) {
+    return cancels(at) ? RunReplies.cancelled() : OutcomeJson.body(outcome);
+  }
+
+  /** Whether the call being driven has cancelled the run. */
+  private static boolean cancels(Situation<RunState, Event> at) {
     Waiting current = at.current();
-    boolean cancelled = at.ahead().status() == RunState.Status.CANCELLED;
-    return cancelled
-            && current != null
-            && current.call.request() instanceof Request.OfRun request
-            && request.action() == CallAction.CANCEL
-        ? RunReplies.cancelled()
-        : OutcomeJson.body(outcome);
+    return at.ahead().status() == RunState.Status.CANCELLED
+        && current != null
+        && current.call.request() instanceof Request.OfRun request
+        && request.action() == CallAction.CANCEL;
+  }
+
+  /** The calls of the run whose work continues without them. */
+  private static List<String> open(Situation<RunState, Event> at) {
+    return abandons(at) ? List.of() : at.state().calls().open();
+  }
+
+  /** The calls that wait for the run, and those whose work continues without them. */
+  private static List<String> all(Situation<RunState, Event> at) {
+    List<String> all = new ArrayList<>(open(at));
+    all.addAll(begins(at));
+    return all;
+  }
+
+  /** The calls that are driven and not yet journaled. */
+  private static List<String> begins(Situation<RunState, Event> at) {
+    List<String> open = open(at);
+    return at.callIds().stream().filter(callId -> !open.contains(callId)).toList();
   }
 
   /** The run that the call being handled has ended by starting another. */
   private static @Nullable Replaced replaced(Situation<RunState, Event> at) {
-    return at.hasEvents() && at.unjournaled().get(0) instanceof Event.Abandoned
-        ? Replaced.of(at.state().program())
-        : at.state().replaced();
+    return abandons(at) ? Replaced.of(at.state().program()) : at.state().replaced();
+  }
+
+  private static boolean abandons(Situation<RunState, Event> at) {
+    return at.hasEvents() && at.unjournaled().get(0) instanceof Event.Abandoned;
   }
 
   /** Whether a run continues by itself, by a timer or a signal. */
@@ -131,20 +157,20 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   private static Entry<Event> step(
       Situation<RunState, Event> at,
       int before,
+      List<String> callIds,
       @Nullable RunReply reply,
       Entry.@Nullable Wake wake) {
     boolean starts = at.unjournaled().stream().anyMatch(Event.Started.class::isInstance);
     Entry.Origin origin = starts ? at.origin() : at.origin().withoutSession();
-    String callId = at.callId();
     return Entry.of(at.seq() + before + 1, at.now(), origin, List.copyOf(at.unjournaled()))
-        .belongingTo(callId, callId == null ? null : reply)
+        .belongingTo(callIds, callIds.isEmpty() ? null : reply)
         .waking(wake);
   }
 
   /** Starts with the end of a run that another one replaces. */
   private List<Entry<Event>> begun(Situation<RunState, Event> at) {
     List<Entry<Event>> entries = new ArrayList<>(3);
-    if (at.hasEvents() && at.unjournaled().get(0) instanceof Event.Abandoned) {
+    if (abandons(at)) {
       SessionState<RunState> state = at.state();
       RunState run = state.program();
       boolean task = state.task();
@@ -153,7 +179,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
               run.runId(),
               run.version(),
               RunState.Status.ABANDONED,
-              state.calls().namesExcept(null),
+              state.calls().namesExcept(List.of()),
               null,
               retention.keptUntil(at.now()),
               knownUntil(at, task),
@@ -161,7 +187,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
               state.tasksAt(at.now()));
       entries.add(
           entry(at, 0)
-              .belongingTo(null, task ? replies.cancelled(run, at.seq() + 1) : null)
+              .belongingTo(List.of(), task ? replies.cancelled(run, at.seq() + 1) : null)
               .ending(end));
     }
     return entries;
@@ -178,22 +204,23 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
       RunEnd.@Nullable Unclaimed unclaimed) {
     SessionState<RunState> state = at.state();
     RunState run = at.ahead();
-    String callId = at.callId();
     Waiting current = at.current();
+    // The calls whose run another one has cancelled are past: repeated, they get run_cancelled.
+    List<String> answered = cancels(at) ? at.callIds() : all(at);
     boolean fetched = tool && current != null && current.fromClient();
-    boolean kept = callId != null || isTask(at) || fetched;
+    boolean kept = !answered.isEmpty() || isTask(at) || fetched;
     RunEnd end =
         new RunEnd(
             run.runId(),
             run.version(),
             run.status(),
-            state.calls().namesExcept(callId),
+            state.calls().namesExcept(answered),
             unclaimed,
             retention.keptUntil(at.now()),
             knownUntil(at, isTask(at)),
             isTask(at),
             state.tasksAt(at.now()));
-    return entry(at, before).belongingTo(callId, kept ? reply : null).ending(end);
+    return entry(at, before).belongingTo(answered, kept ? reply : null).ending(end);
   }
 
   /** The outcome of a run that ends by itself while no client waits for it. */

@@ -149,16 +149,14 @@ public final class RunPort
     if (past && state.program().running()) {
       return replies.withOpen(HostError.STALE_CALL.failure(), state.program(), at.seq());
     }
-    return past
-        ? replies.of(Outcome.Failure.of(ErrorCode.RUN_COMPLETED), state.program(), at.seq())
-        : null;
+    boolean cancelled = state.program().status() == RunState.Status.CANCELLED;
+    ErrorCode why = cancelled ? ErrorCode.RUN_CANCELLED : ErrorCode.RUN_COMPLETED;
+    return past ? replies.of(Outcome.Failure.of(why), state.program(), at.seq()) : null;
   }
 
   @Override
   public boolean interrupts(Situation<RunState, Event> at, Call call) {
-    return request(call).action() == CallAction.CANCEL
-        && at.state().program().running()
-        && !stale(at, call);
+    return request(call).action() == CallAction.CANCEL && at.ahead().running() && !stale(at, call);
   }
 
   @Override
@@ -408,7 +406,7 @@ public final class RunPort
   @Override
   public boolean waitsFor(Situation<RunState, Event> at, Program.Pause<StepEffect> pause) {
     Long until = pause.until();
-    return until != null && until - at.now() < host.settings().callDeadline().toMillis() / 2;
+    return until != null && until - at.now() < host.longestHeld().toMillis();
   }
 
   // --- replies and entries --------------------------------------------------------------------

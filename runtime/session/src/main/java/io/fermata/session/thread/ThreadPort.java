@@ -280,7 +280,8 @@ public final class ThreadPort
 
   private Entry<ThreadEvent> entry(Situation<ThreadState, ThreadEvent> at) {
     String callId = at.current() == null ? null : at.current().call.callId();
-    return at.entry().belongingTo(callId, null).waking(wake(program.next(at.ahead())));
+    List<String> calls = callId == null ? List.of() : List.of(callId);
+    return at.entry().belongingTo(calls, null).waking(wake(program.next(at.ahead())));
   }
 
   private static Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {

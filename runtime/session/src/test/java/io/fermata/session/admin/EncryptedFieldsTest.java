@@ -59,7 +59,7 @@ class EncryptedFieldsTest {
   private static Entry<Event> step(Event... events) {
     RunReply reply = new RunReply(Json.object().put("question", "?"), Json.object());
     return Entry.of(1, 1, Entry.Origin.caller("ann"), List.of(events))
-        .belongingTo("call", reply)
+        .belongingTo(List.of("call"), reply)
         .waking(Entry.Wake.NOW);
   }
 
@@ -340,7 +340,7 @@ class EncryptedFieldsTest {
         new SessionState<>(
             RunState.NONE,
             null,
-            new CallLog(Map.of("c", reply), List.of(), null),
+            new CallLog(Map.of("c", reply), List.of(), List.of()),
             false,
             new SessionState.Ended(end, null),
             null,

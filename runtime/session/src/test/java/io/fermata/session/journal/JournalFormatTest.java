@@ -145,9 +145,9 @@ class JournalFormatTest {
     Entry<Event> step = Entry.of(1, 1, origin, events());
     Entry<Event> end = Entry.of(3, 3, Entry.Origin.EFFECT, List.of());
     return List.of(
-        step.belongingTo("call", reply).waking(new Entry.Wake(5L)).asTask(),
+        step.belongingTo(List.of("call"), reply).waking(new Entry.Wake(5L)).asTask(),
         Entry.<Event>of(2, 2, Entry.Origin.TIMER, List.of()).waking(Entry.Wake.NOW),
-        end.belongingTo("call", reply)
+        end.belongingTo(List.of("call"), reply)
             .ending(
                 new RunEnd(
                     "run-1",
@@ -162,7 +162,7 @@ class JournalFormatTest {
         end.ending(
             new RunEnd(
                 "run-1", 3, RunState.Status.CANCELLED, List.of(), null, 4, null, false, null)),
-        end.belongingTo("call", reply)
+        end.belongingTo(List.of("call"), reply)
             .ending(
                 new RunEnd(
                     "run-2",

@@ -17,7 +17,7 @@ final class SessionStateTest {
         new RunEnd(
             runId, 1, RunState.Status.COMPLETED, List.of(), null, 1, keptUntil, true, earlier);
     return Entry.<Event>of(1, 1, Entry.Origin.HOST, List.of())
-        .belongingTo(null, new RunReply(Json.object(), Json.object()))
+        .belongingTo(List.of(), new RunReply(Json.object(), Json.object()))
         .ending(end);
   }
 

@@ -289,7 +289,7 @@ final class SmallHeapTest {
         seq,
         entry.at(),
         entry.origin(),
-        entry.callId(),
+        entry.callIds(),
         entry.reply(),
         entry.wake(),
         events,

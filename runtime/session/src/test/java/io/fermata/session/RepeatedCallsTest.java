@@ -1,0 +1,233 @@
+package io.fermata.session;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.field;
+import static io.fermata.session.TestHost.got;
+import static io.fermata.session.TestHost.status;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.schema.Describe;
+import io.fermata.persistence.Store;
+import io.fermata.session.TestFlows.Trip;
+import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolReply;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A repeated call has no effect, even if other calls were handled while it was driven. */
+@Tag("slow")
+@Timeout(300)
+class RepeatedCallsTest {
+  @TempDir Path dir;
+
+  private final CountDownLatch searched = new CountDownLatch(1);
+  private final AtomicInteger searches = new AtomicInteger();
+  private final List<String> runs = new CopyOnWriteArrayList<>();
+
+  record Stay(@Describe("The hotel") String hotel, @Describe("Wishes") String wishes) {}
+
+  private FlowBuilder<Stay> stay() {
+    return Flow.of("stay", Stay.class)
+        .description("Finds a hotel.")
+        .act("begin", run -> runs.add(run.id()))
+        .act(
+            "search",
+            run -> {
+              searches.incrementAndGet();
+              searched.await();
+            });
+  }
+
+  /** Searches, and waits for a signal meanwhile. */
+  private Flow<Stay> searching() {
+    return stay()
+        .act("plan", run -> {})
+        .act("book", run -> {})
+        .waitFor("await_hotel", "booked", "hotel")
+        .fork("plan", f -> f.branch("search").branch("begin").join("book"))
+        .edge(START, "plan")
+        .edge("search", "book")
+        .edge("begin", "await_hotel")
+        .edge("await_hotel", "book")
+        .edge("book", END)
+        .result(s -> s)
+        .compile();
+  }
+
+  /** Searches until a signal comes. */
+  private Flow<Stay> searchingUntilBooked() {
+    return stay()
+        .waitFor("await_hotel", "booked", "hotel")
+        .fork(START, f -> f.branch("search").branch("begin").first().join(END))
+        .edge("search", END)
+        .edge("begin", "await_hotel")
+        .edge("await_hotel", END)
+        .result(s -> s)
+        .compile();
+  }
+
+  private TestHost host(Duration deadline, Flow<?> flow) {
+    return new TestHost(Store.sqlite(dir.resolve("test.db")), s -> s.callDeadline(deadline), flow);
+  }
+
+  private Client conversation(TestHost host) {
+    Client client = host.client("stay").callId("y");
+    client.transport = "conversation";
+    return client;
+  }
+
+  private ToolReply booked(TestHost host) {
+    return got(
+        host.fermata().signal("stay", runs.get(0), "booked", "Ritz", "s").toCompletableFuture());
+  }
+
+  @Test
+  void aStartIsRememberedThoughASignalWasHandledBeforeItsDeadlinePassed() throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(3), searching())) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      assertThat(code(booked(host))).isEqualTo("still_working");
+      assertThat(code(got(start))).isEqualTo("still_working");
+      CompletableFuture<ToolReply> repeated = client.startLater();
+      searched.countDown();
+      assertThat(got(repeated).structured().at("/result/hotel").asText()).isEqualTo("Ritz");
+      assertThat(client.start().structured()).isEqualTo(got(repeated).structured());
+      assertThat(searches).hasValue(1);
+      assertThat(runs).hasSize(1);
+    }
+  }
+
+  @Test
+  void aStartIsRememberedAcrossACrashAfterASignal() throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(20), searching())) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> lost = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      assertThat(code(booked(host))).isEqualTo("still_working");
+      host.crash();
+      assertThat(code(got(lost))).isEqualTo("shutting_down");
+      CompletableFuture<ToolReply> repeated = client.startLater();
+      searched.countDown();
+      assertThat(got(repeated).structured().at("/result/hotel").asText()).isEqualTo("Ritz");
+      assertThat(runs).as("runs that were started").hasSize(1);
+    }
+  }
+
+  @Test
+  void aStartWhoseRunASignalEndsIsRemembered() throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(20), searchingUntilBooked())) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      assertThat(status(booked(host))).isEqualTo("complete");
+      assertThat(got(start).structured().at("/result/hotel").asText())
+          .as("%s", got(start).structured())
+          .isEqualTo("Ritz");
+      assertThat(client.start().structured()).isEqualTo(got(start).structured());
+      assertThat(searches).hasValue(1);
+    }
+  }
+
+  @Test
+  void aStartWhoseRunIsCancelledStartsNothingIfItIsRepeated() throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(20), searching())) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      Client other = host.client("stay").callId("c");
+      other.transport = "conversation";
+      assertThat(other.cancel().structured().path("cancelled").asBoolean()).isTrue();
+      assertThat(code(got(start))).isEqualTo("run_cancelled");
+      assertThat(code(client.start())).isEqualTo("run_cancelled");
+      assertThat(other.cancel().structured().path("cancelled").asBoolean()).isTrue();
+      assertThat(searches).hasValue(1);
+    }
+  }
+
+  @Test
+  void aStartWhoseDeadlinePassesInAShortPauseStartsNothingIfItIsRepeated() throws Exception {
+    Flow<Stay> sleeping =
+        Flow.of("stay", Stay.class)
+            .description("Sleeps.")
+            .act("begin", run -> runs.add(run.id()))
+            .act("search", run -> Thread.sleep(2_500))
+            .sleep("rest", Duration.ofMillis(1_900))
+            .edge(START, "begin")
+            .edge("begin", "search")
+            .edge("search", "rest")
+            .edge("rest", END)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(4), sleeping)) {
+      Client client = conversation(host);
+      assertThat(code(client.start())).isEqualTo("still_working");
+      assertThat(status(client.start())).isEqualTo("complete");
+      assertThat(runs).hasSize(1);
+    }
+  }
+
+  @Test
+  void aLookThatSawAnOptionalQuestionDoesNotPassItIfItIsRepeated() throws Exception {
+    Flow<Stay> optional =
+        stay()
+            .ask("ask_wishes", q -> q.question("wishes", "Any wishes?", o -> o.optional()))
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .edge(START, "begin")
+            .edge("begin", "search")
+            .edge("search", "ask_wishes")
+            .edge("ask_wishes", "ask_hotel")
+            .edge("ask_hotel", END)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(1), optional)) {
+      Client client = conversation(host);
+      assertThat(code(client.start())).isEqualTo("still_working");
+      client.callId("look");
+      CompletableFuture<ToolReply> look = client.proceedLater();
+      searched.countDown();
+      assertThat(field(got(look))).isEqualTo("wishes");
+      assertThat(field(client.proceed())).as("the look, repeated").isEqualTo("wishes");
+      assertThat(field(client.callId("skip").proceed())).isEqualTo("hotel");
+      assertThat(field(client.callId("look").proceed())).isEqualTo("wishes");
+    }
+  }
+
+  @Test
+  void aCancelledCallWhoseDeadlinePassesDuringTheCompensationGetsStillWorking() throws Exception {
+    CountDownLatch undone = new CountDownLatch(1);
+    Flow<Stay> compensated =
+        stay()
+            .act("reserve", run -> {})
+            .compensate("reserve", run -> undone.await())
+            .edge(START, "reserve")
+            .edge("reserve", "begin")
+            .edge("begin", "search")
+            .edge("search", END)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(3), compensated)) {
+      Client client = conversation(host).noMeta();
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      Thread.sleep(1_500);
+      CompletableFuture<ToolReply> cancelled = client.cancelLater();
+      assertThat(code(got(start))).isEqualTo("still_working");
+      assertThat(cancelled).isNotDone();
+      undone.countDown();
+      assertThat(got(cancelled).structured().path("cancelled").asBoolean()).isTrue();
+    }
+  }
+}
