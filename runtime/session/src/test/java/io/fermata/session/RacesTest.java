@@ -191,6 +191,8 @@ class RacesTest {
       host.crash(other);
       assertThat(code(got(lost))).isEqualTo("shutting_down");
       assertThat(code(client.proceed())).isEqualTo("version_changed");
+      assertThat(code(client.proceed())).as("once more").isEqualTo("version_changed");
+      assertThat(field(client.start())).isEqualTo("to");
     }
   }
 

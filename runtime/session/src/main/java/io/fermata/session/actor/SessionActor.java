@@ -922,6 +922,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     origin = Entry.Origin.HOST;
     Admission<I, E> admission = port.resume(situation(state), effects.keys());
     effects.deliverAgain();
+    working &= !(admission instanceof SessionPort.Answer<I, E>);
     return admitted(state, admission, null);
   }
 
