@@ -230,4 +230,30 @@ class RepeatedCallsTest {
       assertThat(got(cancelled).structured().path("cancelled").asBoolean()).isTrue();
     }
   }
+
+  @Test
+  void aRunIsCancelledWhileItsFirstStepWorksUnjournaled() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    Flow<Trip> flow =
+        Flow.of("trip", Trip.class)
+            .description("Travels.")
+            .act(
+                "book",
+                run -> {
+                  begun.countDown();
+                  Thread.sleep(60_000);
+                },
+                EffectOptions::idempotent)
+            .edge(START, "book")
+            .edge("book", END)
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), flow)) {
+      Client client = host.client();
+      client.transport = "conversation";
+      CompletableFuture<ToolReply> start = client.startLater();
+      assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(client.cancel().structured().path("cancelled").asBoolean()).isTrue();
+      assertThat(code(got(start))).isEqualTo("run_cancelled");
+    }
+  }
 }

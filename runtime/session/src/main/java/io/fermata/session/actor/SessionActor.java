@@ -460,6 +460,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   /** Handles a call that ends the current work, without waiting for it. */
   private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Call call) {
+    if (!unjournaled.isEmpty()) {
+      // What another call has caused so far is journaled as caused by that one.
+      return write(state, port.working(situation(state)), ready -> context.getSelf().tell(call));
+    }
     Waiting interrupting = new Waiting(call);
     Waiting driven = calls.release();
     if (driven != null) {
