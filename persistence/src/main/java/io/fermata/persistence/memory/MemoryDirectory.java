@@ -8,10 +8,11 @@ import io.fermata.persistence.directory.DirectoryQuery;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /** The directory of a memory store. */
 final class MemoryDirectory implements Directory {
 
-  private final Map<String, DirectoryEntry> entries = new ConcurrentHashMap<>();
+  private final NavigableMap<String, DirectoryEntry> entries = new ConcurrentSkipListMap<>();
   private final AtomicLong mark = new AtomicLong();
 
   @Override
@@ -35,33 +36,26 @@ final class MemoryDirectory implements Directory {
     return CompletableFuture.completedFuture(null);
   }
 
+  /** Removes the entries of a journal and of its parts. */
   int forget(String persistenceId) {
-    return forget(persistenceId, Long.MAX_VALUE);
+    int own = entries.remove(persistenceId) == null ? 0 : 1;
+    return own + forgetParts(persistenceId, Long.MAX_VALUE);
   }
 
-  /** Removes the entries of a journal and its parts up to a record. */
-  int forget(String persistenceId, long lastSeq) {
+  /** Removes the entries of the parts of a journal up to a record, not its own. */
+  int forgetParts(String persistenceId, long lastSeq) {
     List<String> gone =
-        entries.entrySet().stream()
-            .filter(entry -> isOf(persistenceId, entry.getKey()))
-            .filter(entry -> entry.getValue().seq() <= lastSeq)
-            .map(Map.Entry::getKey)
+        parts(persistenceId).values().stream()
+            .filter(entry -> entry.seq() <= lastSeq)
+            .map(DirectoryEntry::persistenceId)
             .toList();
     gone.forEach(entries::remove);
     return gone.size();
   }
 
-  private static boolean isOf(String persistenceId, String id) {
-    return id.equals(persistenceId) || id.startsWith(persistenceId + ".");
-  }
-
-  /** Removes the entries of the parts of a journal, not its own. */
-  void forgetParts(String persistenceId, long lastSeq) {
-    entries
-        .values()
-        .removeIf(
-            entry ->
-                entry.persistenceId().startsWith(persistenceId + ".") && entry.seq() <= lastSeq);
+  private Map<String, DirectoryEntry> parts(String persistenceId) {
+    // A slash follows the dot.
+    return entries.subMap(persistenceId + ".", persistenceId + "/");
   }
 
   @Override

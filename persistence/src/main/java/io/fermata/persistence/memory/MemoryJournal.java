@@ -5,13 +5,13 @@ import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.Deleted;
-import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoredEntry;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 
@@ -78,27 +78,26 @@ final class MemoryJournal {
 
   /**
    * Deletes everything before the newest end of a run whose sweep time has passed, as has that of
-   * all earlier ends. Returns whether there is one.
+   * all earlier ends. Returns the number of that end, if there is one.
    */
-  synchronized boolean sweep(long now) {
-    Optional<SerializedEntry> end =
-        records.values().stream()
-            .takeWhile(record -> !isPromised(record, now))
-            .filter(record -> record.isTagged(JournalTags.sweep(0), JournalTags.sweep(now)))
-            .reduce((earlier, later) -> later);
-    end.ifPresent(newest -> forgetBefore(newest.sequenceNr()));
-    return end.isPresent();
+  synchronized OptionalLong sweep(long now) {
+    OptionalLong end = OptionalLong.empty();
+    for (SerializedEntry record : records.values()) {
+      OptionalLong sweptAt = record.sweepAt();
+      if (sweptAt.isPresent() && sweptAt.getAsLong() > now) {
+        break;
+      }
+      end = sweptAt.isPresent() ? OptionalLong.of(record.sequenceNr()) : end;
+    }
+    end.ifPresent(this::forgetBefore);
+    return end;
   }
 
   /** Whether the whole journal can be deleted. */
   synchronized boolean over(long now) {
     return !records.isEmpty()
-        && records.lastEntry().getValue().isTagged(JournalTags.forget(0), JournalTags.forget(now))
-        && records.values().stream().noneMatch(record -> isPromised(record, now));
-  }
-
-  private static boolean isPromised(SerializedEntry end, long now) {
-    return end.isTagged(JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE));
+        && records.lastEntry().getValue().forgetAt().orElse(Long.MAX_VALUE) <= now
+        && records.values().stream().allMatch(record -> record.sweepAt().orElse(0) <= now);
   }
 
   synchronized Deleted content(int entries) {

@@ -155,17 +155,24 @@ final class MemoryJournals implements StoreJournals {
         upkeep.add(next);
         break;
       }
-      MemoryJournal journal = journals.get(next.persistenceId());
-      if (journal != null && journal.over(now)) {
-        forget(List.of(next.persistenceId()));
-        swept.add(next.persistenceId());
-      } else if (journal != null && journal.sweep(now)) {
-        long end = journal.read(Slice.from(next.persistenceId(), 0, 1)).get(0).seq();
-        directory.forgetParts(next.persistenceId(), end);
+      if (sweep(next.persistenceId(), now)) {
         swept.add(next.persistenceId());
       }
     }
     return swept.size();
+  }
+
+  private boolean sweep(String persistenceId, long now) {
+    MemoryJournal journal = journals.get(persistenceId);
+    if (journal == null) {
+      return false;
+    } else if (journal.over(now)) {
+      forget(List.of(persistenceId));
+      return true;
+    }
+    OptionalLong end = journal.sweep(now);
+    end.ifPresent(seq -> directory.forgetParts(persistenceId, seq));
+    return end.isPresent();
   }
 
   List<StoredEntry> read(Slice slice) {

@@ -125,8 +125,7 @@ public record SerializedEntry(
 
   /** An end of a run, and what follows a deleted entry, may become the first of its journal. */
   private SerializedEntry chained(JournalTip before) {
-    boolean begins =
-        before.deleted() || isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE));
+    boolean begins = before.deleted() || sweepAt().isPresent();
     return with(checksumAfter(before.checksum()), begins ? before.checksum() : null);
   }
 
@@ -192,6 +191,10 @@ public record SerializedEntry(
     return earliest(JournalTags::dueAt);
   }
 
+  public OptionalLong sweepAt() {
+    return earliest(JournalTags::sweepAt);
+  }
+
   public OptionalLong forgetAt() {
     return earliest(JournalTags::forgetAt);
   }
@@ -209,14 +212,5 @@ public record SerializedEntry(
 
   public boolean isTagged(String tag) {
     return tags.contains(tag);
-  }
-
-  public boolean isTagged(String from, String to) {
-    for (String tag : tags) {
-      if (tag.compareTo(from) >= 0 && tag.compareTo(to) <= 0) {
-        return true;
-      }
-    }
-    return false;
   }
 }

@@ -59,7 +59,12 @@ public final class JournalTags {
 
   /** The time at which a tag concerns a sweep, empty if it never does. */
   public static OptionalLong upkeepAt(String tag) {
-    return tag.startsWith(SWEEP) ? at(SWEEP, tag) : at(FORGET, tag);
+    return tag.startsWith(SWEEP) ? sweepAt(tag) : forgetAt(tag);
+  }
+
+  /** The time in a tag that {@link #sweep} made, empty for any other tag. */
+  public static OptionalLong sweepAt(String tag) {
+    return at(SWEEP, tag);
   }
 
   /** The time in a tag that {@link #forget} made, empty for any other tag. */

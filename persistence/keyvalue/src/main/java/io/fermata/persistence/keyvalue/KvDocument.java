@@ -77,7 +77,7 @@ record KvDocument(
     List<SerializedEntry> all = Stream.concat(records.stream(), added.stream()).toList();
     JournalTip last = all.get(all.size() - 1).tip();
     for (int i = all.size() - 1; i >= records.size(); i--) {
-      if (all.get(i).isTagged(JournalTags.sweep(0), JournalTags.sweep(Long.MAX_VALUE))) {
+      if (all.get(i).sweepAt().isPresent()) {
         return new KvDocument(last, 0, null, all.subList(i, all.size()), entry);
       }
     }

@@ -5,10 +5,8 @@ import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ReplyMode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
-import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -88,13 +86,24 @@ public final class Calls {
 
     /** The id of the call, if it has one; the one that it holds may have another. */
     public List<String> ownIds() {
-      return all.stream().map(Call::callId).filter(Objects::nonNull).distinct().toList();
+      return addOwnIds(List.of());
     }
 
-    private void addIds(List<String> ids) {
-      for (Waiting waiting = this; waiting != null; waiting = waiting.held) {
-        ids.addAll(waiting.ownIds());
+    private List<String> addIds(List<String> ids) {
+      List<String> own = addOwnIds(ids);
+      return held == null ? own : held.addIds(own);
+    }
+
+    private List<String> addOwnIds(List<String> ids) {
+      List<String> more = ids;
+      for (Call each : all) {
+        String callId = each.callId();
+        if (callId != null && !more.contains(callId)) {
+          more = new ArrayList<>(more);
+          more.add(callId);
+        }
       }
+      return more;
     }
 
     /** Whether a caller waits who accepts a task. */
@@ -182,13 +191,8 @@ public final class Calls {
 
   /** The ids of the calls being driven. */
   List<String> ids() {
-    List<String> ids = new ArrayList<>();
-    for (Waiting each : Arrays.asList(aside, current)) {
-      if (each != null) {
-        each.addIds(ids);
-      }
-    }
-    return ids;
+    List<String> held = aside == null ? List.of() : aside.addIds(List.of());
+    return current == null ? held : current.addIds(held);
   }
 
   /** Ends the call being driven and returns it. */

@@ -21,6 +21,7 @@ import io.fermata.session.journal.SessionState;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -129,15 +130,18 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
 
   /** The calls that wait for the run, and those whose work continues without them. */
   private static List<String> all(Situation<RunState, Event> at) {
-    List<String> all = new ArrayList<>(open(at));
-    all.addAll(begins(at));
-    return all;
+    List<String> open = open(at);
+    return open.isEmpty()
+        ? at.callIds()
+        : Stream.concat(open.stream(), begins(at).stream()).toList();
   }
 
   /** The calls that are driven and not yet journaled. */
   private static List<String> begins(Situation<RunState, Event> at) {
     List<String> open = open(at);
-    return at.callIds().stream().filter(callId -> !open.contains(callId)).toList();
+    return open.isEmpty()
+        ? at.callIds()
+        : at.callIds().stream().filter(callId -> !open.contains(callId)).toList();
   }
 
   /** The run that the call being handled has ended by starting another. */
