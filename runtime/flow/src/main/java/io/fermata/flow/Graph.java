@@ -200,6 +200,14 @@ public final class Graph {
         && node.fields().stream().anyMatch(asked -> Paths.related(prefix + asked, field));
   }
 
+  /** The same; where no item is known yet, whether it asks for it for any. */
+  public static boolean concernsAny(Step<?> step, Place place, String field) {
+    Node<?> node = step.node();
+    String prefix = step.scope().prefix(place);
+    return node != null
+        && node.fields().stream().anyMatch(asked -> Paths.like(prefix + asked, field));
+  }
+
   /** The branches of each flow: which nodes lie between a fork and its join. */
   static final class Regions {
     private final Flow<?> flow;

@@ -452,6 +452,64 @@ class ForEachTest {
     assertThat(asked(team.proceed("each.0.age", 1))).containsExactly("each.1.age");
   }
 
+  /** Asks for a person's age, and then for the pets. */
+  private Driver inTwoSteps() {
+    Flow<Person> person =
+        Flow.of("person", Person.class)
+            .description("Asks a person.")
+            .ask("ask_age", q -> q.question("age", "How old?"))
+            .act("note", this::note, o -> o.once())
+            .ask("ask_pets", q -> q.question("pets", "Which pets?"))
+            .edge(START, "ask_age")
+            .edge("ask_age", "note")
+            .edge("note", "ask_pets")
+            .edge("ask_pets", END)
+            .result(p -> p.name() + " " + p.age() + " " + p.pets())
+            .compile();
+    Driver team = each(person, o -> {});
+    team.start("people", List.of("Ada", "Bob"), "each.0.age", 1, "each.0.pets", List.of("Rex"));
+    return team;
+  }
+
+  @Test
+  void whatAnItemIsStillToBeAskedIsAnsweredAheadByACorrection() {
+    Driver team = inTwoSteps();
+    assertThat(asked(team.reset("each.1.pets", List.of("Tom")))).containsExactly("each.1.age");
+    assertThat(team.events(Event.Reset.class)).isEmpty();
+    assertThat(lines(team.proceed("each.1.age", 2)))
+        .isEqualTo(Json.tree(List.of("Ada 1 [Rex]", "Bob 2 [Tom]")));
+    assertThat(ran).containsExactly("Ada", "Bob");
+  }
+
+  @Test
+  void oneCallMayCorrectAnItemAndAnswerItAhead() {
+    Driver team = inTwoSteps();
+    Outcome end = team.reset("each.1.age", 2, "each.1.pets", List.of("Tom"));
+    assertThat(lines(end)).isEqualTo(Json.tree(List.of("Ada 1 [Rex]", "Bob 2 [Tom]")));
+    assertThat(team.events(Event.Reset.class).get(0).to())
+        .extracting(back -> back.place().toString())
+        .containsExactly("each#1:1|each/ask_age#2");
+  }
+
+  @Test
+  void aCorrectionOfAnItemThatIsNotThereIsRefused() {
+    Driver team = inTwoSteps();
+    Outcome refused = team.reset("each.5.pets", List.of(), "each.1.age", 2);
+    assertThat(code(refused)).isEqualTo("invalid_updates");
+    assertThat(failure(refused).violations())
+        .containsExactly(
+            new Violation("each.5.pets", "is of no item; there are 2, counted from 0"));
+    assertThat(team.events(Event.Reset.class)).isEmpty();
+  }
+
+  @Test
+  void aCorrectionOfTheListAndOfAnItemThatItIsToHaveIsTaken() {
+    Driver team = each(o -> {});
+    team.start("people", List.of("Ada"));
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob"), "each.1.age", 2)))
+        .containsExactly("each.0.age");
+  }
+
   // --- lists and loops around and within ------------------------------------------------------
 
   @Test

@@ -57,14 +57,20 @@ final class Answers {
         : graph.targets(place.node());
   }
 
-  /** The values for items that a list at work does not have. */
-  List<Violation> misplaced(Set<String> fields) {
+  /**
+   * The values for items that a list at work does not have.
+   *
+   * @param back where the run goes back to; a list there may come to have other items
+   */
+  List<Violation> misplaced(Set<String> fields, List<Event.Back> back) {
     List<Violation> misplaced = new ArrayList<>();
     state
         .places()
         .forEach(
             (place, at) -> {
-              if (at.phase().busy() instanceof Phase.Forked forked && forked.list()) {
+              boolean stays =
+                  back.stream().noneMatch(to -> Place.within(place.branch(), to.place().branch()));
+              if (stays && at.phase().busy() instanceof Phase.Forked forked && forked.list()) {
                 fields.stream()
                     .map(field -> misplaced(field, fieldOf(place), forked.labels()))
                     .filter(Objects::nonNull)

@@ -64,7 +64,7 @@ final class Corrections {
     boolean passed = false;
     Found earliest = null;
     for (Step<?> step : askers) {
-      passed |= state.branches().keySet().stream().anyMatch(b -> left(b, step.path()));
+      passed |= state.branches().keySet().stream().anyMatch(b -> left(b, step, field));
       Found found = wayBackTo(step, field);
       if (found != null && (earliest == null || found.tick() < earliest.tick())) {
         earliest = found;
@@ -77,10 +77,15 @@ final class Corrections {
     return checkpoint("", Flow.START, Flow.START, true);
   }
 
-  /** Whether a step was left in a branch; not before the fork that is open around it. */
-  private boolean left(String branch, String step) {
-    Long left = state.memory(branch).left().get(step);
-    return left != null && left > forkedAt(step);
+  /**
+   * Whether a step that asks for a field was left in a branch; not for another item, and not before
+   * the fork that is open around it.
+   */
+  private boolean left(String branch, Step<?> step, String field) {
+    Long left = state.memory(branch).left().get(step.path());
+    return left != null
+        && Graph.concernsAny(step, new Place(branch, step.path(), 1), field)
+        && left > forkedAt(step.path());
   }
 
   private long forkedAt(String step) {

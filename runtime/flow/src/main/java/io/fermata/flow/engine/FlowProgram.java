@@ -320,7 +320,7 @@ public final class FlowProgram<S extends Record>
       return ending(drive, updates.filled());
     }
     Answers answers = new Answers(graph, state);
-    List<Violation> misplaced = answers.misplaced(updates.filled().keySet());
+    List<Violation> misplaced = answers.misplaced(updates.filled().keySet(), List.of());
     if (!misplaced.isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, misplaced));
     }
@@ -357,6 +357,11 @@ public final class FlowProgram<S extends Record>
     }
     Corrections corrections = new Corrections(graph, state);
     List<Event.Back> back = corrections.goBackTo(updates.values().keySet());
+    List<Violation> misplaced =
+        new Answers(graph, state).misplaced(updates.values().keySet(), back);
+    if (!misplaced.isEmpty()) {
+      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, misplaced));
+    }
     Drive drive = new Drive(flow, limits, state, reset.at());
     if (back.isEmpty()) {
       return answer(drive, updates.values());

@@ -1,7 +1,6 @@
 package io.fermata.flow.engine;
 
 import io.fermata.flow.Graph;
-import io.fermata.flow.Node;
 import io.fermata.flow.Step;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
@@ -55,9 +54,6 @@ record Recipients(Graph graph, RunState state) {
       }
       at = fork.branch();
     }
-    String prefix = step.scope().prefix(new Place(branch, step.path(), 1));
-    Node<?> node = step.node();
-    return node != null
-        && node.fields().stream().anyMatch(asked -> Paths.like(prefix + asked, field));
+    return Graph.concernsAny(step, new Place(branch, step.path(), 1), field);
   }
 }
