@@ -11,6 +11,7 @@ import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.StateViews;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,12 +20,17 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Migrating {
   private final RunState run;
+  private final Predicate<String> field;
   private final List<Write> writes = new ArrayList<>();
   private ObjectNode data;
 
-  public Migrating(RunState run, ObjectNode data) {
+  /**
+   * @param field whether a path is one of a field
+   */
+  public Migrating(RunState run, ObjectNode data, Predicate<String> field) {
     this.run = run;
     this.data = data;
+    this.field = field;
   }
 
   /** A copy of the state as it is by now. */
@@ -58,9 +64,10 @@ public final class Migrating {
     return value == null ? delete(path) : write(Write.Verb.SET, path, Json.tree(value));
   }
 
-  /** Merges an object into the one at a path, recursively. */
+  /** Merges an object into the one at a path, recursively. What it does not name is not written. */
   public Migrating merge(String path, Object value) {
-    return write(Write.Verb.MERGE, path, Json.tree(value));
+    Write.merging(path, Json.tree(value), field).forEach(this::write);
+    return this;
   }
 
   public Migrating delete(String path) {
@@ -68,10 +75,13 @@ public final class Migrating {
   }
 
   private Migrating write(Write.Verb verb, String path, @Nullable JsonNode value) {
-    Write write = new Write(verb, path, value);
+    write(new Write(verb, path, value));
+    return this;
+  }
+
+  private void write(Write write) {
     writes.add(write);
     data = write.applyTo(data);
-    return this;
   }
 
   public List<Write> writes() {

@@ -113,6 +113,20 @@ class ForkTest {
   }
 
   @Test
+  void branchesMayWriteAndMergeDifferentPartsOfARecord() {
+    Driver talk =
+        run(
+            fork(
+                ask(talk(), "address.city")
+                    .act("street", run -> run.merge("address", Map.of("street", "Via"))),
+                "ask_address_city",
+                "street"));
+    talk.start();
+    assertThat(result(talk.proceed("address.city", "Rome")))
+        .isEqualTo(Driver.object("address", new Flows.Address("Via", "Rome")));
+  }
+
+  @Test
   void theJoinRunsOnceAfterTheLastBranch() {
     Driver talk = run(fork(ask(ask(talk(), "a"), "b"), "ask_a", "ask_b"));
     talk.start();

@@ -246,6 +246,28 @@ class MigrationTest {
 
   // --- branches, sub-flows, compensations -----------------------------------------------------
 
+  /** Asks for the city in one branch, and for the street in another. */
+  private static FlowBuilder<Flows.Talk> addressed(int version) {
+    return Flows.ask(Flows.ask(Flows.ask(Flows.talk(), "address.city"), "address.street"), "a")
+        .version(version)
+        .fork(START, f -> f.branch("ask_address_city").branch("ask_address_street").join("ask_a"))
+        .edge("ask_address_city", "ask_a")
+        .edge("ask_address_street", "ask_a")
+        .edge("ask_a", END);
+  }
+
+  @Test
+  void whatAMigrationMergesBesideTheAnswersOfBranchesDoesNotMakeThemDisagree() {
+    Driver run =
+        new Driver(
+            addressed(2)
+                .migrate(1, m -> m.state(r -> r.merge("address", Map.of("street", "Corso"))))
+                .compile());
+    run.takeOver(started(addressed(1).compile()));
+    run.proceed("address.city", "Rome");
+    assertThat(asked(run.proceed("address.street", "Via"))).containsExactly("a?");
+  }
+
   private static Flow<Old> forked(FlowBuilder<Old> flow, String first, String second, String city) {
     return flow.act("begin", run -> {})
         .ask(first, q -> q.question("mail", "Mail?"))

@@ -159,9 +159,11 @@ public final class Run<S extends Record> {
     return value == null ? delete(path) : write(Write.Verb.SET, path, tree("writes", path, value));
   }
 
-  /** Merges an object into the one at a path, recursively. */
+  /** Merges an object into the one at a path, recursively. What it does not name is not written. */
   public Run<S> merge(String path, Object value) {
-    return write(Write.Verb.MERGE, path, tree("writes", path, value));
+    return write(
+        path,
+        Write.merging(path, tree("writes", path, value), name -> schema.ownField(name) != null));
   }
 
   /** Appends an element to the list at a path. */
@@ -243,11 +245,16 @@ public final class Run<S extends Record> {
   }
 
   private Run<S> write(Write.Verb verb, String path, @Nullable JsonNode value) {
+    return write(path, List.of(new Write(verb, path, value)));
+  }
+
+  private Run<S> write(String path, List<Write> parts) {
     requireOpen("writes");
     requireField("writes", path);
-    Write write = new Write(verb, path, value);
-    writes.add(write);
-    data = write.applyTo(data);
+    for (Write write : parts) {
+      writes.add(write);
+      data = write.applyTo(data);
+    }
     view = null;
     return this;
   }

@@ -236,8 +236,8 @@ final class Migrations {
     return writes;
   }
 
-  private static List<Write> writes(RunState run, ObjectNode data, Consumer<Migrating> change) {
-    Migrating migrating = new Migrating(run, data);
+  private List<Write> writes(RunState run, ObjectNode data, Consumer<Migrating> change) {
+    Migrating migrating = new Migrating(run, data, field -> flow.schema().field(field) != null);
     try {
       change.accept(migrating);
     } catch (Throwable e) {

@@ -3,6 +3,10 @@ package io.fermata.flow.event;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** One change of the state by an action, as it stands in the journal. */
@@ -13,6 +17,29 @@ public record Write(Verb verb, String path, @Nullable JsonNode value) {
     MERGE,
     APPEND,
     DELETE
+  }
+
+  /**
+   * What merges a value into the one at a path: a write of each field that the value names. The
+   * fields beside them are not written.
+   *
+   * @param field whether a path is one of a field
+   */
+  public static List<Write> merging(String path, JsonNode value, Predicate<String> field) {
+    if (value.isNull()) {
+      return List.of(new Write(Verb.DELETE, path, null));
+    } else if (!value.isObject()) {
+      return List.of(new Write(Verb.SET, path, value));
+    }
+    List<Write> writes = new ArrayList<>();
+    for (Map.Entry<String, JsonNode> part : value.properties()) {
+      String name = path + "." + part.getKey();
+      if (!field.test(name)) {
+        return List.of(new Write(Verb.MERGE, path, value));
+      }
+      writes.addAll(merging(name, part.getValue(), field));
+    }
+    return writes;
   }
 
   /** The same write in a state that this one's is part of. */

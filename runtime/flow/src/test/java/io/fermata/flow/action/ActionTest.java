@@ -9,6 +9,7 @@ import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.fermata.flow.AskingTest;
 import io.fermata.flow.Driver;
@@ -20,6 +21,7 @@ import io.fermata.flow.event.Retry;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
+import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -60,6 +62,29 @@ class ActionTest {
                 Map.of("k", "v", "l", "w", "m", "y"),
                 "computed",
                 "x[one, two]"));
+  }
+
+  @Test
+  void aMergeWritesTheFieldsThatItNamesAndNoOthers() {
+    Driver talk =
+        drive(
+            talk()
+                .act(
+                    "write",
+                    run ->
+                        run.set("address", new Flows.Address("Via", "Rom"))
+                            .merge("address", Map.of("city", "Rome"))
+                            .merge("notes", Map.of("k", "v"))),
+            "write");
+    assertThat(result(talk.start()))
+        .isEqualTo(
+            Driver.object("address", new Flows.Address("Via", "Rome"), "notes", Map.of("k", "v")));
+    assertThat(talk.events(Event.Committed.class).get(0).writes())
+        .extracting(Write::verb, Write::path)
+        .containsExactly(
+            tuple(Write.Verb.SET, "address"),
+            tuple(Write.Verb.SET, "address.city"),
+            tuple(Write.Verb.MERGE, "notes"));
   }
 
   @Test

@@ -13,6 +13,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Driver;
 import io.fermata.flow.json.Json;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** A pause in a loop is a new pause on every pass. */
@@ -139,6 +140,24 @@ class LoopTest {
     assertThat(talk.proceed("a", "one")).isInstanceOf(Outcome.ShowWidget.class);
     assertThat(talk.proceed()).isInstanceOf(Outcome.ShowWidget.class);
     assertThat(talk.proceed("a", "stop")).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void whatIsMergedBesideAnAnswerDoesNotMakeItOneOfTheNextPass() {
+    Driver talk =
+        new Driver(
+            ask(ask(talk(), "address.city"), "flag")
+                .act("note", run -> run.merge("address", Map.of("street", "Via")))
+                .edge(START, "ask_address_city")
+                .edge("ask_address_city", "note")
+                .edge("note", "ask_flag")
+                .decide(
+                    "ask_flag", d -> d.when(eq("flag", true)).to("ask_address_city").otherwise(END))
+                .compile());
+    talk.start("address.city", "Rome");
+    assertThat(asked(talk.proceed("flag", true))).containsExactly("address.city");
+    assertThat(talk.state.data().path("address"))
+        .isEqualTo(Json.tree(Map.of("street", "Via", "city", "Rome")));
   }
 
   // --- corrections in a loop ------------------------------------------------------------------
