@@ -155,15 +155,19 @@ public final class Fold {
   private static void accepted(Draft state, Event.Accepted e) {
     String branch = e.place().branch();
     JsonNode value = e.value();
-    state.branch(branch, b -> b.memory(b.memory().accept(e.field(), state.tick)));
+    accept(state, branch, e.field());
     if (value != null) {
       state.branch(branch, b -> b.memory(b.memory().normalise(e.field(), value)));
     }
-    touch(state, branch, e.field());
     for (Map.Entry<String, JsonNode> set : e.sets().entrySet()) {
       write(state, branch, new Write(Write.Verb.SET, set.getKey(), set.getValue()));
     }
     state.at(e.place(), at -> at.accept(e.field(), state.called));
+  }
+
+  private static void accept(Draft state, String branch, String field) {
+    state.branch(branch, b -> b.memory(b.memory().accept(field, state.tick)));
+    touch(state, branch, field);
   }
 
   /** What an earlier pass of a loop left in the field is not the answer of this one. */
@@ -552,7 +556,10 @@ public final class Fold {
     return at.phase(goesOn ? halted.before() : new Phase.Entering());
   }
 
-  /** A skipped action counts as committed: a correction must not make it run again. */
+  /**
+   * A skipped action counts as committed: a correction must not make it run again. The answer whose
+   * check is skipped counts as accepted.
+   */
   private static void skipped(Draft state, Event.Skipped e) {
     state.moved(true);
     if (e.place().undoes()) {
@@ -563,6 +570,10 @@ public final class Fold {
     state.branch(branch, b -> b.commit(e.place().node(), state.tick));
     if (e.undoable()) {
       done(state, e.place());
+    }
+    PlaceState at = state.places.get(e.place());
+    if (at != null && at.phase() instanceof Phase.Halted halted && halted.field() != null) {
+      accept(state, branch, halted.field());
     }
     state.at(e.place(), PlaceState::skipped);
   }

@@ -14,6 +14,7 @@ import io.fermata.flow.Driver;
 import io.fermata.flow.json.Json;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** A pause in a loop is a new pause on every pass. */
@@ -182,6 +183,37 @@ class LoopTest {
     assertThat(asked(talk.proceed("a", "pizza"))).containsExactly("a");
     assertThat(asked(talk.proceed("a", "coke"))).containsExactly("flag");
     assertThat(log(talk)).isEqualTo(List.of("+pizza", "+coke"));
+  }
+
+  @Test
+  void anAnswerWhoseCheckWasSkippedIsOneOfItsPassAsWell() {
+    Driver talk =
+        new Driver(
+            ask(ask(talk(), "c"), "flag")
+                .ask(
+                    "ask_a",
+                    q ->
+                        q.question(
+                            "a",
+                            "a?",
+                            o ->
+                                o.validateAsync(
+                                    (String a) ->
+                                        CompletableFuture.completedStage(Verdict.accept()),
+                                    e -> e.once())))
+                .edge(START, "ask_c")
+                .edge("ask_c", "ask_a")
+                .edge("ask_a", "ask_flag")
+                .decide("ask_flag", d -> d.when(eq("flag", true)).to("ask_a").otherwise(END))
+                .compile());
+    talk.start("c", "-");
+    talk.feed(new Input.Continue(Driver.object("a", "pizza"), talk.now++));
+    talk.recover();
+    assertThat(asked(talk.resolve(Input.Resolution.SKIP))).containsExactly("flag");
+    talk.proceed("flag", true);
+    talk.proceed("a", "coke");
+    assertThat(asked(talk.reset("c", "+"))).containsExactly("a");
+    assertThat(talk.state.data().has("a")).isFalse();
   }
 
   @Test
