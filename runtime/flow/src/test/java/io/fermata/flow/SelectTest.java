@@ -9,9 +9,13 @@ import static io.fermata.flow.route.Condition.eq;
 import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.record.Narrative;
+import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.record.RunPicture;
 import io.fermata.flow.route.Branches;
 import io.fermata.flow.route.Reducer;
 import java.util.List;
@@ -88,6 +92,51 @@ class SelectTest {
     assertThat(result(none.start()).has("log")).isFalse();
     assertThat(none.events(Event.Forked.class)).isEmpty();
     assertThat(none.events(Event.Decided.class).get(0).targets()).containsExactly(END);
+  }
+
+  /** Works where the number is above 1, lists the failure of that, and asks whether to go on. */
+  private static Driver collecting() {
+    FlowBuilder<Flows.Talk> flow = Flows.ask(Flows.ask(talk(), "number"), "flag");
+    return new Driver(
+        flow.act(
+                "work",
+                run -> {
+                  throw new StepException("It broke.");
+                })
+            .edge(START, "ask_number")
+            .select(
+                "ask_number",
+                s -> s.when(gt("number", 1)).to("work").collect("failures").join("ask_flag"))
+            .edge("work", "ask_flag")
+            .decide("ask_flag", d -> d.when(eq("flag", true)).to("ask_number").otherwise(END))
+            .compile());
+  }
+
+  @Test
+  void whereNoBranchIsTakenThereAreNoFailures() {
+    Driver talk = collecting();
+    talk.start("number", 2);
+    assertThat(talk.state.data().path("failures")).hasSize(1);
+    talk.proceed("flag", true);
+    talk.proceed("number", 0);
+    assertThat(result(talk.proceed("flag", false)).path("failures"))
+        .isEqualTo(Json.tree(List.of()));
+    assertThat(talk.events(Event.Forked.class)).hasSize(1);
+  }
+
+  @Test
+  void recordersSeeThatNoBranchWasTaken() {
+    Driver talk = collecting();
+    talk.start("number", 0);
+    Narrative narrative = new Narrative();
+    RunPicture picture = new RunPicture(talk.program.flow());
+    RunObserver observer = RunObserver.of(talk.program.flow(), "s", narrative, picture);
+    talk.entries.forEach(e -> observer.record(e.seq(), e.at(), e.events()));
+    assertThat(narrative.text(talk.state.runId()))
+        .contains("No branch of ask_number was taken and set failures = [].");
+    assertThat(picture.picture().mermaid())
+        .contains("n3 -->|\"none matches\"| n4")
+        .contains("linkStyle 0,1,3,4 stroke");
   }
 
   @Test

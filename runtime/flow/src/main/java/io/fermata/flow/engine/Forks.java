@@ -61,10 +61,21 @@ final class Forks {
       List<String> targets = chosen.isEmpty() ? List.of(fork.join()) : chosen;
       drive.emit(new Event.Decided(place, found.tried(), List.copyOf(targets)));
     }
-    if (chosen.isEmpty()) {
+    if (!chosen.isEmpty()) {
+      drive.emit(new Event.Forked(place, heads(place, scope, chosen), false, drive.at()));
+    } else if (fork.joining().into() == null) {
       drive.move(place, scope.node(fork.join()));
     } else {
-      drive.emit(new Event.Forked(place, heads(place, scope, chosen), false, drive.at()));
+      passBy(place, fork, scope.node(fork.join()));
+    }
+  }
+
+  /** Joins branches of which none was taken. */
+  private void passBy(Place place, Route.Fork fork, String to) {
+    try {
+      joinNone(place, new Phase.Forked(List.of(), null, Map.of()), fork.joining(), to);
+    } catch (Throwable e) {
+      drive.stop(place, Event.Resume.LEAVING, ErrorCode.STEP_FAILED, e);
     }
   }
 
@@ -170,9 +181,15 @@ final class Forks {
   void passBy(Place place) {
     Step<?> step = drive.graph().step(place);
     Joining joining = ((Node.Each<?, ?>) Objects.requireNonNull(step.node())).joining();
-    Phase.Forked none = new Phase.Forked(List.of(), List.of(), Map.of());
-    List<Write> writes = outcomes(place, step, none, joining);
-    drive.emit(joined(place, List.of(), List.of(), writes, null, null));
+    joinNone(place, new Phase.Forked(List.of(), List.of(), Map.of()), joining, null);
+  }
+
+  private void joinNone(Place place, Phase.Forked none, Joining joining, @Nullable String to) {
+    List<Write> writes = outcomes(place, drive.graph().step(place), none, joining);
+    Event.Joined event = joined(place, List.of(), List.of(), writes, to, null);
+    drive.requireKept(
+        event, TypedPlace.of(state(), place, drive.graph()), "The join after " + place);
+    drive.emit(event);
   }
 
   private static Phase.End end(Phase.Forked forked, String label) {

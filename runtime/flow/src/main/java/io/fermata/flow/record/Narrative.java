@@ -440,7 +440,7 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onJoin(Occurrence at, Event.Joined event, boolean list) {
-    String joined = list ? items(at, event.merged()) : branches(at, event.merged());
+    String joined = list ? items(at, event.merged()) : branches(at, event);
     String dropped = event.dropped().isEmpty() ? "" : " without " + Phrases.list(event.dropped());
     // That a list's workplace is cleared away is no news.
     List<Write> news =
@@ -456,9 +456,11 @@ public final class Narrative implements Recorder {
     return name(at) + " is done with " + items;
   }
 
-  private static String branches(Occurrence at, List<String> merged) {
+  private static String branches(Occurrence at, Event.Joined event) {
+    List<String> merged = event.merged();
     return switch (merged.size()) {
-      case 0 -> "No branch of " + name(at) + " is left";
+      case 0 ->
+          "No branch of " + name(at) + (event.dropped().isEmpty() ? " was taken" : " is left");
       case 1 -> "Branch " + merged.get(0) + " ended";
       default -> "Branches " + Phrases.list(merged) + " joined";
     };

@@ -223,7 +223,7 @@ final class ObservationFold {
     } else if (event instanceof Event.Moved e) {
       add(place, loops(e) ? new Observation.Loop(e) : e);
     } else if (event instanceof Event.Joined e) {
-      add(place, new Observation.Join(e, lists(e.place())));
+      add(place, new Observation.Join(e, lists(e)));
       e.writes().forEach(write -> write(e.place(), Source.JOIN, write));
     } else if (event instanceof Event.Failed e) {
       add(null, e, lived());
@@ -364,9 +364,10 @@ final class ObservationFold {
     return !e.targets().isEmpty() && (step == null ? next instanceof Event.Forked : known);
   }
 
-  private boolean lists(Place fork) {
-    PlaceState there = before.places().get(fork);
-    return there != null && !forked(there);
+  /** Whether it is a list that joins: the run continues on the ordinary way out of its node. */
+  private boolean lists(Event.Joined e) {
+    PlaceState there = before.places().get(e.place());
+    return there != null && !forked(there) && e.to() == null;
   }
 
   private boolean loops(Event.Moved e) {

@@ -230,7 +230,7 @@ final class PathTrace implements Recorder {
     Items all = items.get(key(place));
     if (lists.remove(place) && all != null) {
       items.put(key(place), new Items(all.all(), all.done(), all.failed(), false));
-    } else {
+    } else if (!event.merged().isEmpty() || !event.dropped().isEmpty()) {
       joined.add(place);
       event.dropped().forEach(label -> dropped.addAll(region(node, sibling(node, label))));
     }
