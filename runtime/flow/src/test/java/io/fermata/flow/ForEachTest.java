@@ -15,6 +15,7 @@ import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
@@ -239,6 +240,30 @@ class ForEachTest {
     assertThat(code(stop)).isEqualTo("step_failed");
     assertThat(team.events(Event.Forked.class)).isEmpty();
     assertThat(asked(team.reset("people", List.of("Ada")))).containsExactly("each.0.age");
+  }
+
+  @Test
+  void anInputThatMakesTheStateTooLargeStopsTheListBeforeAnyItemBegins() {
+    Driver team =
+        new Driver(
+            team()
+                .forEach(
+                    "each",
+                    person(),
+                    (ForEach<Team, String> o) ->
+                        o.items(Team::people)
+                            .input((t, name) -> Map.of("name", name.repeat(100)))
+                            .atMost(3))
+                .edge("ask_people", "each")
+                .edge("each", END)
+                .compile(),
+            new Limits(1_000, 100, 100, 32));
+    Outcome stop = team.start("people", List.of("Ada", "Bartholomew"));
+    assertThat(code(stop)).isEqualTo("step_failed");
+    assertThat(team.events(Event.Forked.class)).isEmpty();
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob"))))
+        .containsExactly("each.0.age", "each.1.age");
+    assertThat(asked(team.proceed("each.0.age", 36))).containsExactly("each.1.age");
   }
 
   @Test

@@ -111,6 +111,19 @@ final class Drive {
     return tried.after;
   }
 
+  /** Emits either all that this emits, or nothing if it throws. */
+  void together(Runnable emits) {
+    RunState known = state;
+    int count = events.size();
+    try {
+      emits.run();
+    } catch (Throwable e) {
+      state = known;
+      events.subList(count, events.size()).clear();
+      throw e;
+    }
+  }
+
   List<Event> events() {
     return List.copyOf(events);
   }
@@ -572,7 +585,16 @@ final class Drive {
   void requireKept(Event event, TypedPlace<?> spot, String what) {
     RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    if (tooLarge(after.memory(spot.place().branch()))) {
+    requireFits(after, spot.place(), what);
+  }
+
+  /** Refuses an event after which the state would be too large. */
+  void requireFits(Event event, Place place, String what) {
+    requireFits(tried(event), place, what);
+  }
+
+  private void requireFits(RunState after, Place place, String what) {
+    if (tooLarge(after.memory(place.branch()))) {
       throw new IllegalStateException(what + " makes the state too large");
     }
   }

@@ -117,12 +117,19 @@ final class SubflowEntry {
       heads.add(new Event.Head("" + i, first, false, Json.tree(item)));
       inputs.add(each.input() == null ? Map.of() : each.input().apply(spot.view(), item));
     }
-    inputs.forEach(input -> local(inner, input));
-    drive.emit(new Event.Forked(place, heads, true, drive.at()));
-    for (int i = 0; i < heads.size(); i++) {
-      Place first = heads.get(i).place();
-      drive.emit(opened(first, inner, inner.prefix(first), inputs.get(i)));
-    }
+    drive.together(
+        () -> {
+          drive.emit(new Event.Forked(place, heads, true, drive.at()));
+          for (int i = 0; i < heads.size(); i++) {
+            begin(heads.get(i).place(), inner, inputs.get(i));
+          }
+        });
+  }
+
+  private void begin(Place item, FieldScope<?> inner, Map<String, ?> input) {
+    Event opened = opened(item, inner, inner.prefix(item), input);
+    drive.requireFits(opened, item, "The input of item " + Place.labelOf(item.branch()));
+    drive.emit(opened);
   }
 
   /** Begins an item whose list was left in between. */
@@ -131,7 +138,7 @@ final class SubflowEntry {
       Place list = Objects.requireNonNull(Place.forkOf(place.branch()));
       TypedPlace<?> outside = TypedPlace.asOf(drive.asForked(list), list, drive.graph());
       Map<String, ?> input = input(outside, Integer.parseInt(Place.labelOf(place.branch())));
-      drive.emit(opened(place, inner, inner.prefix(place), input));
+      begin(place, inner, input);
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
     }
