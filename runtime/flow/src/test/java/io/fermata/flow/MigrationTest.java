@@ -96,6 +96,29 @@ class MigrationTest {
     return ((Outcome.Failure) outcome).message();
   }
 
+  @Test
+  void aSignalThatWasNotTakenYetMustFit() {
+    Flow<Old> first =
+        Flows.chain(
+                old()
+                    .ask("ask_city", q -> q.question("city", "City?"))
+                    .waitFor("size", "sized", "size"),
+                "ask_city",
+                "size")
+            .compile();
+    Flow<New> second =
+        Flows.chain(
+                next(m -> {})
+                    .ask("ask_city", q -> q.question("city", "City?"))
+                    .waitFor("size", "sized", "seats"),
+                "ask_city",
+                "size")
+            .compile();
+    Driver before = started(first);
+    before.signal("sized", "large");
+    assertThat(refused(before, second)).contains("signal sized").contains("version 2");
+  }
+
   private static Driver started(Flow<?> flow, Object... updates) {
     Driver driver = new Driver(flow);
     driver.start(updates);

@@ -374,7 +374,9 @@ final class Drive {
       repeat(working(place), known);
     } else if (fork != null && fork.sandboxed() && !place.undoes()) {
       String message = sandboxed(place, field);
-      emit(new Event.Stopped(place, Event.Resume.WORKING, ErrorCode.SANDBOXED, message, "", field));
+      emit(
+          new Event.Stopped(
+              place, Event.Resume.WORKING, ErrorCode.SANDBOXED, message, "", field, null));
     }
   }
 
@@ -428,7 +430,9 @@ final class Drive {
       } else if (event instanceof Event.AttemptFailed e) {
         ended(effect, new Input.Failed(e.code(), e.message(), e.detail(), null), false);
       } else if (event instanceof Event.Stopped e) {
-        emit(new Event.Stopped(place, e.resume(), e.code(), e.message(), e.detail(), e.field()));
+        emit(
+            new Event.Stopped(
+                place, e.resume(), e.code(), e.message(), e.detail(), e.field(), null));
       }
     }
   }
@@ -687,10 +691,9 @@ final class Drive {
 
   private <S extends Record> void await(TypedPlace<S> spot, Node.Await<S> await) {
     Place place = spot.place();
-    String field = await.field() == null ? null : spot.path(await.field());
     for (RunState.Signal signal : state.signals()) {
       if (signal.name().equals(await.signal())) {
-        receive(spot, new Event.Received(place, signal.name(), field, signal.payload()));
+        receive(spot, Signals.received(spot, await, signal.payload()));
         return;
       }
     }
@@ -708,8 +711,24 @@ final class Drive {
       requireKept(received, spot, "The signal " + received.signal());
       emit(received);
     } catch (Throwable e) {
-      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.STEP_FAILED, e);
+      drop(spot.place(), received.signal(), e);
     }
+  }
+
+  /** A signal that cannot be kept must not stand in the way of the next one. */
+  private void drop(Place place, String signal, Throwable cause) {
+    Failures.rethrowFatal(cause);
+    thrown.add(cause);
+    emit(
+        new Event.Stopped(
+            place,
+            Event.Resume.ENTERING,
+            ErrorCode.STEP_FAILED,
+            "The signal %s does not fit the state at %s and was dropped; another one is needed."
+                .formatted(signal, place.node()),
+            Failures.detail(cause),
+            null,
+            signal));
   }
 
   private <S extends Record> Event.@Nullable WaitLimits waitLimits(TypedPlace<S> spot) {
@@ -990,7 +1009,7 @@ final class Drive {
     Failures.rethrowFatal(cause);
     thrown.add(cause);
     String message = StepFailures.message(place, field, code, cause);
-    emit(new Event.Stopped(place, resume, code, message, Failures.detail(cause), field));
+    emit(new Event.Stopped(place, resume, code, message, Failures.detail(cause), field, null));
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {

@@ -152,7 +152,13 @@ public final class EventNames {
         return new Event.Tagged(place(e.place()), e.added(), e.removed());
       } else if (event instanceof Event.Stopped e) {
         return new Event.Stopped(
-            place(e.place()), e.resume(), e.code(), e.message(), e.detail(), maybe(e.field()));
+            place(e.place()),
+            e.resume(),
+            e.code(),
+            e.message(),
+            e.detail(),
+            maybe(e.field()),
+            e.dropped());
       }
       return event;
     }

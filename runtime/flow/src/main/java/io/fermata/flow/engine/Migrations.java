@@ -270,6 +270,15 @@ final class Migrations {
               }
             });
     after.done().forEach(done -> state(done.data()));
+    Signals signals = new Signals(flow.graph(), limits);
+    after.signals().forEach(signal -> signal(signals, signal));
+  }
+
+  private void signal(Signals signals, RunState.Signal signal) {
+    require(
+        signals.unreadable(signal.name(), signal.payload()).isEmpty(),
+        "the signal %s, which it has got and not taken yet, does not fit version %d"
+            .formatted(signal.name(), flow.version()));
   }
 
   private void place(Place place, Phase phase) {

@@ -349,6 +349,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
         stopped.code(),
         other.message(),
         other.detail(),
-        stopped.field());
+        stopped.field(),
+        stopped.dropped());
   }
 }

@@ -5,8 +5,12 @@ import io.fermata.flow.Graph;
 import io.fermata.flow.Node;
 import io.fermata.flow.Step;
 import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Phase;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
@@ -16,6 +20,8 @@ import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -27,13 +33,9 @@ record Signals(Graph graph, Limits limits) {
   /** Why a signal cannot be taken; null if it can. */
   Outcome.@Nullable Failure unfit(RunState state, Input.Signal signal) {
     Set<String> known = new TreeSet<>();
-    List<Violation> violations = new ArrayList<>();
     for (Step<?> step : graph.steps()) {
       if (step.node() instanceof Node.Await<?> await) {
         known.add(await.signal());
-        if (await.signal().equals(signal.name()) && await.field() != null) {
-          violations.addAll(unreadable(step, await.field(), signal.payload()));
-        }
       }
     }
     if (!known.contains(signal.name())) {
@@ -47,6 +49,7 @@ record Signals(Graph graph, Limits limits) {
                   .map(near -> "; did you mean " + near + "?")
                   .orElse("; " + names + "."));
     }
+    List<Violation> violations = unreadable(signal.name(), signal.payload());
     if (!violations.isEmpty()) {
       return Outcome.Failure.of(ErrorCode.INVALID_SIGNAL, violations);
     }
@@ -54,7 +57,55 @@ record Signals(Graph graph, Limits limits) {
     boolean tooLarge = payload != null && Sizes.of(payload) > limits.stateBytes() / 4;
     return tooLarge || state.signals().size() >= MOST_WAITING
         ? Outcome.Failure.of(tooLarge ? ErrorCode.STATE_TOO_LARGE : ErrorCode.SIGNAL_LIMIT)
+        : unkept(state, signal);
+  }
+
+  /** Why the first place that waits for a signal cannot keep it; null if none waits for it yet. */
+  private Outcome.@Nullable Failure unkept(RunState state, Input.Signal signal) {
+    for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {
+      if (entry.getValue().phase() instanceof Phase.Awaiting
+          && graph.step(entry.getKey()).node() instanceof Node.Await<?> await
+          && await.signal().equals(signal.name())) {
+        TypedPlace<?> spot = TypedPlace.of(state, entry.getKey(), graph);
+        return unkept(state, spot, received(spot, await, signal.payload()));
+      }
+    }
+    return null;
+  }
+
+  private Outcome.@Nullable Failure unkept(
+      RunState state, TypedPlace<?> spot, Event.Received received) {
+    RunState after = state.apply(received);
+    try {
+      spot.now(after).requireReadable(state);
+    } catch (IllegalArgumentException e) {
+      String field = Objects.requireNonNullElse(received.field(), received.signal());
+      return Outcome.Failure.of(
+          ErrorCode.INVALID_SIGNAL, List.of(new Violation(field, "does not fit the state")));
+    }
+    return after.memory(spot.place().branch()).bytes() > limits.stateBytes()
+        ? Outcome.Failure.of(ErrorCode.STATE_TOO_LARGE)
         : null;
+  }
+
+  /** How a place takes a signal. */
+  static Event.Received received(
+      TypedPlace<?> spot, Node.Await<?> await, @Nullable JsonNode payload) {
+    String field = await.field() == null ? null : spot.path(await.field());
+    return new Event.Received(spot.place(), await.signal(), field, payload);
+  }
+
+  /** Why a signal could not be read where it is waited for; empty if it could. */
+  List<Violation> unreadable(String signal, @Nullable JsonNode payload) {
+    List<Violation> violations = new ArrayList<>();
+    for (Step<?> step : graph.steps()) {
+      if (step.node() instanceof Node.Await<?> await
+          && await.signal().equals(signal)
+          && await.field() != null) {
+        violations.addAll(unreadable(step, await.field(), payload));
+      }
+    }
+    return violations;
   }
 
   private static List<Violation> unreadable(

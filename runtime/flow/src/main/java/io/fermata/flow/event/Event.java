@@ -392,6 +392,7 @@ public sealed interface Event extends Fact {
    *
    * @param message the cause, for clients; how to repair it is added where a client reads it
    * @param field the answer that it is about; null if it is about none
+   * @param dropped the signal that the place took and could not keep; null if there is none
    */
   record Stopped(
       Place place,
@@ -399,10 +400,11 @@ public sealed interface Event extends Fact {
       ErrorCode code,
       String message,
       String detail,
-      @Nullable String field)
+      @Nullable String field,
+      @Nullable String dropped)
       implements Event {
     public Stopped(Place place, Resume resume, ErrorCode code, String message, String detail) {
-      this(place, resume, code, message, detail, null);
+      this(place, resume, code, message, detail, null, null);
     }
   }
 

@@ -34,7 +34,7 @@ public final class Fold {
           .does(
               Event.Tagged.class, (s, e) -> s.tags = new Tagging(e.added(), e.removed()).of(s.tags))
           .does(Event.Moved.class, Fold::moved)
-          .does(Event.Stopped.class, (s, e) -> s.at(e.place(), at -> stopped(at, e)))
+          .does(Event.Stopped.class, Fold::stopped)
           .does(Event.Retried.class, Fold::retried)
           .does(Event.Skipped.class, Fold::skipped)
           .does(Event.Reset.class, Fold::reset)
@@ -370,13 +370,15 @@ public final class Fold {
     return phase instanceof Phase.Asking ? new Phase.Asking(false) : phase;
   }
 
-  private static void received(Draft state, Event.Received e) {
+  /** The oldest of a name waits no more. */
+  private static void takeSignal(Draft state, String name) {
     List<RunState.Signal> left = new ArrayList<>(state.signals);
-    left.stream()
-        .filter(signal -> signal.name().equals(e.signal()))
-        .findFirst()
-        .ifPresent(left::remove);
+    left.stream().filter(signal -> signal.name().equals(name)).findFirst().ifPresent(left::remove);
     state.signals = left;
+  }
+
+  private static void received(Draft state, Event.Received e) {
+    takeSignal(state, e.signal());
     String field = e.field();
     JsonNode payload = e.payload();
     if (field != null && payload != null) {
@@ -530,6 +532,13 @@ public final class Fold {
   }
 
   // --- halting and going back ----------------------------------------------------------
+
+  private static void stopped(Draft state, Event.Stopped e) {
+    if (e.dropped() != null) {
+      takeSignal(state, e.dropped());
+    }
+    state.at(e.place(), at -> stopped(at, e));
+  }
 
   private static PlaceState stopped(PlaceState at, Event.Stopped e) {
     String checked = at.phase() instanceof Phase.Working working ? working.field() : null;

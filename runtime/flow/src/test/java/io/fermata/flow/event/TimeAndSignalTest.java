@@ -16,6 +16,7 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import io.fermata.flow.AskingTest;
 import io.fermata.flow.Driver;
+import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.action.Action;
@@ -587,6 +588,68 @@ class TimeAndSignalTest {
       assertThat(violated(refused)).containsExactly("number");
       assertThat(talk.state).isSameAs(before);
     }
+  }
+
+  record Account(String name, Integer paid) {
+    Account {
+      if (paid != null && paid < 0) {
+        throw new IllegalArgumentException("Nobody pays less than nothing.");
+      }
+    }
+  }
+
+  /** Asks for a name and waits for a payment, for three days. */
+  private static Driver account(Limits limits) {
+    FlowBuilder<Account> flow =
+        Flow.of("account", Account.class)
+            .description("Waits for a payment.")
+            .ask("ask_name", q -> q.question("name", "Name?"))
+            .waitFor("payment", "paid", "paid")
+            .deadline("payment", Duration.ofDays(3), END)
+            .result(account -> account);
+    return new Driver(Flows.chain(flow, "ask_name", "payment").compile(), limits);
+  }
+
+  @Test
+  void aSignalThatTheStateRejectsIsRefusedAndTheRunWaitsOn() {
+    Driver account = account(Limits.DEFAULT);
+    account.start("name", "Ada");
+    Outcome refused = account.signal("paid", -1);
+    assertThat(code(refused)).isEqualTo("invalid_signal");
+    assertThat(violated(refused)).containsExactly("paid");
+    assertThat(Driver.result(account.signal("paid", 5)))
+        .isEqualTo(object("name", "Ada", "paid", 5));
+  }
+
+  @Test
+  void aSignalThatMakesTheStateTooLargeIsRefusedAndTheRunWaitsOn() {
+    Driver account = account(new Limits(100, 100, 100, 32));
+    account.start("name", "x".repeat(80));
+    assertThat(code(account.signal("paid", 1_234_567_890))).isEqualTo("state_too_large");
+    assertThat(account.signal("paid", 5)).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void anEarlySignalThatCannotBeKeptIsDroppedAndTheNextOneTaken() {
+    Driver account = account(Limits.DEFAULT);
+    account.start();
+    account.signal("paid", -1);
+    account.signal("paid", 5);
+    Outcome stop = account.proceed("name", "Ada");
+    assertThat(code(stop)).isEqualTo("step_failed");
+    assertThat(failure(stop).message()).contains("signal paid", "payment", "dropped");
+    assertThat(account.state.signals()).extracting(RunState.Signal::payload).hasSize(1);
+    assertThat(Driver.result(account.proceed())).isEqualTo(object("name", "Ada", "paid", 5));
+  }
+
+  @Test
+  void afterADroppedSignalTheNodeWaitsAgainUntilItsDeadline() {
+    Driver account = account(Limits.DEFAULT);
+    account.start();
+    account.signal("paid", -1);
+    account.proceed("name", "Ada");
+    assertThat(code(account.proceed())).isEqualTo("waiting");
+    assertThat(account.pass()).isInstanceOf(Outcome.Complete.class);
   }
 
   @Test
