@@ -497,6 +497,18 @@ class ForEachTest {
   }
 
   @Test
+  void anAnswerOfAnItemStandsWhileAnotherItemIsStillToBeAskedTheSame() {
+    Driver team = inTwoSteps();
+    Outcome refused = team.proceed("each.0.pets", List.of("Tom"));
+    assertThat(code(refused)).isEqualTo("already_answered");
+    assertThat(failure(refused).violations())
+        .containsExactly(new Violation("each.0.pets", "was answered before"));
+    assertThat(asked(team.proceed("each.1.pets", List.of("Tom")))).containsExactly("each.1.age");
+    assertThat(lines(team.proceed("each.1.age", 2)))
+        .isEqualTo(Json.tree(List.of("Ada 1 [Rex]", "Bob 2 [Tom]")));
+  }
+
+  @Test
   void whatAnItemIsStillToBeAskedIsAnsweredAheadByACorrection() {
     Driver team = inTwoSteps();
     assertThat(asked(team.reset("each.1.pets", List.of("Tom")))).containsExactly("each.1.age");

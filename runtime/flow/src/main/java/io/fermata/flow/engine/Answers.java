@@ -14,6 +14,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,26 +29,29 @@ import org.jspecify.annotations.Nullable;
 final class Answers {
   private final Graph graph;
   private final RunState state;
-  private @Nullable Set<String> ahead;
+
+  /** What can be reached from steps; most answers are to an open question and do not need it. */
+  private final Map<List<String>, Set<String>> reached = new HashMap<>();
 
   Answers(Graph graph, RunState state) {
     this.graph = graph;
     this.state = state;
   }
 
-  /** What the run may still reach; most answers are to an open question and do not need it. */
-  private Set<String> ahead() {
-    Set<String> known = ahead;
-    if (known == null) {
-      known =
-          graph.reachable(
-              state.places().entrySet().stream()
-                  .filter(entry -> !entry.getKey().undoes())
-                  .flatMap(entry -> onward(entry.getKey(), entry.getValue()).stream())
-                  .toList());
-      ahead = known;
-    }
-    return known;
+  /** Whether the run may still reach a step that asks for a field; an item is asked for its own. */
+  private boolean ahead(Step<?> asker, String field) {
+    return state.places().entrySet().stream()
+        .filter(entry -> !entry.getKey().undoes())
+        .anyMatch(
+            entry -> {
+              Place there = new Place(entry.getKey().branch(), asker.path(), 1);
+              return reached(entry.getKey(), entry.getValue()).contains(asker.path())
+                  && Graph.concernsAny(asker, there, field);
+            });
+  }
+
+  private Set<String> reached(Place place, PlaceState at) {
+    return reached.computeIfAbsent(onward(place, at), graph::reachable);
   }
 
   /** What a fork's branches lead through, they say themselves. */
@@ -171,13 +175,13 @@ final class Answers {
         return acceptedAt(entry.getValue(), field);
       }
     }
-    List<String> askers = graph.askers(field).stream().map(Step::path).toList();
+    List<Step<?>> askers = graph.askers(field);
     if (askers.isEmpty()) {
       return builtOn(field);
     }
-    return askers.stream().noneMatch(ahead()::contains)
+    return askers.stream().noneMatch(asker -> ahead(asker, field))
         && state.branches().values().stream()
-            .anyMatch(b -> askers.stream().anyMatch(b.memory().left()::containsKey));
+            .anyMatch(b -> askers.stream().anyMatch(a -> b.memory().left().containsKey(a.path())));
   }
 
   private boolean asks(Place place, String field) {
