@@ -270,6 +270,28 @@ class ForkTest {
   }
 
   @Test
+  void mergedObjectsHaveTheChangesOfEveryBranch() {
+    Map<String, String> before = Map.of("x", "1", "y", "1", "z", "1");
+    assertThat(
+            reduced(
+                "notes",
+                Reducer.merge(),
+                before,
+                Map.of("x", "2", "y", "1", "z", "1"),
+                Map.of("x", "1", "y", "2", "z", "1"),
+                Map.of("x", "1", "y", "1")))
+        .isEqualTo(Driver.object("x", "2", "y", "2"));
+    assertThat(
+            Reducer.merge()
+                .reduce(
+                    Json.tree(Map.of("in", Map.of("x", 1, "y", 1))),
+                    List.of(
+                        Json.tree(Map.of("in", Map.of("x", 2, "y", 1))),
+                        Json.tree(Map.of("in", Map.of("x", 1, "y", 1, "z", 3))))))
+        .isEqualTo(Json.tree(Map.of("in", Map.of("x", 2, "y", 1, "z", 3))));
+  }
+
+  @Test
   void appendingKeepsTheDeclaredOrderAndWhatReplacedTheList() {
     assertThat(
             reduced("list", Reducer.append(), List.of("0"), List.of("0", "a"), List.of("0", "b")))

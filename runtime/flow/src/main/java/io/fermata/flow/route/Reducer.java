@@ -2,10 +2,12 @@ package io.fermata.flow.route;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.json.Paths;
 import java.math.BigDecimal;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -63,17 +65,45 @@ public interface Reducer {
     return known.size();
   }
 
-  /** The objects of all branches, merged in order. */
+  /**
+   * The object before the fork with what each branch changed in it, at any depth: the keys that it
+   * set and those that it removed. Where several changed the same key, the one declared last
+   * counts.
+   */
   static Reducer merge() {
     return (before, values) -> {
-      JsonNode all = null;
+      JsonNode all = before;
       for (JsonNode value : values) {
-        if (value != null) {
-          all = all == null ? value : Paths.merged(all, value);
-        }
+        all = changed(all, before, value);
       }
       return all;
     };
+  }
+
+  /** A value after the change that leads from one value to another. */
+  private static @Nullable JsonNode changed(
+      @Nullable JsonNode value, @Nullable JsonNode from, @Nullable JsonNode to) {
+    if (from != null && to != null && Json.same(from, to)) {
+      return value;
+    }
+    if (!(value instanceof ObjectNode object) || !(to instanceof ObjectNode after)) {
+      return to;
+    }
+    ObjectNode before = from instanceof ObjectNode known ? known : Json.object();
+    Set<String> keys = new LinkedHashSet<>();
+    before.fieldNames().forEachRemaining(keys::add);
+    after.fieldNames().forEachRemaining(keys::add);
+    ObjectNode result = Json.object();
+    result.setAll(object);
+    for (String key : keys) {
+      JsonNode next = changed(object.get(key), before.get(key), after.get(key));
+      if (next == null) {
+        result.remove(key);
+      } else {
+        result.set(key, next);
+      }
+    }
+    return result;
   }
 
   /** The number before the fork and all that the branches added to it. */
