@@ -13,9 +13,10 @@ import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import java.math.BigDecimal;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
+import java.util.BitSet;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -39,11 +40,11 @@ public final class Secrets {
 
   private final Set<String> parts = new LinkedHashSet<>();
 
-  /** The parts by their first characters, the longest first. */
-  private final Map<Long, List<String>> byBeginning = new HashMap<>();
+  /** The parts that were not looked for yet. */
+  private final List<String> newParts = new ArrayList<>();
 
-  /** Has a bit for each character that a part may begin with. */
-  private long beginnings;
+  /** What looks for the other parts; each has more to look for than the next. */
+  private final Deque<TextSearch> searches = new ArrayDeque<>();
 
   private final Set<String> shortTexts = new HashSet<>();
   private final Set<BigDecimal> numbers = new HashSet<>();
@@ -82,11 +83,7 @@ public final class Secrets {
 
   private void part(String text) {
     if (text.length() >= SHORTEST_PART && parts.add(text)) {
-      List<String> alike =
-          byBeginning.computeIfAbsent(beginning(text, 0), start -> new ArrayList<>());
-      alike.add(text);
-      alike.sort(Comparator.comparingInt(String::length).reversed());
-      beginnings |= bit(text.charAt(0));
+      newParts.add(text);
     }
   }
 
@@ -203,7 +200,7 @@ public final class Secrets {
 
   /** Whether a text is one of them, or has one of them in it. */
   public boolean in(String text) {
-    return shortTexts.contains(text) || !masked(text).equals(text);
+    return shortTexts.contains(text) || !found(text).isEmpty();
   }
 
   /** The tree with a mark in place of what must not leave the run. */
@@ -225,73 +222,57 @@ public final class Secrets {
   private boolean masks(JsonNode number) {
     BigDecimal decimal = number.decimalValue();
     return numbers.contains(decimal.stripTrailingZeros())
-        || !masked(decimal.toPlainString()).equals(decimal.toPlainString());
+        || !found(decimal.toPlainString()).isEmpty();
   }
 
   /** The text with a mark in place of what must not leave the run. */
   public String masked(String text) {
-    if (parts.isEmpty() || text.length() < SHORTEST_PART) {
+    BitSet found = found(text);
+    if (found.isEmpty()) {
       return text;
     }
-    StringBuilder whole = new StringBuilder();
+    StringBuilder masked = new StringBuilder();
     int copied = 0;
-    int at = 0;
-    while (at + SHORTEST_PART <= text.length()) {
-      int length = lengthAt(text, at);
-      if (length > 0) {
-        whole.append(text, copied, at).append(MARK);
-        copied = at + length;
+    for (int from = found.nextSetBit(0); from >= 0; from = found.nextSetBit(copied)) {
+      masked.append(text, copied, from).append(MARK);
+      copied = found.nextClearBit(from);
+    }
+    return masked.append(text, copied, text.length()).toString();
+  }
+
+  /**
+   * The characters of a text that belong to a known part. A text that was shortened may end with
+   * the beginning of one.
+   */
+  private BitSet found(String text) {
+    BitSet found = new BitSet();
+    if (parts.isEmpty() || text.length() < SHORTEST_PART) {
+      return found;
+    }
+    int[] lengths = new int[text.length() + 1];
+    int cut = text.endsWith(CUT) ? text.length() - CUT.length() : 0;
+    searches().forEach(search -> search.find(text, cut, lengths));
+    int within = 0;
+    for (int end = text.length(); end > 0; end--) {
+      within = Math.max(within - 1, lengths[end] < SHORTEST_PART ? 0 : lengths[end]);
+      found.set(end - 1, within > 0);
+    }
+    return found;
+  }
+
+  /**
+   * A search is made again with more parts only if they have become twice as many, so a part that
+   * is added costs little, however many there are.
+   */
+  private Deque<TextSearch> searches() {
+    if (!newParts.isEmpty()) {
+      List<String> sought = new ArrayList<>(newParts);
+      newParts.clear();
+      while (!searches.isEmpty() && searches.getLast().size() <= TextSearch.size(sought)) {
+        sought.addAll(searches.removeLast().sought());
       }
-      at += Math.max(1, length);
+      searches.addLast(new TextSearch(sought));
     }
-    String masked = copied == 0 ? text : whole.append(text, copied, text.length()).toString();
-    return masked.endsWith(CUT) ? cut(masked) : masked;
-  }
-
-  /** How long the longest part is that a text has at a position; 0 if it has none there. */
-  private int lengthAt(String text, int at) {
-    if ((beginnings & bit(text.charAt(at))) != 0) {
-      for (String part : byBeginning.getOrDefault(beginning(text, at), List.of())) {
-        if (text.regionMatches(true, at, part, 0, part.length())) {
-          return part.length();
-        }
-      }
-    }
-    return 0;
-  }
-
-  private static long beginning(String text, int at) {
-    long beginning = 0;
-    for (int i = at; i < at + SHORTEST_PART; i++) {
-      beginning = beginning << Character.SIZE | folded(text.charAt(i));
-    }
-    return beginning;
-  }
-
-  private static long bit(char c) {
-    return 1L << (folded(c) & 63);
-  }
-
-  /** As {@link String#regionMatches} compares them. */
-  private static char folded(char c) {
-    return Character.toLowerCase(Character.toUpperCase(c));
-  }
-
-  /** A text that was shortened may end with the beginning of what must not leave the run. */
-  private String cut(String text) {
-    String left = text.substring(0, text.length() - CUT.length());
-    String lower = left.toLowerCase(Locale.ROOT);
-    int longest = 0;
-    for (String part : parts) {
-      String secret = part.toLowerCase(Locale.ROOT);
-      for (int n = Math.min(secret.length(), lower.length()); n > longest; n--) {
-        if (n >= SHORTEST_PART && lower.endsWith(secret.substring(0, n))) {
-          longest = n;
-        }
-      }
-    }
-    return longest == 0
-        ? text
-        : left.substring(0, Math.max(0, left.length() - longest)) + MARK + CUT;
+    return searches;
   }
 }

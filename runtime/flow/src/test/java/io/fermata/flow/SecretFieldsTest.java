@@ -19,9 +19,12 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.flow.schema.StateSchema;
 import java.lang.reflect.Type;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Random;
 import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -197,6 +200,59 @@ class SecretFieldsTest {
     Secrets secrets = new Secrets();
     secrets.learn(fields, new Event.Signalled("signed", Json.tree("signal-word"), 1));
     assertThat(secrets.in("signal-word")).isTrue();
+  }
+
+  @Test
+  void secretsThatOverlapAreMaskedTogether() {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree(List.of("first-word", "word-last", "a-word-again")));
+    assertThat(secrets.masked("a first-WORD-last b")).isEqualTo("a [redacted] b");
+    secrets.add(Json.tree("LAST b"));
+    assertThat(secrets.masked("a first-word-last b")).isEqualTo("a [redacted]");
+    assertThat(secrets.masked("a firs-word-las b")).isEqualTo("a firs-word-las b");
+  }
+
+  @Test
+  void theBeginningOfASecretIsMaskedWhereATextWasCutOff() {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree(List.of("first-word", "word-last", "wait for it…")));
+    assertThat(secrets.masked("a first-Wo…")).isEqualTo("a [redacted]…");
+    assertThat(secrets.masked("a first-word-l…")).isEqualTo("a [redacted]…");
+    assertThat(secrets.masked("a fir…")).isEqualTo("a fir…");
+    assertThat(secrets.masked("a first-Wo")).isEqualTo("a first-Wo");
+    assertThat(secrets.masked("WAIT for it…")).isEqualTo("[redacted]");
+  }
+
+  @Test
+  void everySecretIsFoundWhereverItIs() {
+    Random random = new Random(7);
+    for (int round = 0; round < 300; round++) {
+      Secrets secrets = new Secrets();
+      List<String> known = new ArrayList<>();
+      for (int i = 0; i < 12; i++) {
+        known.add(ofTwoLetters(random, 4 + random.nextInt(5)));
+        secrets.add(Json.tree(known.get(i)));
+        String text = ofTwoLetters(random, random.nextInt(30));
+        char[] left = text.toCharArray();
+        known.forEach(
+            secret -> {
+              for (int at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
+                Arrays.fill(left, at, at + secret.length(), '!');
+              }
+            });
+        assertThat(secrets.masked(text))
+            .as("%s without %s", text, known)
+            .isEqualTo(new String(left).replaceAll("!+", "[redacted]"));
+      }
+    }
+  }
+
+  private static String ofTwoLetters(Random random, int length) {
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < length; i++) {
+      text.append(random.nextBoolean() ? 'x' : 'y');
+    }
+    return text.toString();
   }
 
   @Test

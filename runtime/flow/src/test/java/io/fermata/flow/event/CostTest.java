@@ -7,10 +7,12 @@ import com.sun.management.ThreadMXBean;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Loads;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.json.Json;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -59,6 +61,51 @@ class CostTest {
   void aRunThroughTenTimesTheNodesIsFoldedForTenTimesTheCost() {
     assertThat((double) allocated(foldLine(10_000)) / allocated(foldLine(1_000))).isLessThan(15);
     assertThat(times(foldLine(10_000), foldLine(1_000), 5)).isLessThan(25);
+  }
+
+  @Test
+  void secretsAreLookedForInTenTimesTheTextAtTenTimesTheCost() {
+    assertThat(times(lookCut(30_000), lookCut(3_000), 5)).isLessThan(25);
+    assertThat(times(lookAlike(30_000), lookAlike(3_000), 5)).isLessThan(25);
+    assertThat(times(lookMonotonous(30_000), lookMonotonous(3_000), 5)).isLessThan(25);
+  }
+
+  @Test
+  void tenTimesAsManySecretsAreLearnedOneByOneAtTenTimesTheCost() {
+    assertThat(times(learnOneByOne(5_000), learnOneByOne(500), 5)).isLessThan(25);
+  }
+
+  /** One long secret, and a text that was cut off. */
+  private static Runnable lookCut(int length) {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree("secret".repeat(length / 6)));
+    String text = "a text ".repeat(length / 7) + "…";
+    return () -> secrets.in(text);
+  }
+
+  /** Many secrets that begin alike, and a text where one might begin at every fourth character. */
+  private static Runnable lookAlike(int length) {
+    Secrets secrets = new Secrets();
+    IntStream.range(0, length / 10).forEach(i -> secrets.add(Json.tree("card" + i)));
+    String text = "card".repeat(length / 4);
+    return () -> secrets.in(text);
+  }
+
+  private static Runnable lookMonotonous(int length) {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree("a".repeat(length / 2) + "b"));
+    String text = "a".repeat(length);
+    return () -> secrets.in(text);
+  }
+
+  private static Runnable learnOneByOne(int values) {
+    return () -> {
+      Secrets secrets = new Secrets();
+      for (int i = 0; i < values; i++) {
+        secrets.add(Json.tree("card-" + i));
+        secrets.in("no card");
+      }
+    };
   }
 
   private static Runnable append(int lines) {
