@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.StepException;
@@ -24,6 +26,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -77,6 +80,53 @@ class SecretFieldsTest {
         .hasToString(
             "card, cars.*.owner.licence, cars.*.plate_number, codes, driver.licence,"
                 + " drivers.*.licence, each.*.word, inner.word, named, token");
+  }
+
+  static class Account {
+    @Secret public String number = "";
+    public String bank = "";
+  }
+
+  record Box<T>(T content) {}
+
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME)
+  @JsonSubTypes({@JsonSubTypes.Type(Cash.class), @JsonSubTypes.Type(Voucher.class)})
+  interface Payment {}
+
+  record Cash(String currency) implements Payment {}
+
+  record Voucher(@Secret String code) implements Payment {}
+
+  record Chain(Chain next, @Secret String word, List<Chain> others, String end) {}
+
+  @Test
+  @SuppressWarnings("ArrayRecordComponent") // authors may have them
+  void theMarkIsFoundWhereverTheSchemaHasIt() {
+    record Wallet(
+        Optional<Person> owner,
+        Optional<List<Person>> guests,
+        Account account,
+        Person[] heirs,
+        Box<Person> box,
+        List<Payment> payments,
+        @Computed Optional<Account> computed,
+        @Computed Chain chain) {}
+    StateSchema<Wallet> schema = new StateSchema<>(Wallet.class);
+    assertThat(schema.secrets())
+        .containsExactlyInAnyOrder(
+            "owner.licence",
+            "guests.*.licence",
+            "account.number",
+            "heirs.*.licence",
+            "box.content.licence",
+            "payments.*.code",
+            "computed.number",
+            "chain.word",
+            "chain.next.**.word",
+            "chain.others.*.**.word");
+    SecretFields fields = SecretFields.of(schema.secrets().toArray(String[]::new));
+    assertThat(fields.names("chain.next.others.0.next.word")).isTrue();
+    assertThat(fields.names("chain.next.others.0.next.end")).isFalse();
   }
 
   @Test

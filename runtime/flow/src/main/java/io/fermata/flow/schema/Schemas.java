@@ -54,9 +54,14 @@ final class Schemas {
           LOCAL_DATE_TIME,
           "a date and time such as 2026-05-01T19:30");
 
-  private static final SchemaGenerator STATE = generator(field -> false);
+  private static final SchemaGenerator STATE =
+      generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
   private static final SchemaGenerator ARGUMENTS =
-      generator(field -> field.getType().getErasedType().isPrimitive());
+      generator(
+          field -> field.getType().getErasedType().isPrimitive(),
+          Schemas::computed,
+          Option.INLINE_ALL_SCHEMAS);
+  private static final SchemaGenerator WITH_COMPUTED = generator(field -> false, field -> false);
   private static final SchemaRegistry REGISTRY =
       SchemaRegistry.withDefaultDialect(
           SpecificationVersion.DRAFT_2020_12,
@@ -71,6 +76,11 @@ final class Schemas {
 
   static ObjectNode ofState(Class<?> record) {
     return describe(STATE, record);
+  }
+
+  /** The schema of a state with its computed fields, which may refer to definitions in it. */
+  static ObjectNode withComputed(Class<?> record) {
+    return describe(WITH_COMPUTED, record);
   }
 
   /**
@@ -190,14 +200,15 @@ final class Schemas {
     return description.isEmpty() ? null : "does not have the form that is wanted: " + description;
   }
 
-  private static SchemaGenerator generator(Predicate<FieldScope> required) {
+  private static SchemaGenerator generator(
+      Predicate<FieldScope> required, Predicate<FieldScope> ignored, Option... options) {
     SchemaGeneratorConfigBuilder config =
         new SchemaGeneratorConfigBuilder(
             Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON);
     config
         .forFields()
         .withRequiredCheck(required)
-        .withIgnoreCheck(field -> annotation(field, Computed.class) != null)
+        .withIgnoreCheck(ignored)
         .withWriteOnlyCheck(field -> annotation(field, Secret.class) != null)
         .withStringPatternResolver(Schemas::pattern)
         .withDescriptionResolver(
@@ -215,16 +226,22 @@ final class Schemas {
                 JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
                 JakartaValidationOption.NOT_NULLABLE_FIELD_IS_REQUIRED))
         .with(
-            Option.INLINE_ALL_SCHEMAS,
             Option.STANDARD_FORMATS,
             Option.MAP_VALUES_AS_ADDITIONAL_PROPERTIES,
             Option.FORBIDDEN_ADDITIONAL_PROPERTIES_BY_DEFAULT);
+    for (Option option : options) {
+      config.with(option);
+    }
     config
         .forTypesInGeneral()
         .withPropertySorter((unusedLeft, unusedRight) -> 0)
         .withTypeAttributeOverride(
             (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
     return new SchemaGenerator(config.build());
+  }
+
+  private static boolean computed(FieldScope field) {
+    return annotation(field, Computed.class) != null;
   }
 
   /** The formats time and date-time demand an offset, which these types do not have. */

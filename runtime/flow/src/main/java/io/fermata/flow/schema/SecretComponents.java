@@ -1,42 +1,73 @@
 package io.fermata.flow.schema;
 
-import com.fasterxml.jackson.databind.JavaType;
-import io.fermata.flow.json.Json;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Paths;
-import java.lang.reflect.RecordComponent;
-import java.util.HashSet;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
-/** The components of a state that carry {@link Secret}, also within lists and maps. */
+/**
+ * The parts of a state that carry {@link Secret}, wherever its schema has them: in records and
+ * other classes, also within lists, maps and optionals.
+ */
 final class SecretComponents {
+  private final ObjectNode schema;
   private final Set<String> paths = new LinkedHashSet<>();
 
-  private SecretComponents() {}
+  /** Where a type contains itself, by where. */
+  private final Map<String, String> repeated = new LinkedHashMap<>();
 
-  /** Their paths; {@code *} for the elements of a list and the values of a map. */
-  static Set<String> of(Class<? extends Record> state) {
-    SecretComponents found = new SecretComponents();
-    found.in(Json.MAPPER.constructType(state), "", Set.of());
-    return found.paths;
+  private SecretComponents(ObjectNode schema) {
+    this.schema = schema;
   }
 
-  private void in(JavaType type, String prefix, Set<Class<?>> enclosing) {
-    if (type.isContainerType()) {
-      in(type.getContentType(), prefix + Paths.ANY + ".", enclosing);
+  /**
+   * Their paths; {@code *} for the elements of a list and the values of a map, {@code **} for the
+   * ways through a type that contains itself.
+   */
+  static Set<String> of(ObjectNode schema) {
+    SecretComponents found = new SecretComponents(schema);
+    found.in(schema, "", Map.of("#", ""));
+    Set<String> all = new LinkedHashSet<>(found.paths);
+    found.repeated.forEach(
+        (path, whole) ->
+            found.paths.stream()
+                .filter(secret -> secret.startsWith(whole))
+                .forEach(secret -> all.add(path + "**." + secret.substring(whole.length()))));
+    return all;
+  }
+
+  /**
+   * @param path where the part is, with a dot behind it
+   * @param followed the references that led here, and where they were
+   */
+  private void in(JsonNode part, String path, Map<String, String> followed) {
+    if (part.path("writeOnly").asBoolean()) {
+      paths.add(path.substring(0, path.length() - 1));
       return;
     }
-    Set<Class<?>> all = new HashSet<>(enclosing);
-    if (!type.isRecordType() || !all.add(type.getRawClass())) {
-      return;
-    }
-    for (RecordComponent component : type.getRawClass().getRecordComponents()) {
-      String path = prefix + StateSchema.name(component);
-      if (component.isAnnotationPresent(Secret.class)) {
-        paths.add(path);
-      } else {
-        in(Json.MAPPER.constructType(component.getGenericType()), path + ".", all);
+    part.path("properties")
+        .properties()
+        .forEach(property -> in(property.getValue(), path + property.getKey() + ".", followed));
+    for (String each : List.of("items", "additionalProperties")) {
+      if (part.has(each)) {
+        in(part.get(each), path + Paths.ANY + ".", followed);
       }
+    }
+    for (String several : List.of("anyOf", "oneOf", "allOf")) {
+      part.path(several).forEach(one -> in(one, path, followed));
+    }
+    String reference = part.path("$ref").asText();
+    if (followed.containsKey(reference)) {
+      repeated.put(path, followed.get(reference));
+    } else if (!reference.isEmpty()) {
+      Map<String, String> further = new HashMap<>(followed);
+      further.put(reference, path);
+      in(schema.at(reference.substring(1)), path, further);
     }
   }
 }

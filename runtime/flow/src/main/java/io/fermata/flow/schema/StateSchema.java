@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -57,8 +58,9 @@ public final class StateSchema<S extends Record> {
   public StateSchema(Class<S> type, Map<String, Inner> mounts, Set<String> secret) {
     this.type = type;
     this.mounts = mounts;
-    this.secrets = SecretComponents.of(type);
-    ObjectNode whole = describe(type);
+    ObjectNode whole = describe(Schemas::ofState);
+    this.secrets =
+        SecretComponents.of(defects.isEmpty() ? describe(Schemas::withComputed) : whole);
     collect(type, "", whole, false, Set.of(type));
     secret.forEach(this::markSecret);
     this.updates = partial(type, "", whole);
@@ -438,9 +440,9 @@ public final class StateSchema<S extends Record> {
 
   // --- reading the record ---------------------------------------------------------------------
 
-  private ObjectNode describe(Class<?> record) {
+  private ObjectNode describe(Function<Class<?>, ObjectNode> schema) {
     try {
-      return Schemas.ofState(record);
+      return schema.apply(type);
     } catch (IllegalArgumentException e) {
       defects.add("State " + e.getMessage());
       return Json.object();
