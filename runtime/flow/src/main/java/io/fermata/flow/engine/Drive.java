@@ -403,13 +403,16 @@ final class Drive {
     } else {
       input.setAll(spot.data());
     }
+    SecretFields fields = flow.secretFields();
     Secrets secrets = new Secrets();
-    secrets.learn(flow.secretFields(), state);
+    secrets.learn(fields, state);
+    String home = field == null ? spot.step().scope().home(place) : "";
+    JsonNode masked = secrets.masked(fields.masked(home, input));
     return "The fork asked for "
         + (field == null ? "the step " : "the check of an answer in ")
         + place.node()
         + " with "
-        + Texts.shortened(secrets.masked(Json.text(input)), LONGEST_INPUT)
+        + Texts.shortened(Json.text(masked), LONGEST_INPUT)
         + ", which was not performed: the run is in a sandbox, and its source has no result of it.";
   }
 

@@ -11,8 +11,10 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Secret;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
@@ -23,6 +25,8 @@ class ForkResultsTest {
   record Parcel(String item, @Computed Integer weight) {}
 
   record Parcels(Integer more, String name) {}
+
+  record Card(@Secret String cvc, @Secret Boolean vip, String bank) {}
 
   /** What was done outside. */
   private final List<String> done = new ArrayList<>();
@@ -114,6 +118,35 @@ class ForkResultsTest {
 
     assertThat(code(fork)).isEqualTo("sandboxed");
     assertThat(done).isEmpty();
+  }
+
+  @Test
+  void whatASandboxSaysOfAStepHasNoSecretsHoweverShort() {
+    Flow<Card> card =
+        Flow.of("card", Card.class)
+            .description("Pays by card.")
+            .ask("ask", q -> q.question("cvc", "The code?").question("bank", "Which bank?"))
+            .act("pay", run -> {})
+            .edge(START, "ask")
+            .edge("ask", "pay")
+            .edge("pay", END)
+            .compile();
+    Flow<Parcels> flow =
+        Flow.of("parcels", Parcels.class)
+            .description("Pays for parcels.")
+            .subflow("card", card, m -> m.input(parcels -> Map.of("vip", true)))
+            .edge(START, "card")
+            .edge("card", END)
+            .compile();
+    Driver source = new Driver(flow);
+    source.start();
+
+    Driver fork = fork(flow, source, source.entries.size(), ForkOptions.sandbox());
+    fork.proceed("card.cvc", "123", "card.bank", "Giro");
+
+    assertThat(Driver.failure(Objects.requireNonNull(fork.program.now(fork.state))).message())
+        .contains("card/pay")
+        .contains("{\"vip\":\"[redacted]\",\"cvc\":\"[redacted]\",\"bank\":\"Giro\"}");
   }
 
   @Test
