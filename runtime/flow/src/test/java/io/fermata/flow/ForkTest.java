@@ -10,9 +10,14 @@ import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.IntNode;
+import com.fasterxml.jackson.databind.node.LongNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.route.Branches;
 import io.fermata.flow.route.Reducer;
@@ -334,6 +339,34 @@ class ForkTest {
                 .edge("ask_c", "two")
                 .edge("two", END));
     assertThat(result(talk.start("a", "-")).path("a")).isEqualTo(Json.tree("-[x]"));
+  }
+
+  @Test
+  void whatAReducerReturnsIsKeptAsAJournalReadsItBack() {
+    assertThat(joined("number", (was, all) -> LongNode.valueOf(7)))
+        .isEqualTo(new Write(Write.Verb.SET, "number", IntNode.valueOf(7)));
+    assertThat(joined("a", (was, all) -> NullNode.getInstance()))
+        .isEqualTo(new Write(Write.Verb.DELETE, "a", null));
+    assertThat(joined("a", (was, all) -> MissingNode.getInstance()))
+        .isEqualTo(new Write(Write.Verb.DELETE, "a", null));
+  }
+
+  private static Write joined(String field, Reducer reducer) {
+    Map<String, Object> before = Map.of("a", "-", "number", 1);
+    Map<String, Object> after = Map.of("a", "x", "number", 2);
+    Driver talk =
+        run(
+            fork(
+                talk()
+                    .reduce(field, reducer)
+                    .act("one", run -> run.set(field, after.get(field)))
+                    .act("two", run -> {}),
+                "one",
+                "two"));
+    talk.start(field, before.getOrDefault(field, ""));
+    List<Write> writes = talk.events(Event.Joined.class).get(0).writes();
+    assertThat(writes).hasSize(1);
+    return writes.get(0);
   }
 
   @Test

@@ -79,7 +79,8 @@ final class Merge {
     if (values.isEmpty()) {
       write(path, present(old));
     } else if (reducer != null) {
-      write(path, reducer.reduce(present(old), values.stream().map(Merge::present).toList()));
+      JsonNode reduced = reducer.reduce(present(old), values.stream().map(Merge::present).toList());
+      write(path, present(Json.tree(reduced)));
     } else if (values.stream().allMatch(value -> Json.same(value, values.get(0)))) {
       write(path, present(values.get(0)));
     } else {
