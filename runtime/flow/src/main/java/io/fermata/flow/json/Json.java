@@ -39,8 +39,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How Fermata reads and writes JSON: exact decimals, ISO dates, absent instead of null, and no
- * value taken for one of another type.
+ * How Fermata reads and writes JSON: exact decimals, ISO dates with the offset that they have,
+ * absent instead of null, and no value taken for one of another type.
  */
 public final class Json {
   public static final ObjectMapper MAPPER =
@@ -52,6 +52,7 @@ public final class Json {
           .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
           .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
           .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
+          .disable(DeserializationFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE)
           .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
           .withCoercionConfig(LogicalType.Textual, Json::textIsText)
           .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)

@@ -26,6 +26,8 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.ZonedDateTime;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -65,6 +67,20 @@ class StateSchemaTest {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   private final StateSchema<All> schema = new StateSchema<>(All.class);
+
+  @Test
+  void aTimeKeepsItsOffset() {
+    record Flight(OffsetDateTime departure, ZonedDateTime arrival) {}
+    ObjectNode data =
+        Driver.object(
+            "departure", "2026-05-01T00:30:00+02:00", "arrival", "2026-05-01T00:30:00-07:00");
+    Flight flight = new StateSchema<>(Flight.class).view(data);
+    assertThat(flight.departure().toLocalDate()).isEqualTo(LocalDate.of(2026, 5, 1));
+    assertThat(flight.arrival().toLocalDate()).isEqualTo(LocalDate.of(2026, 5, 1));
+    assertThat(Json.tree(flight)).isEqualTo(data);
+    assertThat(Json.tree(ZonedDateTime.parse("2026-05-01T00:30+02:00[Europe/Berlin]")))
+        .isEqualTo(data.get("departure"));
+  }
 
   @Test
   void aTextOfAnotherFormIsReportedInTheWordsOfItsDescription() {
