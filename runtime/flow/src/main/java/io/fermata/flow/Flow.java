@@ -431,13 +431,16 @@ public final class Flow<S extends Record> {
   }
 
   private String shape() {
-    StringBuilder shape = new StringBuilder(Json.text(schema.updates())).append('\n');
+    StringBuilder shape = new StringBuilder();
+    shape.append(Json.text(schema.updates())).append('\n');
+    shape.append(Json.text(schema.whole())).append('\n');
     nodes.forEach(
         (id, node) -> {
           shape.append(node.getClass().getSimpleName()).append(' ').append(id);
           shape.append(' ').append(node.fields()).append(' ').append(particulars(node));
           String late = waiting(id).target();
-          shape.append(late == null ? "" : " late -> " + late).append('\n');
+          shape.append(late == null ? "" : " late -> " + late);
+          shape.append(compensations.containsKey(id) ? " compensated" : "").append('\n');
         });
     routes.forEach(
         (from, route) -> {
@@ -461,10 +464,16 @@ public final class Flow<S extends Record> {
       return show.tool();
     } else if (node instanceof Node.Await<?> await) {
       return await.signal() + " " + await.field();
-    } else if (node instanceof Node.Nested<?> nested) {
-      return nested.flow().id() + " " + nested.flow().fingerprint();
+    } else if (node instanceof Node.Mount<?, ?> mount) {
+      return nested(mount) + " into " + mount.into();
+    } else if (node instanceof Node.Each<?, ?> each) {
+      return nested(each) + " into " + each.into() + " " + each.joining();
     }
     return "";
+  }
+
+  private static String nested(Node.Nested<?> nested) {
+    return nested.flow().id() + " " + nested.flow().fingerprint();
   }
 
   private static String digest(String text) {

@@ -61,7 +61,9 @@ final class Schemas {
           field -> field.getType().getErasedType().isPrimitive(),
           Schemas::computed,
           Option.INLINE_ALL_SCHEMAS);
-  private static final SchemaGenerator WITH_COMPUTED = generator(field -> false, field -> false);
+  private static final SchemaGenerator WHOLE =
+      generator(field -> false, field -> false, Option.INLINE_ALL_SCHEMAS);
+  private static final SchemaGenerator RECURSIVE = generator(field -> false, field -> false);
   private static final SchemaRegistry REGISTRY =
       SchemaRegistry.withDefaultDialect(
           SpecificationVersion.DRAFT_2020_12,
@@ -78,9 +80,16 @@ final class Schemas {
     return describe(STATE, record);
   }
 
-  /** The schema of a state with its computed fields, which may refer to definitions in it. */
-  static ObjectNode withComputed(Class<?> record) {
-    return describe(WITH_COMPUTED, record);
+  /**
+   * The schema of a state with its computed fields. Only they may contain themselves; the schema
+   * then refers to parts of its own.
+   */
+  static ObjectNode ofWholeState(Class<?> record) {
+    try {
+      return describe(WHOLE, record);
+    } catch (IllegalArgumentException e) {
+      return describe(RECURSIVE, record);
+    }
   }
 
   /**

@@ -44,6 +44,7 @@ public final class StateSchema<S extends Record> {
   private final Map<String, Inner> mounts;
   private final List<String> defects = new ArrayList<>();
   private final Set<String> secrets;
+  private final ObjectNode whole;
   private final ObjectNode updates;
   private final Schema check;
   private final StateViews<S> views;
@@ -58,12 +59,12 @@ public final class StateSchema<S extends Record> {
   public StateSchema(Class<S> type, Map<String, Inner> mounts, Set<String> secret) {
     this.type = type;
     this.mounts = mounts;
-    ObjectNode whole = describe(Schemas::ofState);
-    this.secrets =
-        SecretComponents.of(defects.isEmpty() ? describe(Schemas::withComputed) : whole);
-    collect(type, "", whole, false, Set.of(type));
+    ObjectNode state = describe(Schemas::ofState);
+    this.whole = defects.isEmpty() ? describe(Schemas::ofWholeState) : state;
+    this.secrets = SecretComponents.of(whole);
+    collect(type, "", state, false, Set.of(type));
     secret.forEach(this::markSecret);
-    this.updates = partial(type, "", whole);
+    this.updates = partial(type, "", state);
     this.updates.remove("$schema");
     mounts.forEach((node, inner) -> properties(updates).set(node, inner.updates()));
     this.check = Schemas.check(updates);
@@ -180,6 +181,11 @@ public final class StateSchema<S extends Record> {
   /** The JSON Schema of {@code stateUpdates}: what a client may write, all of it optional. */
   public ObjectNode updates() {
     return updates.deepCopy();
+  }
+
+  /** The JSON Schema of the state itself, with its computed fields. */
+  public ObjectNode whole() {
+    return whole.deepCopy();
   }
 
   /** The JSON Schema of one field. The tree is shared: it must not be changed. */

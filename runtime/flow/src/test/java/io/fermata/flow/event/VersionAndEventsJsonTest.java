@@ -11,10 +11,13 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.util.TokenBuffer;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
+import io.fermata.flow.ForEach;
 import io.fermata.flow.QuoteFlow;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Computed;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -23,6 +26,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What a journal and a snapshot hold, and how a run knows the definition it began on. */
@@ -346,6 +351,62 @@ class VersionAndEventsJsonTest {
     Flow<Flows.Talk> a = Flows.chain(Flows.ask(Flows.talk(), "a"), "ask_a").compile();
     Flow<Flows.Talk> ab = Flows.chain(Flows.ask(Flows.talk(), "a", "b"), "ask_a").compile();
     assertThat(a.fingerprint()).isNotEqualTo(ab.fingerprint()).isNotEqualTo(one);
+  }
+
+  record Priced(String item, @Computed Integer price) {}
+
+  record Renamed(String item, @Computed Integer cost) {}
+
+  record Retyped(String item, @Computed String price) {}
+
+  record Within(String item, @Computed List<Priced> parts) {}
+
+  record WithinRenamed(String item, @Computed List<Renamed> parts) {}
+
+  record Containing(String item, @Computed List<Containing> parts) {}
+
+  @Test
+  void theFingerprintChangesWithTheComputedFields() {
+    assertThat(
+            Stream.of(
+                    Priced.class,
+                    Renamed.class,
+                    Retyped.class,
+                    Within.class,
+                    WithinRenamed.class,
+                    Containing.class)
+                .map(state -> Flows.chain(asking(state), "ask").compile().fingerprint()))
+        .doesNotHaveDuplicates();
+  }
+
+  @Test
+  void theFingerprintChangesWithWhatIsUndoneAndWithWhereResultsGo() {
+    Flow<Priced> inner = Flows.chain(asking(Priced.class), "ask").compile();
+    assertThat(
+            Stream.of(
+                    Flows.talk().act("act", run -> {}),
+                    Flows.talk().act("act", run -> {}).compensate("act", run -> {}),
+                    Flows.talk().subflow("act", inner, m -> {}),
+                    Flows.talk().subflow("act", inner, m -> m.into("computed")),
+                    each(inner, each -> {}),
+                    each(inner, each -> each.into("log")),
+                    each(inner, each -> each.into("failures")),
+                    each(inner, each -> each.first()))
+                .map(flow -> Flows.chain(flow, "act").compile().fingerprint()))
+        .doesNotHaveDuplicates();
+  }
+
+  private static FlowBuilder<Flows.Talk> each(
+      Flow<Priced> inner, Consumer<ForEach<Flows.Talk, String>> options) {
+    return Flows.talk()
+        .<Priced, String>forEach(
+            "act", inner, each -> options.accept(each.items(talk -> talk.list()).atMost(2)));
+  }
+
+  private static <S extends Record> FlowBuilder<S> asking(Class<S> state) {
+    return Flow.of("asks", state)
+        .description("Asks.")
+        .ask("ask", q -> q.question("item", "Which item?"));
   }
 
   @Test
