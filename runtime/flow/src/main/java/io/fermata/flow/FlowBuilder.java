@@ -80,7 +80,7 @@ public final class FlowBuilder<S extends Record> {
   /**
    * A run that nobody has touched for this long has expired: it ends at that time by itself, and
    * what it did is undone. While it works or sleeps, and before a deadline that it waits until, it
-   * does not expire. Without this it is {@link Flow#IDLE}.
+   * does not expire. Without this it is {@link Flow#IDLE}. At most a thousand years.
    */
   public FlowBuilder<S> expireAfter(Duration idle) {
     expiry = idle;

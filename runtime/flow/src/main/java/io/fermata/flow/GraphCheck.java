@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Verdict;
+import io.fermata.flow.json.FixedDuration;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
@@ -35,6 +36,7 @@ final class GraphCheck<S extends Record> {
   private static final Pattern FLOW_ID = Pattern.compile("[a-z0-9_-]{1,64}");
   private static final Pattern NODE_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
   private static final Set<String> RESERVED = Set.of(Flow.START, Flow.END, "end");
+  private static final Duration LONGEST = Duration.ofDays(365_000);
 
   /** A value of the kind that the engine writes, and a type that can hold it. */
   private record Sample(JsonNode value, String needed) {}
@@ -84,9 +86,23 @@ final class GraphCheck<S extends Record> {
     if (flow.version() < 1) {
       defects.add("The flow's version is " + flow.version() + "; count from 1");
     }
-    Duration expiry = flow.expiry();
-    if (expiry != null && (expiry.isZero() || expiry.isNegative())) {
-      defects.add("expireAfter is " + expiry + "; give it a time that can pass");
+    if (flow.expiry() != null) {
+      passes("expireAfter is", flow.expiry());
+    }
+  }
+
+  private void passes(String what, Duration time) {
+    if (time.isZero() || time.isNegative()) {
+      defects.add(what + " " + time + "; give it a time that can pass");
+    } else {
+      ends(what, time);
+    }
+  }
+
+  /** Within a thousand years no moment is beyond what a journal can count. */
+  private void ends(String what, Duration time) {
+    if (time.compareTo(LONGEST) > 0) {
+      defects.add(what + " " + time + "; give it at most " + LONGEST.toDays() + " days");
     }
   }
 
@@ -111,6 +127,10 @@ final class GraphCheck<S extends Record> {
     } else if (node instanceof Node.Act<S> act) {
       policy("Node " + node.id(), act.policy());
       act.reads().forEach(field -> ownField("Node " + node.id() + " reads", field));
+    } else if (node instanceof Node.Sleep<S> sleep) {
+      if (sleep.time() instanceof FixedDuration<S> fixed) {
+        ends("Node " + node.id() + " sleeps for", fixed.time());
+      }
     } else if (node instanceof Node.Await<S> await) {
       if (await.field() != null) {
         ownField("Node " + node.id() + " puts its signal into", await.field());
@@ -203,9 +223,14 @@ final class GraphCheck<S extends Record> {
     } else if (late != null) {
       target(id, late);
     }
+    if (waiting.deadline() instanceof FixedDuration<S> fixed) {
+      ends("The deadline of " + id + " is after", fixed.time());
+    }
     Duration every = waiting.every();
     if (every != null && (every.isZero() || every.isNegative() || waiting.reminders() < 1)) {
       defects.add("The reminders of " + id + " need a time that can pass and at least one time");
+    } else if (every != null) {
+      ends("The reminders of " + id + " are every", every);
     }
   }
 
@@ -427,9 +452,8 @@ final class GraphCheck<S extends Record> {
   }
 
   private void policy(String what, Policy policy) {
-    if (policy.timeout().isZero() || policy.timeout().isNegative()) {
-      defects.add(what + " has the timeout " + policy.timeout() + "; give it a time that can pass");
-    }
+    passes(what + " has the timeout", policy.timeout());
+    ends(what + " is tried again after", policy.retry().longest());
     if (policy.once() && policy.retry().attempts() > 1) {
       defects.add(what + " is both once and retried; choose one");
     }

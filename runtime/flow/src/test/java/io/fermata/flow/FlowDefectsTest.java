@@ -8,10 +8,12 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Retry;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.route.Decision;
 import io.fermata.flow.schema.Computed;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -283,6 +285,33 @@ class FlowDefectsTest {
   void anExpiryMustBeAbleToPass() {
     assertRefused(
         sound().expireAfter(Duration.ZERO), "expireAfter is PT0S; give it a time that can pass");
+  }
+
+  @Test
+  void noTimeIsLongerThanAThousandYears() {
+    Duration forever = ChronoUnit.FOREVER.getDuration();
+    Duration millis = Duration.ofMillis(Long.MAX_VALUE);
+    assertRefused(
+        sound()
+            .act(
+                "pay",
+                run -> {},
+                options ->
+                    options.timeout(millis).retry(new Retry(2, Duration.ofSeconds(1), forever)))
+            .sleep("rest", forever)
+            .deadline("ask_city", millis, "pay")
+            .remind("ask_city", millis, 2, run -> {})
+            .expireAfter(millis),
+        "expireAfter is " + millis + "; give it at most 365000 days",
+        "Node pay has the timeout " + millis + "; give it at most 365000 days",
+        "Node pay is tried again after " + forever + "; give it at most 365000 days",
+        "Node rest sleeps for " + forever + "; give it at most 365000 days",
+        "The deadline of ask_city is after " + millis + "; give it at most 365000 days",
+        "The reminders of ask_city are every " + millis + "; give it at most 365000 days");
+    assertRefused(
+        sound().expireAfter(forever),
+        "expireAfter is " + forever + "; give it at most 365000 days");
+    assertThat(sound().expireAfter(Duration.ofDays(365_000)).compile().expiry()).isNotNull();
   }
 
   private static FlowBuilder<Trip> flow() {
