@@ -13,6 +13,7 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
@@ -220,28 +221,80 @@ class MigrationTest {
 
   // --- waits ----------------------------------------------------------------------------------
 
-  private static FlowBuilder<Old> patient(FlowBuilder<Old> flow, int days, boolean bounded) {
-    flow.ask("ask", q -> q.question("city", "City?"))
+  private static FlowBuilder<Old> patient(FlowBuilder<Old> flow, int days) {
+    return unbounded(flow)
         .act("late", run -> run.set("log", "late"))
-        .edge(START, "ask")
-        .edge("ask", END)
-        .edge("late", END);
-    return bounded
-        ? flow.deadline("ask", Duration.ofDays(days), "late")
-        : flow.decide("ask", d -> d.when("never", s -> false).to("late").otherwise(END));
+        .edge("late", END)
+        .deadline("ask", Duration.ofDays(days), "late");
+  }
+
+  private static FlowBuilder<Old> unbounded(FlowBuilder<Old> flow) {
+    return Flows.chain(flow.ask("ask", q -> q.question("city", "City?")), "ask");
   }
 
   @Test
   void aDeadlineThatBeganIsKept() {
-    Driver before = started(patient(old(), 1, true).compile());
+    Driver before = started(patient(old(), 1).compile());
     Long deadline = deadline(before);
-    Driver run = new Driver(patient(old(), 9, true).version(2).migrate(1, m -> {}).compile());
+    Driver run = new Driver(patient(old(), 9).version(2).migrate(1, m -> {}).compile());
     before.now += 5_000;
     run.takeOver(before);
 
     assertThat(deadline(run)).isEqualTo(deadline);
     run.pass();
     assertThat(run.state.data().path("log").asText()).isEqualTo("late");
+  }
+
+  private static FlowBuilder<Old> reminding(FlowBuilder<Old> flow, int times) {
+    return flow.remind("ask", Duration.ofHours(1), times, run -> {});
+  }
+
+  private static long reminders(Driver run) {
+    return run.journal.stream().filter(Event.Reminded.class::isInstance).count();
+  }
+
+  @Test
+  void aDeadlineThatIsNewBesideRemindersBeginsWithTheVersion() {
+    Driver before = started(reminding(unbounded(old()), 2).compile());
+    before.pass();
+    Driver run =
+        new Driver(reminding(patient(old(), 1), 2).version(2).migrate(1, m -> {}).compile());
+    run.takeOver(before);
+
+    assertThat(deadline(run)).isEqualTo(run.now - 1 + Duration.ofDays(1).toMillis());
+    run.pass();
+    assertThat(reminders(run)).isEqualTo(2);
+    run.pass();
+    assertThat(run.state.data().path("log").asText()).isEqualTo("late");
+  }
+
+  @Test
+  void remindersThatAreNewBesideADeadlineBeginWithTheVersion() {
+    Driver before = started(patient(old(), 1).compile());
+    Long deadline = deadline(before);
+    before.now += 5_000;
+    Driver run =
+        new Driver(reminding(patient(old(), 9), 1).version(2).migrate(1, m -> {}).compile());
+    run.takeOver(before);
+
+    assertThat(deadline(run)).isEqualTo(deadline);
+    run.pass();
+    assertThat(reminders(run)).isEqualTo(1);
+    run.pass();
+    assertThat(run.state.data().path("log").asText()).isEqualTo("late");
+  }
+
+  @Test
+  void remindersThatWereAllSentAreNotSentAgain() {
+    Driver before = started(reminding(unbounded(old()), 2).compile());
+    before.pass();
+    before.pass();
+    for (int times : List.of(1, 2)) {
+      Driver run =
+          new Driver(reminding(unbounded(old()), times).version(2).migrate(1, m -> {}).compile());
+      run.takeOver(before);
+      assertThat(run.timers()).noneMatch(timer -> timer.kind() == StepEffect.Kind.REMIND);
+    }
   }
 
   private static @Nullable Long deadline(Driver run) {

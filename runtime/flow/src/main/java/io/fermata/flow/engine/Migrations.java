@@ -156,16 +156,20 @@ final class Migrations {
       return new Event.Carried(place, to, false, false, at.deadline(), at.reminder());
     }
     Node.Waiting<?> waiting = waiting(flow.graph().step(to));
-    PlaceState.Reminder reminder = at.reminder();
-    boolean reminds =
-        reminder != null && waiting.every() != null && reminder.number() <= waiting.reminders();
     return new Event.Carried(
         place,
         to,
         false,
         false,
         waiting.deadline() == null ? null : at.deadline(),
-        reminds ? reminder : null);
+        waiting.every() == null ? null : bounded(at.reminder(), waiting.reminders()));
+  }
+
+  private static PlaceState.@Nullable Reminder bounded(
+      PlaceState.@Nullable Reminder next, int most) {
+    return next == null || next.number() <= most
+        ? next
+        : new PlaceState.Reminder(next.number(), null, 0);
   }
 
   private static Node.Waiting<?> waiting(Step<?> step) {

@@ -46,8 +46,10 @@ final class PendingEffects {
       effects.add(timer(run, place, StepEffect.Kind.DEADLINE, 0, at.deadline()));
     }
     PlaceState.Reminder reminder = at.reminder();
-    if (reminder != null && (waits || (reminder.attempt() > 0 && mayWaitAgain(phase)))) {
-      effects.add(remind(run, place, reminder));
+    if (reminder != null
+        && reminder.due() != null
+        && (waits || (reminder.attempt() > 0 && mayWaitAgain(phase)))) {
+      effects.add(remind(run, place, reminder, reminder.due()));
     }
   }
 
@@ -63,9 +65,10 @@ final class PendingEffects {
         || (phase.busy() instanceof Phase.Working working && working.field() != null);
   }
 
-  private static StepEffect remind(String run, Place place, PlaceState.Reminder reminder) {
+  private static StepEffect remind(
+      String run, Place place, PlaceState.Reminder reminder, long due) {
     if (reminder.attempt() == 0) {
-      return timer(run, place, StepEffect.Kind.REMIND, reminder.number(), reminder.due());
+      return timer(run, place, StepEffect.Kind.REMIND, reminder.number(), due);
     }
     String number = Integer.toString(reminder.number());
     return new StepEffect(

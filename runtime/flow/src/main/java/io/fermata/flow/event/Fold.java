@@ -320,8 +320,7 @@ public final class Fold {
   }
 
   private static void reminded(Draft state, Event.Reminded e) {
-    Long due = e.next();
-    PlaceState.Reminder next = due == null ? null : new PlaceState.Reminder(e.number() + 1, due, 0);
+    PlaceState.Reminder next = new PlaceState.Reminder(e.number() + 1, e.next(), 0);
     state.at(e.place(), at -> at.remind(next));
   }
 

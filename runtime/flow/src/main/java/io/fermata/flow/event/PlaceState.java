@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param base the attempts before the present effect began; its retry policy counts from there
  * @param since when the place began to wait
  * @param deadline when the wait expires; null if never
- * @param reminder the next reminder of those who are waited for; null if there is none
+ * @param reminder the next reminder of those who are waited for; null if nobody is reminded
  */
 public record PlaceState(
     Phase phase,
@@ -35,12 +35,17 @@ public record PlaceState(
     @Nullable Reminder reminder) {
 
   /**
-   * A reminder that is to come or is being sent.
+   * A reminder that is to come or is being sent, or the one that would follow the last.
    *
    * @param number counts from 1
+   * @param due when it is sent; null if all were sent
    * @param attempt 0 as long as its time has not come
    */
-  public record Reminder(int number, long due, int attempt) {}
+  public record Reminder(int number, @Nullable Long due, int attempt) {
+    private Reminder later(long millis) {
+      return new Reminder(number, due == null ? null : Long.valueOf(due + millis), 0);
+    }
+  }
 
   /** Why an answer was refused, and when in the run's count of events. */
   public record Rejection(String message, long tick) {}
@@ -88,14 +93,21 @@ public record PlaceState(
         next, accepted, rejected, questions, context, attempts, base, at, deadline, reminder);
   }
 
-  /** Bounds the wait. A question that is put again in the same visit keeps its deadline. */
+  /** Bounds the wait. A question that is put again in the same visit keeps the bounds it has. */
   PlaceState waiting(Event.@Nullable WaitLimits limits) {
-    if (limits == null || deadline != null || reminder != null) {
+    if (limits == null) {
       return this;
     }
     Long remind = limits.remindAt();
     Reminder first = remind == null ? null : new Reminder(1, remind, 0);
-    return timed(limits.deadline(), first);
+    return timed(
+        deadline == null ? limits.deadline() : deadline, reminder == null ? first : reminder);
+  }
+
+  /** Whether a reminder is to come or is being sent. */
+  @JsonIgnore
+  public boolean reminds() {
+    return reminder != null && reminder.due() != null;
   }
 
   /** The same in a fork, so much later: what was being attempted is begun again. */
@@ -114,10 +126,10 @@ public record PlaceState(
         base,
         since + later,
         deadline == null ? null : Long.valueOf(deadline + later),
-        reminder == null ? null : new Reminder(reminder.number(), reminder.due() + later, 0));
+        reminder == null ? null : reminder.later(later));
   }
 
-  PlaceState remind(@Nullable Reminder next) {
+  PlaceState remind(Reminder next) {
     return timed(deadline, next);
   }
 

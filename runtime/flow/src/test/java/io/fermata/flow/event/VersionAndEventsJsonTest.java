@@ -160,7 +160,8 @@ class VersionAndEventsJsonTest {
                     "", "ask_it", null, List.of(new Write(Write.Verb.SET, "b", Json.tree(1)))),
                 new Event.Rewrite("", null, PLACE, List.of())),
             List.of(
-                new Event.Carried(PLACE, PLACE, false, false, 9L, new PlaceState.Reminder(1, 8, 0)),
+                new Event.Carried(
+                    PLACE, PLACE, false, false, 9L, new PlaceState.Reminder(1, 8L, 0)),
                 new Event.Carried(PLACE, PLACE, true, true, null, null)),
             8),
         new Event.ForkedFrom(

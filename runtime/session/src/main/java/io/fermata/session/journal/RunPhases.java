@@ -40,7 +40,7 @@ public final class RunPhases {
                 at.phase() instanceof Phase.Working
                     || at.phase() instanceof Phase.Sleeping
                     || at.deadline() != null
-                    || at.reminder() != null);
+                    || at.reminds());
   }
 
   /** Whether a handler runs, or a failed one will be retried. */

@@ -117,7 +117,7 @@ class JournalFormatTest {
                     true,
                     true,
                     8L,
-                    new PlaceState.Reminder(1, 7, 0))),
+                    new PlaceState.Reminder(1, 7L, 0))),
             8),
         new Event.ForkedFrom(
             new ForkOrigin("quote", "run-0", 7, 6, ForkOrigin.Mode.REPLAY_EFFECTS, "ops"),
