@@ -31,6 +31,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
+import io.fermata.flow.json.Texts;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -203,8 +204,10 @@ public final class Conversation {
       return;
     }
     try {
-      journal.add(
-          JOURNAL.writerFor(new TypeReference<List<ThreadEvent>>() {}).writeValueAsString(events));
+      String record =
+          JOURNAL.writerFor(new TypeReference<List<ThreadEvent>>() {}).writeValueAsString(events);
+      assertThat(record).as("without halves of surrogate pairs").isEqualTo(Texts.sound(record));
+      journal.add(record);
     } catch (JsonProcessingException e) {
       throw new AssertionError(e);
     }

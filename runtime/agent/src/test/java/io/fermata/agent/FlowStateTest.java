@@ -3,6 +3,8 @@ package io.fermata.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.TextNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
@@ -11,6 +13,7 @@ import io.fermata.agent.message.MessageUpdate;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -689,5 +692,97 @@ class FlowStateTest {
 
     assertThat(talk.lines()).contains("work: tea");
     assertThat(model.request(0).get(0)).contains("See this", "list.txt");
+  }
+
+  // --- half of a surrogate pair, which no encoding can write -------------------------------------
+
+  private static final String HALF = "\ud83d";
+  private static final String FACE = "\ud83d\ude00";
+
+  @Test
+  void halfOfASurrogatePairIsReplacedWhateverATextIsFor() {
+    Hook reword =
+        Hook.beforeCreateMessage("reword", (flow, m) -> m.withContent(m.content() + HALF));
+    Tool work =
+        work(
+            flow -> {
+              flow.injectMessage(
+                  Message.assistant(HALF).withName(HALF).withMetadata(TextNode.valueOf(HALF)));
+              flow.updateMessage(
+                  flow.messageHistory().get(0).id(), MessageUpdate.content("Hi" + HALF));
+              flow.storage().put("k" + HALF, Map.of(HALF, List.of(HALF)));
+              flow.context("k" + HALF, HALF);
+              flow.files().write("/" + HALF, "text/" + HALF, new byte[0]);
+              flow.files().move("/" + HALF, "/a" + HALF);
+              flow.setEnv(HALF, HALF);
+              flow.setTags(List.of(HALF));
+              flow.setStatus(HALF);
+              flow.emitEvent(HALF, TextNode.valueOf(HALF));
+              flow.queueTool("note", new Note(HALF));
+              seen.add(flow.storage().get("k" + HALF));
+              return new ToolResult(false, FACE + HALF, HALF, TextNode.valueOf(HALF), List.of())
+                  .attach(new Attachment(HALF, "text/" + HALF, new byte[0]));
+            });
+    model.call("work").say("Done.");
+
+    Conversation talk = Conversation.with(agent(work).hooks(reword)).say("Hi");
+
+    assertThat(seen).hasToString("[{\"\ufffd\":[\"\ufffd\"]}]");
+    assertThat(noted).containsExactly("\ufffd");
+    assertThat(talk.state().stored().context()).containsOnlyKeys("k\ufffd");
+    assertThat(talk.lines())
+        .anyMatch(line -> line.startsWith("work: " + FACE + "\ufffd\nAttachment path: "));
+  }
+
+  @Test
+  void halfOfASurrogatePairInAReasonToStopIsReplaced() {
+    Conversation talk =
+        working(
+            flow -> {
+              flow.stop("Enough" + HALF);
+              return null;
+            });
+
+    assertThat(talk.events(ThreadEvent.Stopped.class).get(0).detail()).isEqualTo("Enough\ufffd");
+  }
+
+  @Test
+  void halfOfASurrogatePairInAReplyIsReplacedAlsoWhereItIsEscaped() {
+    String escaped = "{\"text\":\"\\ud83d, " + HALF + "\"}";
+    model
+        .then(
+            request ->
+                AiMessage.from(
+                    HALF,
+                    List.of(
+                        ToolExecutionRequest.builder()
+                            .id(HALF)
+                            .name("note")
+                            .arguments(escaped)
+                            .build())))
+        .say("Done.");
+    Tool asking = note.approval(args -> "Note " + args.path("text").textValue() + "?");
+    Agent agent = Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(asking));
+
+    Conversation talk = Conversation.with(agent).say("Hi").approve("s1.0").run();
+
+    assertThat(noted).containsExactly("\ufffd, \ufffd");
+    assertThat(talk.lines()).contains("assistant: \ufffd [note]", "note: noted \ufffd, \ufffd");
+    talk.requireSame(agent);
+  }
+
+  @Test
+  void noTextIsCutInTheMiddleOfACharacter() {
+    for (int shift = 0; shift < 2; shift++) {
+      String pad = "x".repeat(shift);
+      Conversation talk = working(flow -> pad + FACE.repeat(Bounds.TEXT / 2 + 1));
+      assertThat(talk.lines().get(2)).endsWith(" characters in all)").doesNotContain("\ufffd");
+      Conversation failed =
+          working(
+              flow -> {
+                throw new IllegalStateException(pad + FACE.repeat(1_001));
+              });
+      assertThat(failed.lines().get(2)).endsWith(FACE + "…").doesNotContain("\ufffd");
+    }
   }
 }

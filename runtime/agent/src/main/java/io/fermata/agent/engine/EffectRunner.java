@@ -285,7 +285,8 @@ final class EffectRunner {
         id += "x";
       }
       String arguments = request.arguments() == null ? "" : request.arguments();
-      calls.add(RequestedCall.of(id, request.name(), arguments));
+      String name = request.name() == null ? "" : request.name();
+      calls.add(RequestedCall.of(id, name, arguments));
     }
     return calls;
   }

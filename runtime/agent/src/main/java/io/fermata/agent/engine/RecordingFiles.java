@@ -5,6 +5,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.FilePaths;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.json.Texts;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,7 +32,8 @@ final class RecordingFiles implements ThreadFiles {
           "The thread has %d files already; delete some before writing %s"
               .formatted(Bounds.FILES, clean));
     }
-    recorder.write(new ThreadEvent.FileWritten(clean, mimeType, data.clone(), recorder.now()));
+    recorder.write(
+        new ThreadEvent.FileWritten(clean, Texts.sound(mimeType), data.clone(), recorder.now()));
     return stat(clean);
   }
 

@@ -25,6 +25,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.agent.state.TurnState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -130,7 +131,7 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public void stop(@Nullable String reason) {
-    recorder.write(new ThreadEvent.StopWanted(currentSide(), reason));
+    recorder.write(new ThreadEvent.StopWanted(currentSide(), Bounds.shortened(reason)));
   }
 
   @Override
@@ -256,11 +257,12 @@ final class RecordingFlowState implements FlowState {
   private final class RecordingStorage implements Storage {
     @Override
     public @Nullable JsonNode get(String key) {
-      return recorder.state().stored().storage().get(key);
+      return recorder.state().stored().storage().get(Texts.sound(key));
     }
 
     @Override
-    public void put(String key, Object value) {
+    public void put(String name, Object value) {
+      String key = Texts.sound(name);
       JsonNode tree = Json.tree(Objects.requireNonNull(value, "value"));
       Capacity.requireForValue(recorder.state().stored(), key, tree);
       recorder.write(new ThreadEvent.Stored(key, tree));
@@ -268,7 +270,7 @@ final class RecordingFlowState implements FlowState {
 
     @Override
     public void delete(String key) {
-      recorder.write(new ThreadEvent.Stored(key, null));
+      recorder.write(new ThreadEvent.Stored(Texts.sound(key), null));
     }
 
     @Override
@@ -289,7 +291,8 @@ final class RecordingFlowState implements FlowState {
   }
 
   @Override
-  public void context(String key, @Nullable Object value) {
+  public void context(String name, @Nullable Object value) {
+    String key = Texts.sound(name);
     JsonNode tree = value == null ? null : Json.tree(value);
     if (tree != null) {
       Capacity.requireForValue(recorder.state().stored(), key, tree);
@@ -309,7 +312,8 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public void setEnv(String property, @Nullable String value) {
-    ThreadEvent.EnvSet set = new ThreadEvent.EnvSet(property, value);
+    ThreadEvent.EnvSet set =
+        new ThreadEvent.EnvSet(Texts.sound(property), value == null ? null : Texts.sound(value));
     Bounds.requireEnv(recorder.state().apply(List.of(set), 0).stored().env());
     recorder.write(set);
   }
@@ -330,7 +334,7 @@ final class RecordingFlowState implements FlowState {
   public void emitEvent(String type, @Nullable Object data) {
     JsonNode tree = data == null ? null : Json.tree(data);
     Bounds.requireData("data of the event " + type, tree);
-    recorder.write(new ThreadEvent.Emitted(type, tree, recorder.now()));
+    recorder.write(new ThreadEvent.Emitted(Texts.sound(type), tree, recorder.now()));
   }
 
   @Override

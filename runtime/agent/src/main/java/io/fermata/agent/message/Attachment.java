@@ -1,5 +1,6 @@
 package io.fermata.agent.message;
 
+import io.fermata.flow.json.Texts;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -10,6 +11,11 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("ArrayRecordComponent") // copies would be large
 public record Attachment(String name, String mimeType, byte[] data) {
+  public Attachment {
+    name = Texts.sound(name);
+    mimeType = Texts.sound(mimeType);
+  }
+
   /** The path of a message's attachment. */
   public String path(String messageId) {
     return FilePaths.clean("/attachments/" + messageId + "/" + name);

@@ -1,5 +1,6 @@
 package io.fermata.agent.message;
 
+import io.fermata.flow.json.Texts;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
@@ -25,7 +26,7 @@ public final class AuthorFailures {
     String message = cause.getMessage();
     String reason =
         message == null || message.isBlank() ? cause.getClass().getSimpleName() : message;
-    return reason.length() > LONGEST ? reason.substring(0, LONGEST) + "…" : reason;
+    return Texts.shortened(reason, LONGEST);
   }
 
   /** Waits for a stage, and throws its failure. */

@@ -2,6 +2,7 @@ package io.fermata.agent.message;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
@@ -72,13 +73,17 @@ public final class Bounds {
           "A %s of %d characters is longer than the %d that a thread accepts"
               .formatted(what, text.length(), TEXT));
     }
-    return text;
+    return Texts.sound(text);
   }
 
   public static @Nullable String shortened(@Nullable String text) {
-    return text == null || text.length() <= TEXT
-        ? text
-        : text.substring(0, TEXT - 100) + "… (shortened, " + text.length() + " characters in all)";
+    if (text == null || text.length() <= TEXT) {
+      return text == null ? null : Texts.sound(text);
+    }
+    return Texts.shortened(text, TEXT - 100)
+        + " (shortened, "
+        + text.length()
+        + " characters in all)";
   }
 
   /** Refuses an environment that is too large for a thread. */
@@ -94,7 +99,8 @@ public final class Bounds {
   }
 
   public static Set<String> tags(Collection<String> tags) {
-    Set<String> all = new TreeSet<>(tags);
+    Set<String> all = new TreeSet<>();
+    tags.forEach(tag -> all.add(Texts.sound(tag)));
     if (all.size() > TAGS || all.stream().anyMatch(t -> t.isBlank() || t.length() > TAG)) {
       throw new IllegalArgumentException(
           "A thread has at most %d tags of 1 to %d characters".formatted(TAGS, TAG));

@@ -1,5 +1,6 @@
 package io.fermata.agent.message;
 
+import io.fermata.flow.json.Texts;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -10,7 +11,7 @@ public final class FilePaths {
   private FilePaths() {}
 
   public static String clean(@Nullable String path) {
-    String given = path == null ? "" : path.strip();
+    String given = path == null ? "" : Texts.sound(path.strip());
     String clean = given.startsWith("/") ? given : "/" + given;
     if (clean.contains("//") || (clean + "/").contains("/../") || clean.length() > LONGEST) {
       throw new IllegalArgumentException("\"" + given + "\" is not the path of a file");

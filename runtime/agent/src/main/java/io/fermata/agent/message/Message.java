@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -42,6 +43,8 @@ public record Message(
       List<String> attachments,
       @Nullable JsonNode metadata) {
     public Body {
+      content = content == null ? null : Texts.sound(content);
+      name = name == null ? null : Texts.sound(name);
       attachments = List.copyOf(attachments);
     }
   }
@@ -197,7 +200,7 @@ public record Message(
   }
 
   public Message withMetadata(@Nullable JsonNode value) {
-    return with(new Body(content(), name(), silent(), attachments(), value));
+    return with(new Body(content(), name(), silent(), attachments(), Json.copy(value)));
   }
 
   /** This message as changed by a hook: its content may change, not its identity. */
@@ -209,7 +212,7 @@ public record Message(
             role == Role.TOOL ? name() : by.name(),
             by.silent(),
             by.attachments(),
-            by.metadata()));
+            Json.copy(by.metadata())));
   }
 
   public Message withToolCalls(List<RequestedCall> calls) {

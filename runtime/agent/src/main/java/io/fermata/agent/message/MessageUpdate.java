@@ -1,11 +1,17 @@
 package io.fermata.agent.message;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import org.jspecify.annotations.Nullable;
 
 /** An update of a message; null components stay unchanged. */
 public record MessageUpdate(
     @Nullable String content, @Nullable Boolean silent, @Nullable JsonNode metadata) {
+  public MessageUpdate {
+    content = content == null ? null : Texts.sound(content);
+    metadata = Json.copy(metadata);
+  }
 
   public static MessageUpdate content(String value) {
     return new MessageUpdate(value, null, null);

@@ -2,6 +2,7 @@ package io.fermata.agent.message;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,11 @@ public record ToolResult(
     @Nullable String code,
     @Nullable JsonNode data,
     List<Attachment> attachments) {
+  public ToolResult {
+    text = text == null ? null : Texts.sound(text);
+    code = code == null ? null : Texts.sound(code);
+    data = Json.copy(data);
+  }
 
   /** A success. A text is passed as it is, anything else as JSON; null has no text. */
   public static ToolResult success(@Nullable Object result) {

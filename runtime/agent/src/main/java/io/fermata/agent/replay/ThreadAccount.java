@@ -128,7 +128,7 @@ final class ThreadAccount {
     if (text == null) {
       return "nothing";
     }
-    return "\"" + (text.length() > LONGEST ? text.substring(0, LONGEST) + "…" : text) + "\"";
+    return "\"" + Texts.shortened(text, LONGEST) + "\"";
   }
 
   private static String because(@Nullable String detail) {

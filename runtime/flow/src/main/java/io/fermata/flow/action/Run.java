@@ -10,6 +10,7 @@ import io.fermata.flow.event.Tagging;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -182,7 +183,7 @@ public final class Run<S extends Record> {
   public Run<S> emit(String name, @Nullable Object payload) {
     requireOpen("emits");
     Event.Emitted event =
-        new Event.Emitted(name, payload == null ? null : tree("emits", name, payload));
+        new Event.Emitted(Texts.sound(name), payload == null ? null : tree("emits", name, payload));
     if (event.toCaller()) {
       throw new IllegalArgumentException(name + " is a name that Fermata keeps; take another");
     }
@@ -240,7 +241,7 @@ public final class Run<S extends Record> {
    */
   public Run<S> end(String reason) {
     requireOpen("ends");
-    ends = reason;
+    ends = Texts.sound(reason);
     return this;
   }
 

@@ -632,16 +632,17 @@ final class Drive {
     }
     return new Event.Question(
         spot.path(question.field()),
-        Objects.requireNonNull(question.text().apply(spot.view()), "The question has no text"),
+        Objects.requireNonNull(text(spot, question.text()), "The question has no text"),
         question.schema(spot.schema()),
-        suggestions,
+        suggestions.stream().map(Texts::sound).toList(),
         text(spot, question.context()),
         question.optional());
   }
 
   private static <S extends Record> @Nullable String text(
       TypedPlace<S> spot, @Nullable Function<S, String> text) {
-    return text == null ? null : text.apply(spot.view());
+    String given = text == null ? null : text.apply(spot.view());
+    return given == null ? null : Texts.sound(given);
   }
 
   // --- showing and waiting --------------------------------------------------------------------

@@ -1,5 +1,6 @@
 package io.fermata.flow.event;
 
+import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -27,12 +28,14 @@ public record Tagging(List<String> added, List<String> removed) {
     removed = List.copyOf(removed);
   }
 
-  public Tagging add(String tag) {
+  public Tagging add(String given) {
+    String tag = Texts.sound(given);
     requireTag(tag);
     return new Tagging(with(added, tag), without(removed, tag));
   }
 
-  public Tagging remove(String tag) {
+  public Tagging remove(String given) {
+    String tag = Texts.sound(given);
     requireTag(tag);
     return new Tagging(without(added, tag), with(removed, tag));
   }

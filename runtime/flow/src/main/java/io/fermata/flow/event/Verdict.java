@@ -1,5 +1,6 @@
 package io.fermata.flow.event;
 
+import io.fermata.flow.json.Texts;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -52,5 +53,9 @@ public sealed interface Verdict {
   }
 
   /** The question stays open. */
-  record Rejected(String message) implements Verdict {}
+  record Rejected(String message) implements Verdict {
+    public Rejected {
+      message = Texts.sound(message);
+    }
+  }
 }

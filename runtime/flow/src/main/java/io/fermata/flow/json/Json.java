@@ -22,6 +22,7 @@ import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
 import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.module.SimpleModule;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.BooleanNode;
 import com.fasterxml.jackson.databind.node.IntNode;
 import com.fasterxml.jackson.databind.node.LongNode;
@@ -102,16 +103,24 @@ public final class Json {
   /**
    * The tree of any value an author may hand over: records, maps, enums, dates, trees. It is the
    * tree that reading its text would give, so a state read back from a journal equals the live one.
+   * No text in it has half of a surrogate pair, which a journal could not hold.
    */
   public static JsonNode tree(@Nullable Object value) {
     JsonNode simple = simple(value);
     return simple == null ? read(value) : simple;
   }
 
+  /** The same for a tree, or null. */
+  public static @Nullable JsonNode copy(@Nullable JsonNode tree) {
+    return tree == null ? null : tree(tree);
+  }
+
   /** What most values are, and what has but one tree. */
   private static @Nullable JsonNode simple(@Nullable Object value) {
     if (value instanceof String text) {
-      return TextNode.valueOf(text);
+      return TextNode.valueOf(Texts.sound(text));
+    } else if (value instanceof TextNode text) {
+      return sound(text);
     } else if (value instanceof Integer number) {
       return IntNode.valueOf(number);
     } else if (value instanceof Boolean truth) {
@@ -121,9 +130,7 @@ public final class Json {
     } else if (value instanceof LongNode number) {
       return integer(number.longValue());
     }
-    boolean immutable =
-        value instanceof TextNode || value instanceof IntNode || value instanceof BooleanNode;
-    return immutable ? (JsonNode) value : null;
+    return value instanceof IntNode || value instanceof BooleanNode ? (JsonNode) value : null;
   }
 
   /** Read from a text, a number is an int if it fits. */
@@ -133,7 +140,8 @@ public final class Json {
 
   private static JsonNode read(@Nullable Object value) {
     try {
-      return MAPPER.readTree(WRITER.writeValueAsString(value));
+      String text = WRITER.writeValueAsString(value);
+      return sound(MAPPER.readTree(text), text);
     } catch (JsonProcessingException e) {
       String type = value == null ? "null" : value.getClass().getSimpleName();
       throw new IllegalArgumentException(
@@ -142,6 +150,29 @@ public final class Json {
               + " cannot be written as JSON; give a record, a map, a list, a text, a number or a date",
           e);
     }
+  }
+
+  /** The tree of a text; few texts are worth a look at each of their parts. */
+  private static JsonNode sound(JsonNode tree, String text) {
+    boolean escapes = text.contains("\\ud") || text.contains("\\uD");
+    return escapes || Texts.hasHalf(text) ? sound(tree) : tree;
+  }
+
+  private static JsonNode sound(JsonNode tree) {
+    if (tree.isTextual()) {
+      String text = Texts.sound(tree.textValue());
+      return text.equals(tree.textValue()) ? tree : TextNode.valueOf(text);
+    } else if (tree.isArray()) {
+      ArrayNode list = MAPPER.createArrayNode();
+      tree.forEach(item -> list.add(sound(item)));
+      return list;
+    } else if (tree.isObject()) {
+      ObjectNode object = object();
+      tree.properties()
+          .forEach(field -> object.set(Texts.sound(field.getKey()), sound(field.getValue())));
+      return object;
+    }
+    return tree;
   }
 
   /**
@@ -193,13 +224,14 @@ public final class Json {
   }
 
   /**
-   * The tree of a text that is one JSON value and no more, with its decimals as they are written.
+   * The tree of a text that is one JSON value and no more, with its decimals as they are written
+   * and U+FFFD in place of halves of surrogate pairs.
    *
    * @throws IllegalArgumentException if it is no JSON, which says where, not what is there
    */
   public static JsonNode parse(String text) {
     try {
-      return WHOLE.readTree(text);
+      return sound(WHOLE.readTree(text), text);
     } catch (JsonProcessingException e) {
       JsonLocation at = e.getLocation();
       throw new IllegalArgumentException(

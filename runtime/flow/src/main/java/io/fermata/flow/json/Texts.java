@@ -44,7 +44,13 @@ public final class Texts {
     return escaped.toString();
   }
 
-  private static String sound(String text) {
+  /**
+   * The text with U+FFFD in place of each half of a surrogate pair, which no encoding can write.
+   */
+  public static String sound(String text) {
+    if (!hasHalf(text)) {
+      return text;
+    }
     int[] codePoints = text.codePoints().map(Texts::sound).toArray();
     return new String(codePoints, 0, codePoints.length);
   }
@@ -52,5 +58,19 @@ public final class Texts {
   private static int sound(int codePoint) {
     boolean half = codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE;
     return half ? 0xFFFD : codePoint;
+  }
+
+  static boolean hasHalf(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (Character.isSurrogate(text.charAt(i))) {
+        boolean pair =
+            i + 1 < text.length() && Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1));
+        if (!pair) {
+          return true;
+        }
+        i++;
+      }
+    }
+    return false;
   }
 }

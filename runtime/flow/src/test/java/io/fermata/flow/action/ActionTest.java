@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.AskingTest;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flows;
@@ -23,6 +24,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -85,6 +87,36 @@ class ActionTest {
             tuple(Write.Verb.SET, "address"),
             tuple(Write.Verb.SET, "address.city"),
             tuple(Write.Verb.MERGE, "notes"));
+  }
+
+  @Test
+  void halfOfASurrogatePairWhichNoJournalCanHoldIsReplaced() throws Exception {
+    String half = "\ud83d";
+    Driver talk =
+        drive(
+            talk()
+                .act(
+                    "write",
+                    run -> {
+                      run.set("a", half).append("log", half).merge("notes", Map.of(half, half));
+                      run.set("b", TextNode.valueOf("\ud83d\ude00" + half));
+                      run.emit(half, List.of(half)).tag(half).end(half);
+                    }),
+            "write");
+    talk.start();
+    String journal = Json.MAPPER.writeValueAsString(talk.journal);
+    assertThat(journal).contains("\ufffd").isEqualTo(Texts.sound(journal));
+    assertThat(talk.state.data())
+        .isEqualTo(
+            Driver.object(
+                "a",
+                "\ufffd",
+                "log",
+                List.of("\ufffd"),
+                "notes",
+                Map.of("\ufffd", "\ufffd"),
+                "b",
+                "\ud83d\ude00\ufffd"));
   }
 
   @Test

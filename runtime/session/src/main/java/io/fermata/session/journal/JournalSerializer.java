@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.type.TypeFactory;
+import com.fasterxml.jackson.dataformat.cbor.CBORGenerator;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
@@ -35,6 +36,8 @@ public final class JournalSerializer extends SerializerWithStringManifest {
 
   static final ObjectMapper MAPPER =
       CBORMapper.builder()
+          // Half of a surrogate pair that nobody noticed must not keep a session from its journal.
+          .enable(CBORGenerator.Feature.LENIENT_UTF_ENCODING)
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import com.fasterxml.jackson.databind.type.TypeFactory;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
@@ -281,5 +282,13 @@ class JournalFormatTest {
       lines.add(serializer.manifest(entry) + " " + Base64.getEncoder().encodeToString(bytes));
     }
     return lines;
+  }
+
+  @Test
+  void halfOfASurrogatePairDoesNotKeepAnEntryFromItsJournal() throws Exception {
+    for (String before : List.of("a", "a".repeat(10_000))) {
+      byte[] cbor = JournalSerializer.cbor(TextNode.valueOf(before + "\ud83d"));
+      assertThat(JournalSerializer.tree(cbor).textValue()).isEqualTo(before + "\ufffd");
+    }
   }
 }
