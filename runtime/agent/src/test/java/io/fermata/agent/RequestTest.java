@@ -114,6 +114,38 @@ class RequestTest {
   }
 
   @Test
+  void aCallThatNoProviderTakesIsShownAsOneThatEveryProviderTakes() {
+    model
+        .then(
+            request ->
+                AiMessage.from(
+                    wanted("multi_tool_use.parallel", "{}"),
+                    wanted("", "{}"),
+                    wanted("x".repeat(65), "{}"),
+                    wanted("look", "{\"order\":\"B-"),
+                    wanted("look", "[1]"),
+                    wanted("look", "")))
+        .say("There.");
+    Agent desk = Agent.aiHuman("desk", support(LOOK));
+    Conversation talk = Conversation.with(desk).say("one");
+
+    List<ToolExecutionRequest> shown =
+        ((AiMessage) model.requests().get(1).messages().get(1)).toolExecutionRequests();
+    assertThat(shown)
+        .extracting(ToolExecutionRequest::name)
+        .containsExactly("multi_tool_use_parallel", "_", "x".repeat(64), "look", "look", "look");
+    assertThat(shown).extracting(ToolExecutionRequest::arguments).containsOnly("{}");
+    assertThat(model.lastRequest())
+        .anyMatch(line -> line.contains("There is no tool multi_tool_use.parallel"))
+        .anyMatch(line -> line.contains("The arguments of look are not a JSON object"));
+    talk.requireSame(desk);
+  }
+
+  private static ToolExecutionRequest wanted(String name, String arguments) {
+    return ToolExecutionRequest.builder().name(name).arguments(arguments).build();
+  }
+
+  @Test
   void aCallWhoseResultIsMissingIsReported() {
     Hook forget =
         Hook.filterMessages(

@@ -15,6 +15,7 @@ import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.request.json.JsonRawSchema;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
@@ -33,6 +34,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +47,8 @@ final class ModelRequest {
   private static final int PICTURES = 10;
 
   private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
+
+  private static final Pattern NOT_OF_NAMES = Pattern.compile("[^a-zA-Z0-9_-]");
 
   private static final String MISSING =
       "The call was interrupted and its result is unknown. Treat it as failed, or check"
@@ -137,12 +141,23 @@ final class ModelRequest {
     }
   }
 
+  /**
+   * A call as every provider takes it. A model may invent names, and leave arguments unfinished;
+   * the result says what was wrong with them.
+   */
   private static ToolExecutionRequest request(RequestedCall call) {
+    String arguments = call.function().arguments();
+    boolean object = !arguments.isBlank() && ToolCalls.arguments(call) != null;
     return ToolExecutionRequest.builder()
         .id(wire(call.id()))
-        .name(call.name())
-        .arguments(call.function().arguments())
+        .name(name(call.name()))
+        .arguments(object ? arguments : "{}")
         .build();
+  }
+
+  private static String name(String name) {
+    Matcher legal = Tool.NAME.matcher(NOT_OF_NAMES.matcher(name).replaceAll("_"));
+    return legal.lookingAt() ? legal.group() : "_";
   }
 
   /** The id of a call as every provider takes it; the same in every request. */
