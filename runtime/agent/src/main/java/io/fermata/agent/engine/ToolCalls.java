@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
 /** Executes one call of a tool and turns its outcome into changes of the thread. */
 public final class ToolCalls {
   static final String NO_TEXT = "Tool executed successfully";
+  private static final String NO_REASON = "no reason given";
   static final String FAILED = "Failed to execute tool: ";
   static final String ATTACHED = "\nAttachment path: ";
 
@@ -133,7 +134,25 @@ public final class ToolCalls {
       return ToolResult.error("invalid_arguments", misfit(tool.name(), wrong));
     }
     Object result = work.on(arguments);
-    return result instanceof ToolResult ready ? ready : ToolResult.success(result);
+    return result instanceof ToolResult ready ? ready : success(result);
+  }
+
+  /** The work is done, even if the model cannot be shown what it returned. */
+  private static ToolResult success(@Nullable Object result) {
+    try {
+      return ToolResult.success(result);
+    } catch (RuntimeException e) {
+      return noting(ToolResult.success(null), "Its result is left out: ", e);
+    }
+  }
+
+  private static ToolResult noting(ToolResult result, String what, RuntimeException why) {
+    return result.withText(words(result) + "\n" + what + AuthorFailures.reason(why));
+  }
+
+  private static String words(ToolResult result) {
+    String text = result.text();
+    return text == null ? result.failed() ? NO_REASON : NO_TEXT : text;
   }
 
   /**
@@ -297,9 +316,9 @@ public final class ToolCalls {
     if (kept == null) {
       return new ThreadInput.Called(null, null, recorder.changes(), List.of());
     }
-    List<String> paths = attach(kept);
+    List<String> paths = new ArrayList<>();
     Message placed =
-        result(frame, call, kept, paths)
+        result(frame, call, attached(kept, paths), paths)
             .placed(frame.resultId(call), recorder.now() * 1000, frame.depth(), frame.parentId());
     Message message = recorder.beforeCreate(flow, placed);
     recorder.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), recorder.now()));
@@ -307,25 +326,23 @@ public final class ToolCalls {
     return new ThreadInput.Called(message, kept.code(), recorder.before(), recorder.after());
   }
 
-  private List<String> attach(ToolResult result) {
-    List<String> paths = new ArrayList<>();
-    for (Attachment attachment : result.attachments()) {
-      String path = OriginalResults.folder(call.key()) + attachment.name();
-      flow.files().write(path, attachment.mimeType(), attachment.data());
-      paths.add(path);
+  /** Keeps the files of a result; one that the thread cannot keep is left out of it. */
+  private ToolResult attached(ToolResult result, List<String> paths) {
+    ToolResult shown = result;
+    for (Attachment file : result.attachments()) {
+      String path = OriginalResults.folder(call.key()) + file.name();
+      try {
+        paths.add(flow.files().write(path, file.mimeType(), file.data()).path());
+      } catch (RuntimeException e) {
+        shown = noting(shown, "An attachment is left out: ", e);
+      }
     }
-    return paths;
+    return shown;
   }
 
   /** The message with the result of a call. */
   static Message result(StepFrame frame, CallState call, ToolResult result, List<String> paths) {
-    String words = result.text();
-    StringBuilder text = new StringBuilder();
-    if (result.failed()) {
-      text.append(FAILED).append(words == null ? "no reason given" : words);
-    } else {
-      text.append(words == null ? NO_TEXT : words);
-    }
+    StringBuilder text = new StringBuilder(result.failed() ? FAILED : "").append(words(result));
     for (String path : paths) {
       text.append(ATTACHED).append(path);
     }

@@ -291,6 +291,69 @@ class CallsTest {
   }
 
   @Test
+  void aResultThatCannotBeKeptDoesNotMakeAFailureOfWorkThatIsDone() {
+    Attachment large = new Attachment("a.bin", "image/png", new byte[Bounds.FILE + 1]);
+    Attachment small = new Attachment("b.txt", "text/plain", new byte[1]);
+    Tool pays =
+        Tool.of(
+                "pays",
+                "Pays",
+                (flow, args) -> {
+                  ran.add("paid");
+                  return ToolResult.success("Paid.").attach(large, small);
+                })
+            .once()
+            .retry(3, Duration.ofSeconds(1));
+    Tool pays2 =
+        Tool.of(
+                "pays_2",
+                "Pays",
+                (flow, args) -> {
+                  ran.add("paid 2");
+                  return Map.of("order", new Object());
+                })
+            .retry(3, Duration.ofSeconds(1));
+    model.call("pays").call("pays_2").say("Done.");
+    Agent desk = Agent.aiHuman("desk", prompt(pays, pays2));
+
+    Conversation talk = Conversation.with(desk).say("Go").pass(Duration.ofHours(1));
+
+    assertThat(ran).containsExactly("paid", "paid 2");
+    assertThat(talk.messages().get(2).content())
+        .startsWith(
+            "Paid.\nAn attachment is left out: The file /attachments/s1.0/a.bin has 1048577")
+        .endsWith("\nAttachment path: /attachments/s1.0/b.txt");
+    assertThat(talk.messages().get(4).content())
+        .startsWith("Tool executed successfully\nIts result is left out: A value of type");
+    assertThat(talk.messages()).noneMatch(Message::failed);
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void aFileTooManyIsLeftOutOfAResult() {
+    Tool draws =
+        Tool.of(
+            "draws",
+            "Draws",
+            (flow, args) -> {
+              for (int i = 0; i < Bounds.FILES; i++) {
+                flow.files().write("/" + i, "");
+              }
+              return ToolResult.success("drawn")
+                  .attach(new Attachment("a.txt", "text/plain", new byte[1]));
+            });
+    model.call("draws").say("Done.");
+    Agent desk = Agent.aiHuman("desk", prompt(draws));
+
+    Conversation talk = Conversation.with(desk).say("Go");
+
+    assertThat(talk.messages().get(2).content())
+        .startsWith("drawn\nAn attachment is left out: The thread has 1000 files already");
+    assertThat(talk.state().stored().files()).hasSize(Bounds.FILES);
+    talk.requireSame(desk);
+  }
+
+  @Test
   void aHugeResultIsShortened() {
     Tool huge = Tool.of("huge", "Huge", (flow, args) -> "x".repeat(Bounds.TEXT * 2));
     model.call("huge").say("Done.");
