@@ -271,9 +271,8 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       return List.of(new Result(failure(null, failed.reason())));
     } else if (event instanceof ThreadEvent.CallReturned returned) {
       return List.of(new Result(failure(returned.result())));
-    } else if (event instanceof ThreadEvent.CallWaits) {
-      return List.of(
-          new Made(RecordedOutside.Given.flow(new Outside.FlowOutcome.Unfinished("recorded"))));
+    } else if (event instanceof ThreadEvent.CallWaits waits) {
+      return List.of(new Made(RecordedOutside.Given.flow(waiting(waits))));
     } else if (event instanceof ThreadEvent.CallAsked asked) {
       return List.of(
           new Made(RecordedOutside.Given.flow(new Outside.FlowOutcome.Asking(asked.question()))));
@@ -289,6 +288,12 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       endings.add(new Result(failure(OriginalResults.of(effect.id(), message, code, List.of()))));
     }
     return endings;
+  }
+
+  private static Outside.FlowOutcome waiting(ThreadEvent.CallWaits waits) {
+    return waits.waitsFor() == null
+        ? new Outside.FlowOutcome.Unfinished("recorded")
+        : new Outside.FlowOutcome.Waiting(waits.waitsFor(), waits.until(), false);
   }
 
   private static ThreadInput.Failed failure(ToolResult result) {

@@ -681,6 +681,7 @@ class CallsTest {
     assertThat(talk.last().content()).isEqualTo("Quoted.");
     assertThat(talk.state().frames()).isEmpty();
     assertThat(ran).isEmpty();
+    talk.requireSame(Agent.aiHuman("desk", prompt(QUOTE, tool("one"))));
   }
 
   @Test
@@ -694,6 +695,7 @@ class CallsTest {
     talk.pass(Duration.ofMinutes(1));
 
     assertThat(talk.last().content()).isEqualTo("Signed.");
+    talk.requireSame(Agent.aiHuman("desk", prompt(QUOTE)));
   }
 
   @Test
