@@ -5,6 +5,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.TurnState;
@@ -120,8 +121,15 @@ final class ThreadAccount {
     };
   }
 
-  private static String rests(String code, @Nullable String detail) {
-    return "the thread rests: " + code + because(detail);
+  private String rests(String code, @Nullable String detail) {
+    return "the thread rests: " + code + because(detail == null ? null : detail(code, detail));
+  }
+
+  /** In a sandbox it quotes the calls that were not made. */
+  private String detail(String code, String detail) {
+    return secrets != null && code.equals(StopCode.SANDBOXED)
+        ? secrets.maskedCalls(detail)
+        : detail;
   }
 
   private static String quoted(@Nullable String text) {
@@ -169,7 +177,7 @@ final class ThreadAccount {
           .formatted(
               e.approval() ? "to approve" : "by the flow behind",
               e.call(),
-              Json.text(e.question()));
+              secrets == null ? Json.text(e.question()) : secrets.masked(e));
     } else if (event instanceof ThreadEvent.CallAnswered e) {
       return "a person %s the call %s"
           .formatted(

@@ -18,13 +18,16 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +40,9 @@ public final class ThreadSecrets {
   private final SecretFields everywhere;
   private final Map<String, SecretFields> asked = new HashMap<>();
   private final Secrets known = new Secrets();
+
+  /** The calls of tools that mark arguments. */
+  private final Set<RequestedCall> called = new LinkedHashSet<>();
 
   private ThreadSecrets(Map<String, SecretFields> arguments, SecretFields everywhere) {
     this.arguments = arguments;
@@ -105,6 +111,22 @@ public final class ThreadSecrets {
   /** Notes what an event brings. */
   public void learn(ThreadEvent event) {
     find(event, known::add);
+    requested(event).stream()
+        .filter(call -> !ofCall(call.name()).isEmpty())
+        .filter(call -> object(call.function().arguments()) != null)
+        .forEach(called::add);
+  }
+
+  /** The calls that an event brings. */
+  private static List<RequestedCall> requested(ThreadEvent event) {
+    if (event instanceof ThreadEvent.StepEnded e) {
+      List<RequestedCall> calls = new ArrayList<>(e.calls());
+      calls.addAll(e.message().toolCalls());
+      return calls;
+    } else if (event instanceof ThreadEvent.Said e) {
+      return e.message().toolCalls();
+    }
+    return event instanceof ThreadEvent.Queued e ? List.of(e.call()) : List.of();
   }
 
   /** Hands over every secret value that an event brings. */
@@ -113,14 +135,8 @@ public final class ThreadSecrets {
       asked.merge(e.call(), asked(e.question()), SecretFields::and);
     } else if (event instanceof ThreadEvent.CallAnswered e && e.answers() != null) {
       answered(e.call()).find("", e.answers(), found);
-    } else if (event instanceof ThreadEvent.StepEnded e) {
-      calls(e.calls(), found);
-      calls(e.message().toolCalls(), found);
-    } else if (event instanceof ThreadEvent.Queued e) {
-      calls(List.of(e.call()), found);
-    } else if (event instanceof ThreadEvent.Said e) {
-      calls(e.message().toolCalls(), found);
     }
+    calls(requested(event), found);
     if (!everywhere.isEmpty()) {
       named(event, found);
     }
@@ -246,12 +262,29 @@ public final class ThreadSecrets {
       return TextNode.valueOf(text(fields, part.textValue(), inventions));
     } else if (name.equals("answers")) {
       return inventions.tree(answered(whole.path("call").asText()), "", part);
+    } else if (name.equals("question") && whole.path("approval").asBoolean()) {
+      return approval(
+          part,
+          (tool, arguments) -> inventions.tree(ofCall(tool), "", arguments),
+          other -> inventions.tree(everywhere, "", other));
     } else if (name.equals("value") && whole.has("key")) {
       return inventions.tree(everywhere, whole.path("key").asText(), part);
     } else if (name.equals("env") || (TREES.contains(name) && !part.isBinary())) {
       return inventions.tree(everywhere, "", part);
     }
     return replaced(part, inventions);
+  }
+
+  /** A question to approve a call, with other arguments, and with other parts besides. */
+  private static JsonNode approval(
+      JsonNode question,
+      BiFunction<String, JsonNode, JsonNode> arguments,
+      UnaryOperator<JsonNode> others) {
+    String tool = question.path("tool").asText();
+    return SecretFields.mapped(
+        question,
+        (name, part) ->
+            name.equals("arguments") ? arguments.apply(tool, part) : others.apply(part));
   }
 
   /** A text; one that describes an object keeps its form unless a short value in it is secret. */
@@ -292,5 +325,26 @@ public final class ThreadSecrets {
     }
     JsonNode masked = fields.masked("", object);
     return masked(masked.equals(object) ? given : Json.text(masked));
+  }
+
+  /** The question to a person, as a JSON text, with a mark in place of secret arguments. */
+  String masked(ThreadEvent.CallAsked asked) {
+    JsonNode question =
+        asked.approval()
+            ? approval(
+                asked.question(),
+                (tool, arguments) -> ofCall(tool).masked("", arguments),
+                UnaryOperator.identity())
+            : asked.question();
+    return masked(Json.text(question));
+  }
+
+  /** The text with a mark in place of the secret arguments of calls that it quotes whole. */
+  String maskedCalls(String text) {
+    String masked = text;
+    for (RequestedCall call : called) {
+      masked = masked.replace(call.function().arguments(), masked(call));
+    }
+    return masked(masked);
   }
 }

@@ -3,14 +3,17 @@ package io.fermata.agent.replay;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.Inventions;
 import io.fermata.flow.schema.Secret;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,6 +45,10 @@ class SecretThreadTest {
             .say("I have paid with your " + CARD + ".");
     Conversation talk = Conversation.with(desk(model, ""));
     talk.say("Pay B-1 with my card " + CARD);
+    return recorded(talk);
+  }
+
+  private static ThreadJournal recorded(Conversation talk) {
     List<ThreadJournal.Entry> entries = new ArrayList<>();
     for (int i = 1; i <= talk.records(); i++) {
       entries.add(new ThreadJournal.Entry(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
@@ -80,6 +87,53 @@ class SecretThreadTest {
     assertThat(divergence.textWithSecrets()).contains("my card " + CARD);
     assertThatThrownBy(replay::requireSame).message().doesNotContain(CARD);
     assertThat(replay.toString()).doesNotContain(CARD);
+  }
+
+  @Test
+  void shortArgumentsAreRedactedAlsoWhereAPersonApprovesTheCallOrASandboxDoesNotMakeIt() {
+    Scripted model =
+        new Scripted().call("pay", Map.of("order", "B-1", "card", CARD, "cvv", "123")).say("Done.");
+    Tool pay =
+        Tool.of("pay", "Pays.", Payment.class, (flow, args) -> "Paid").approval("Pay with it?");
+    Agent desk = Agent.aiHuman("desk", Prompt.of("talk", model.model()).tools(pay));
+    Conversation talk = Conversation.with(desk).say("Pay B-1");
+    int asked = talk.records();
+    talk.approve("s1.0").run();
+
+    ThreadJournal journal = recorded(talk);
+    assertThat(journal.narrative(List.of(desk)))
+        .contains("a person is asked to approve the call s1.0", "\"order\":\"B-1\"")
+        .doesNotContain(CARD, "123");
+    assertThat(journal.narrativeWithSecrets()).contains("\"arguments\":{", "\"cvv\":\"123\"");
+
+    ThreadJournal sandboxed = recorded(talk.sandbox(asked).run());
+    assertThat(sandboxed.narrative(List.of(desk)))
+        .contains("the thread rests: sandboxed (pay {")
+        .doesNotContain(CARD, "123");
+    assertThat(sandboxed.why(List.of(desk)))
+        .asString()
+        .contains("sandboxed (pay {")
+        .doesNotContain("123");
+  }
+
+  @Test
+  void aCallWithoutArgumentsChangesNoText() {
+    ThreadSecrets secrets = ThreadSecrets.of(desk());
+    secrets.learn(new ThreadEvent.Queued(null, RequestedCall.of("q1", "pay", "")));
+
+    assertThat(secrets.maskedCalls("pay ")).isEqualTo("pay ");
+  }
+
+  @Test
+  void anApprovalIsRecordedWithInventedArgumentsHoweverShortTheyAre() {
+    ThreadSecrets secrets = ThreadSecrets.of(desk());
+    JsonNode question = Json.parse("{\"tool\":\"pay\",\"arguments\":{\"cvv\":\"123\"}}");
+    Inventions inventions = new Inventions(1, false);
+
+    ThreadEvent replaced =
+        secrets.replaced(new ThreadEvent.CallAsked("s1.0", true, question, 1), inventions);
+
+    assertThat(Json.text(Json.tree(replaced))).contains("cvv").doesNotContain("123");
   }
 
   @Test
