@@ -381,12 +381,14 @@ public final class McpTools implements AutoCloseable {
   }
 
   /** The innermost message. */
-  private static String reason(@Nullable Throwable thrown) {
+  private String reason(@Nullable Throwable thrown) {
     return causes(thrown)
         .map(
             cause ->
                 cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage())
-        .reduce("no answer", (outer, inner) -> inner);
+        .reduce((outer, inner) -> inner)
+        .map(server::masked)
+        .orElse("no answer");
   }
 
   // --- the connection --------------------------------------------------------------------------

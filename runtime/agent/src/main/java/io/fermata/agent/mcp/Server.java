@@ -10,7 +10,12 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -18,8 +23,24 @@ import org.slf4j.LoggerFactory;
 sealed interface Server {
   McpClientTransport transport(Duration connectTimeout);
 
-  /** The address for messages. */
+  /** Stands for what may be secret: messages are shown to models and journaled. */
+  String HIDDEN = "…";
+
+  /** In characters; shorter ones are parts of too many words. */
+  int SHORTEST = 4;
+
+  /** The address for messages, without what may be secret. */
   String place();
+
+  /** What may be secret of the address. */
+  Stream<String> secrets();
+
+  /** A text that may quote the address, without what may be secret. */
+  default String masked(String text) {
+    return secrets()
+        .filter(secret -> secret.length() >= SHORTEST)
+        .reduce(text, (masked, secret) -> masked.replace(secret, HIDDEN));
+  }
 
   /**
    * A server at an address.
@@ -54,13 +75,27 @@ sealed interface Server {
 
     @Override
     public String place() {
-      return url.toString();
+      return url.getScheme()
+          + "://"
+          + url.getHost()
+          + (url.getPort() < 0 ? "" : ":" + url.getPort())
+          + url.getRawPath()
+          + (url.getRawQuery() == null ? "" : "?" + HIDDEN);
+    }
+
+    @Override
+    public Stream<String> secrets() {
+      return Stream.of(url.getRawQuery(), url.getQuery(), url.getRawUserInfo(), url.getUserInfo())
+          .filter(Objects::nonNull);
     }
   }
 
   /** A server as a child process, over standard input and output. */
   record Command(List<String> words, Map<String, String> env) implements Server {
     private static final Logger LOG = LoggerFactory.getLogger(McpTools.class);
+
+    private static final Pattern OPTION =
+        Pattern.compile("(?<name>-[A-Za-z]|--[A-Za-z][A-Za-z0-9-]*)(=(?<value>.*))?");
 
     @Override
     public McpClientTransport transport(Duration connectTimeout) {
@@ -78,7 +113,23 @@ sealed interface Server {
 
     @Override
     public String place() {
-      return String.join(" ", words);
+      return words.stream()
+          .skip(1)
+          .map(Command::shown)
+          .collect(Collectors.joining(" ", words.get(0) + (words.size() > 1 ? " " : ""), ""));
+    }
+
+    /** The name of an option says what is missing; its value may be secret. */
+    private static String shown(String word) {
+      Matcher option = OPTION.matcher(word);
+      return !option.matches()
+          ? HIDDEN
+          : option.group("value") == null ? word : option.group("name") + "=" + HIDDEN;
+    }
+
+    @Override
+    public Stream<String> secrets() {
+      return words.stream().skip(1).filter(word -> !shown(word).equals(word));
     }
   }
 }

@@ -215,6 +215,26 @@ class McpToolsTest {
   }
 
   @Test
+  void whatMayBeSecretInAnAddressIsInNoMessage() {
+    String url = server.url().replace("://", "://ann:s3cret@") + "?apiKey=s3cret";
+    String plain = server.url();
+    server.close();
+    try (McpTools shop = McpTools.http("shop", url)) {
+      assertThatThrownBy(shop::tools)
+          .hasMessageContaining("cannot be reached at " + plain + "?…:")
+          .hasMessageNotContainingAny("s3cret", "ann:");
+    }
+    try (McpTools shop =
+        McpTools.stdio("shop", "/no/such/program", "-v", "--token", "s3cret", "--key=s3cret")) {
+      assertThatThrownBy(shop::tools)
+          .hasMessageContaining("cannot be reached at /no/such/program -v --token … --key=…:")
+          .hasMessageNotContaining("s3cret");
+    }
+    Server address = Server.Http.at(url);
+    assertThat(address.masked("GET " + url)).doesNotContain("s3cret").contains("GET http://");
+  }
+
+  @Test
   void aServerThatDoesNotAnswerIsNotWaitedForBeyondTheTimeout() throws Exception {
     try (java.net.ServerSocket silent =
             new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress());
