@@ -6,6 +6,7 @@ import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.state.ThreadEvent;
@@ -195,6 +196,41 @@ class RequestTest {
     return Conversation.with(
         Agent.aiHuman("desk", support().text("You help."))
             .compaction(Compaction.by(summarizer.model(), 6, 2)));
+  }
+
+  @Test
+  void aConversationThatDoesNotFitIntoTheContextOfItsModelContinuesWithWhatFits() {
+    Tool huge = Tool.of("huge", "Huge", (flow, args) -> "y".repeat(Bounds.TEXT));
+    model.call("huge").say("ok").say("ok").say("ok");
+    Agent desk =
+        Agent.aiHuman(
+            "desk", Prompt.of("support", model.model().contextTokens(10_000)).tools(huge));
+    Conversation talk = Conversation.with(desk).say("Go");
+    talk.say("x".repeat(Bounds.TEXT)).say("And now?");
+
+    for (List<String> request : List.of(model.request(1), model.request(2), model.request(3))) {
+      assertThat(request.stream().mapToInt(String::length).sum()).isLessThan(4 * 10_000);
+    }
+    assertThat(model.request(1).get(0)).isEqualTo("user: Go");
+    assertThat(model.request(1).get(2)).endsWith("(shortened, 262144 characters in all)");
+    assertThat(model.lastRequest()).endsWith("assistant: ok", "user: And now?");
+    assertThat(talk.messages().get(2).content()).hasSize(Bounds.TEXT);
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void theTextToSummarizeIsBoundedToo() {
+    Scripted summarizer = Scripted.saying("They counted to three.");
+    Conversation talk = compacting(summarizer);
+    talk.say("number 1").say("x".repeat(Bounds.TEXT)).say("x".repeat(Bounds.TEXT));
+    for (int i = 4; i <= 5; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(summarizer.request(0).get(1))
+        .contains("person: number 1\n", "person: xxx", "support: ok")
+        .hasSizeLessThan(Bounds.TEXT);
+    assertThat(talk.state().history().summary()).isEqualTo("They counted to three.");
   }
 
   @Test

@@ -41,6 +41,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -57,6 +58,12 @@ import org.jspecify.annotations.Nullable;
 final class EffectRunner {
   /** How many messages one summary covers at most. */
   private static final int MOST_SUMMED = 4_096;
+
+  /** Of a model that does not say how long a request may be. */
+  private static final int MOST_TOKENS_SUMMED = 100_000;
+
+  /** How many characters of a message a summary sees at least. */
+  private static final int LEAST_SUMMED = 80;
 
   private final Agents agents;
   private final Agent agent;
@@ -426,13 +433,7 @@ final class EffectRunner {
     List<ChatMessage> chat = new ArrayList<>();
     String before = ModelRequest.summary(state.history());
     chat.add(SystemMessage.from(compaction.instruction()));
-    StringBuilder text = new StringBuilder(before == null ? "" : before + "\n\n");
-    for (Message message : old) {
-      if (!ThreadFold.blank(message.content())) {
-        text.append(label(message)).append(": ").append(message.content()).append('\n');
-      }
-    }
-    chat.add(UserMessage.from(text.toString()));
+    chat.add(UserMessage.from((before == null ? "" : before + "\n\n") + toSum(old, compaction)));
     ModelReply reply =
         compaction.model().call(ChatRequest.builder().messages(chat).build(), ModelListener.NONE);
     String summary = reply.message().text();
@@ -444,6 +445,27 @@ final class EffectRunner {
         old.get(old.size() - 1).id(),
         reply.model(),
         reply.usage());
+  }
+
+  /** The messages as one text; where that is too long, with the beginning of each long one. */
+  private String toSum(List<Message> messages, Compaction compaction) {
+    // Two characters for each token leave room for the instruction and the summary before.
+    int most = 2 * compaction.model().contextTokens().orElse(MOST_TOKENS_SUMMED);
+    long size =
+        messages.stream()
+            .map(Message::content)
+            .filter(Objects::nonNull)
+            .mapToLong(String::length)
+            .sum();
+    int each = size <= most ? Bounds.TEXT : Math.max(LEAST_SUMMED, most / messages.size());
+    StringBuilder text = new StringBuilder();
+    for (Message message : messages) {
+      if (!ThreadFold.blank(message.content())) {
+        String content = Texts.shortened(String.valueOf(message.content()), each);
+        text.append(label(message)).append(": ").append(content).append('\n');
+      }
+    }
+    return text.toString();
   }
 
   /** The messages before another that no summary covers, oldest first, from the journal. */

@@ -174,8 +174,16 @@ public final class Model {
     return with(terms -> terms.parameters = parameters);
   }
 
-  /** The maximum number of tokens of a request. */
+  /**
+   * The maximum number of tokens of a request, at an estimate of one for four bytes of text. What
+   * does not fit is left out or shortened, the oldest first, which the request says. Without it
+   * nothing bounds a request.
+   */
   public Model contextTokens(int tokens) {
+    if (tokens < 1) {
+      throw new IllegalArgumentException(
+          "Model " + name + ": contextTokens is " + tokens + "; give a positive number");
+    }
     return with(terms -> terms.contextTokens = OptionalInt.of(tokens));
   }
 
@@ -241,8 +249,12 @@ public final class Model {
 
   private @Nullable ModelReply ask(ChatRequest request, ModelListener listener, Attempts failed)
       throws InterruptedException {
-    ChatRequest mine =
+    ChatRequest given =
         request.toBuilder().parameters(terms.parameters.overrideWith(request.parameters())).build();
+    ChatRequest mine =
+        terms.contextTokens.isEmpty()
+            ? given
+            : RequestFit.of(given, terms.contextTokens.getAsInt());
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {

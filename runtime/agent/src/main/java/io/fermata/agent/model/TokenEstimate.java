@@ -3,6 +3,7 @@ package io.fermata.agent.model;
 import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.Content;
 import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
@@ -14,24 +15,30 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * About how many tokens a call took whose provider reports none, so that budgets hold with it, too:
- * one for four bytes of text, calls and descriptions of tools. Images and files do not count.
+ * About how many tokens a request has, and a call took whose provider reports none, so that budgets
+ * hold with it, too: one for four bytes of text, calls and descriptions of tools. Images and files
+ * do not count.
  */
 final class TokenEstimate {
-  private static final int BYTES = 4;
+  static final int BYTES = 4;
 
   private TokenEstimate() {}
 
   static TokenUsage of(ChatRequest request, AiMessage reply) {
-    long input = 0;
-    for (ChatMessage message : request.messages()) {
-      input += bytes(message);
-    }
+    return new TokenUsage(of(request), of(List.of(reply)));
+  }
+
+  static int of(List<ChatMessage> messages) {
+    return tokens(messages.stream().mapToLong(TokenEstimate::bytes).sum());
+  }
+
+  static int of(ChatRequest request) {
+    long input = request.messages().stream().mapToLong(TokenEstimate::bytes).sum();
     for (ToolSpecification tool : orNone(request.toolSpecifications())) {
       input += bytes(tool.name()) + bytes(tool.description());
       input += tool.parameters() == null ? 0 : bytes(tool.parameters().toString());
     }
-    return new TokenUsage(tokens(input), tokens(bytes(reply)));
+    return tokens(input);
   }
 
   private static int tokens(long bytes) {
@@ -40,14 +47,11 @@ final class TokenEstimate {
 
   private static long bytes(ChatMessage message) {
     if (message instanceof UserMessage user) {
-      return user.contents().stream()
-          .filter(TextContent.class::isInstance)
-          .mapToLong(content -> bytes(((TextContent) content).text()))
-          .sum();
+      return bytes(user.contents());
     } else if (message instanceof SystemMessage system) {
       return bytes(system.text());
     } else if (message instanceof ToolExecutionResultMessage result) {
-      return bytes(result.text());
+      return bytes(result.contents());
     } else if (message instanceof AiMessage ai) {
       return bytes(ai.text())
           + bytes(ai.thinking())
@@ -58,7 +62,14 @@ final class TokenEstimate {
     return bytes(message.toString());
   }
 
-  private static long bytes(@Nullable String text) {
+  private static long bytes(List<Content> contents) {
+    return contents.stream()
+        .filter(TextContent.class::isInstance)
+        .mapToLong(content -> bytes(((TextContent) content).text()))
+        .sum();
+  }
+
+  static long bytes(@Nullable String text) {
     return text == null ? 0 : text.getBytes(StandardCharsets.UTF_8).length;
   }
 
