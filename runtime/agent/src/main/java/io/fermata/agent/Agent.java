@@ -139,7 +139,10 @@ public final class Agent {
     return with(draft -> draft.maxSessionTurns = turns);
   }
 
-  /** How often models may be called in one execution; 250 by default. */
+  /**
+   * How often models may be called in one execution, by both sides and their sub-prompts; 250 by
+   * default.
+   */
   public Agent maxSteps(int steps) {
     return with(draft -> draft.maxSteps = steps);
   }

@@ -87,7 +87,10 @@ public sealed interface Participant
           });
     }
 
-    /** How often the model may be called in one execution; 0 for the agent's limit. */
+    /**
+     * How often the side's model may be called in one execution, without its sub-prompts; 0 for the
+     * agent's limit, which holds in any case.
+     */
     public Speaker maxSteps(int steps) {
       return with(draft -> draft.maxSteps = steps);
     }

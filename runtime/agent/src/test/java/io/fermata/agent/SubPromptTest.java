@@ -351,6 +351,22 @@ class SubPromptTest {
   }
 
   @Test
+  void itsModelCallsCountForTheLimitOfTheAgent() {
+    Scripted all = new Scripted();
+    all.always(request -> AiMessage.from(all.wants("expert", Map.of("message", "?"))));
+    child.always(request -> AiMessage.from("A teapot."));
+    Prompt prompt = Prompt.of("support", all.model()).tools(expert().asTool());
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt).maxSteps(3)).say("Hi");
+
+    assertThat(all.requests()).hasSize(2);
+    assertThat(child.requests()).hasSize(1);
+    assertThat(talk.last().content()).contains("Models were called 3 times");
+    assertThat(talk.code()).isEqualTo(StopCode.MAX_TOTAL_STEPS);
+    talk.crash().say("Go on");
+    assertThat(child.requests()).hasSize(2);
+  }
+
+  @Test
   void aSpentBudgetHoldsForItToo() {
     Prompt support = Prompt.of("support", parent.model()).tools(expert().asTool());
     Conversation talk = Conversation.with(Agent.aiHuman("desk", support).budget(Budget.tokens(15)));

@@ -263,7 +263,7 @@ final class TurnLoop {
     TurnState turn = state().turn();
     if (speaker.maxSteps() > 0 && turn.steps(side) >= speaker.maxSteps()) {
       stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(turn.steps(side)), false);
-    } else if (turn.steps() >= Math.max(agent().maxSteps(), speaker.maxSteps())) {
+    } else if (turn.steps() >= agent().maxSteps()) {
       stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(turn.steps()), false);
     } else if (agents.overspent(state()) != null) {
       stop(side, StopCode.BUDGET_SPENT, state().usage().words(), false);
@@ -289,6 +289,8 @@ final class TurnLoop {
   private void beginSubPrompt(StepFrame frame) {
     if (agents.overspent(state()) != null) {
       failSubPrompt(frame, "The budget of the thread is spent: " + state().usage().words());
+    } else if (state().turn().running() && state().turn().steps() >= agent().maxSteps()) {
+      failSubPrompt(frame, "Models were called %d times".formatted(state().turn().steps()));
     } else {
       beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
     }

@@ -228,9 +228,12 @@ public final class ThreadFold {
     StepFrame asking =
         frame.attempting(
             StepFrame.Stage.THINKING, began.attempt(), began.step(), began.messageId());
-    boolean counts = began.attempt() == 1 && frame.top();
     ThreadState after = state.with(state.steps().counted(began.step()).with(asking));
-    return counts ? after.with(after.turn().stepped(began.side())) : after;
+    if (began.attempt() > 1) {
+      return after;
+    }
+    TurnState turn = after.turn();
+    return after.with(frame.top() ? turn.stepped(began.side()) : turn.steppedInside());
   }
 
   private static ThreadState stepEnded(ThreadState state, ThreadEvent.StepEnded ended) {

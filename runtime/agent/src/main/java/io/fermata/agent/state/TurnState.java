@@ -52,6 +52,10 @@ public record TurnState(
           steps + 1, stepsA + one(by, Side.A), stepsB + one(by, Side.B), turnsA, turnsB);
     }
 
+    Counts steppedInside() {
+      return new Counts(steps + 1, stepsA, stepsB, turnsA, turnsB);
+    }
+
     Counts turned(Side by) {
       return new Counts(steps, stepsA, stepsB, turnsA + one(by, Side.A), turnsB + one(by, Side.B));
     }
@@ -155,6 +159,11 @@ public record TurnState(
   /** A model is asked. */
   TurnState stepped(Side by) {
     return acting(by).with(draft -> draft.counts = counts.stepped(by));
+  }
+
+  /** The model of a sub-prompt is asked. */
+  TurnState steppedInside() {
+    return with(draft -> draft.counts = counts.steppedInside());
   }
 
   TurnState forced(Side next) {

@@ -164,6 +164,19 @@ class StopTest {
   }
 
   @Test
+  void theLimitOfTheAgentHoldsForASideThatMayBeAskedMoreOften() {
+    Tool look = Tool.of("look", "Looks.", (flow, args) -> "ok");
+    Scripted model = new Scripted();
+    model.always(request -> AiMessage.from(model.wants("look", Map.of())));
+    Participant side = Participant.prompt(prompt(model, look)).maxSteps(20);
+    Conversation talk =
+        Conversation.with(Agent.of("desk", side, Participant.person()).maxSteps(2)).say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.MAX_TOTAL_STEPS);
+    assertThat(model.requests()).hasSize(2);
+  }
+
+  @Test
   void bothSidesTogetherMayBeAskedSoOften() {
     Scripted both = new Scripted().always(request -> AiMessage.from("again"));
     Conversation talk =
