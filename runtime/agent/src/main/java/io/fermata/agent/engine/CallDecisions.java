@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,7 +58,7 @@ final class CallDecisions {
       if (!before.isEmpty() && !free) {
         return false;
       }
-      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(prompt, call, before)) {
+      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(frame, prompt, call, before)) {
         start(frame, prompt, call);
         return true;
       }
@@ -69,14 +70,22 @@ final class CallDecisions {
   }
 
   /**
-   * Whether a call needs, or may need, a child that works for an earlier call. A child handles one
-   * call at a time, and the number of children is known only when the earlier calls have theirs.
+   * Whether a call needs, or may need, a child that works for an earlier call of its step. A child
+   * handles one call at a time, and the number of children is known only when the calls that have
+   * begun, also in other steps, have theirs.
    */
-  private boolean waitsForChild(@Nullable Prompt prompt, CallState call, List<CallState> before) {
+  private boolean waitsForChild(
+      StepFrame frame, @Nullable Prompt prompt, CallState call, List<CallState> before) {
+    Stream<CallState> begun =
+        decided.state().frames().values().stream()
+            .filter(other -> !other.path().equals(frame.path()))
+            .flatMap(other -> other.calls().stream())
+            .filter(CallState::performed)
+            .filter(other -> other.child() == null);
     return ToolCalls.offered(decided.agent(), prompt, call.call().name(), call.queued())
             instanceof SubAgent relation
         && (relation.blocking() || relation.maxInstances() > 0)
-        && before.stream()
+        && Stream.concat(before.stream(), begun)
             .filter(other -> other.call().name().equals(call.call().name()))
             .anyMatch(other -> other.child() == null || shared(relation, call, other));
   }
@@ -96,6 +105,7 @@ final class CallDecisions {
     Agent by = agents.of(decided.state(), frame);
     Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
     ToolResult refusal = refusal(frame, prompt, offered, call);
+    refusal = refusal == null ? busy(offered, call) : refusal;
     if (refusal != null || offered == null) {
       returned(frame, call, Objects.requireNonNull(refusal));
       return;
@@ -137,6 +147,21 @@ final class CallDecisions {
           "too_deep", "Prompts call each other at most " + Bounds.DEPTH + " levels deep");
     }
     return call.attempt() == 0 ? ToolCalls.refusal(prompt, offered, call.call()) : null;
+  }
+
+  /** The error of a call to a child that works for a call of another step; null for none. */
+  private @Nullable ToolResult busy(@Nullable Offered offered, CallState call) {
+    if (!(offered instanceof SubAgent relation) || !relation.blocking()) {
+      return null;
+    }
+    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
+    String child = ToolCalls.reference(relation, arguments, decided.state().children().values());
+    return child == null || decided.state().delegatedTo(child) == null
+        ? null
+        : ToolResult.error(
+            "busy_reference",
+            "The %s with the reference %s still works for an earlier call; do not call it before that one has ended"
+                .formatted(relation.name(), child));
   }
 
   /** Asks a person to approve the call if its tool requires that. */

@@ -543,7 +543,7 @@ public final class ThreadProgram
     loop.emit(
         new ThreadEvent.ChildReported(
             report.child(), report.report(), report.failed(), report.text(), report.at()));
-    CallState waiting = waitingFor(state, report.child());
+    CallState waiting = state.delegatedTo(report.child());
     StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
     if (waiting != null && frame != null) {
       String text = "Reference: " + report.child() + "\n" + report.text();
@@ -579,7 +579,7 @@ public final class ThreadProgram
     boolean done =
         child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
     count(loop, child, gone.spent(), gone.at());
-    CallState waiting = waitingFor(state, gone.child());
+    CallState waiting = state.delegatedTo(gone.child());
     StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
     loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
     if (waiting != null && frame != null) {
@@ -593,17 +593,6 @@ public final class ThreadProgram
       loop.emit(new ThreadEvent.Received(null, message, gone.at()));
     }
     loop.advance();
-    return null;
-  }
-
-  private static @Nullable CallState waitingFor(ThreadState state, String child) {
-    for (StepFrame frame : state.frames().values()) {
-      for (CallState call : frame.calls()) {
-        if (call.phase() == CallState.Phase.DELEGATED && child.equals(call.child())) {
-          return call;
-        }
-      }
-    }
     return null;
   }
 

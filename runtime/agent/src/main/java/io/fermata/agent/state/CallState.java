@@ -136,6 +136,11 @@ public record CallState(
     return begun || attempt > 0;
   }
 
+  /** Whether an attempt is made, or will be repeated without a person. */
+  public boolean performed() {
+    return phase == Phase.RUNNING || phase == Phase.RETRYING;
+  }
+
   /** Whether its next attempt is due at a time. */
   public boolean scheduled() {
     return phase == Phase.RETRYING || phase == Phase.PAUSED;

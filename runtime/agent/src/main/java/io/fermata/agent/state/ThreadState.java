@@ -222,6 +222,18 @@ public record ThreadState(
     return relations.abandonedCalls();
   }
 
+  /** The call that a child works for; null if it works for none that waits for it. */
+  public @Nullable CallState delegatedTo(String child) {
+    for (StepFrame frame : frames().values()) {
+      for (CallState call : frame.calls()) {
+        if (call.phase() == CallState.Phase.DELEGATED && child.equals(call.child())) {
+          return call;
+        }
+      }
+    }
+    return null;
+  }
+
   /** The children that calls wait for while they wait for a person. */
   public List<ChildThread> askingIn() {
     List<ChildThread> asking = new ArrayList<>();

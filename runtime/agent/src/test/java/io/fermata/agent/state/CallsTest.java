@@ -939,12 +939,16 @@ class CallsTest {
   }
 
   private void twoAtOnce() {
+    twoAtOnce("worker", "worker");
+  }
+
+  private void twoAtOnce(String first, String second) {
     model
         .then(
             request ->
                 AiMessage.from(
-                    model.wants("worker", Map.of("message", "dig")),
-                    model.wants("worker", Map.of("message", "deeper"))))
+                    model.wants(first, Map.of("message", "dig")),
+                    model.wants(second, Map.of("message", "deeper"))))
         .say("Done.");
   }
 
@@ -963,6 +967,57 @@ class CallsTest {
             "worker: Reference: child-s1.0\na hole",
             "worker: Reference: child-s1.0\na pit",
             "assistant: Done.");
+  }
+
+  @Test
+  void aChildThatStillWorksForAnEarlierCallTakesNoOtherOne() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "deeper"))
+        .say("Somebody decides.")
+        .say("It is dug.");
+    Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
+
+    stands(talk, 1, ChildThread.Status.ASKING).say("Deeper?").crash();
+
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig");
+    assertThat(talk.messages())
+        .filteredOn(Message::failed)
+        .extracting(Message::metadata)
+        .containsExactly(code("busy_reference"));
+    assertThat(talk.last().content()).isEqualTo("Somebody decides.");
+
+    talk.report("child-s1.0", 2, false, "a hole").run();
+
+    assertThat(talk.lines().get(talk.lines().size() - 2))
+        .endsWith("has ended:\nReference: child-s1.0\na hole");
+    assertThat(talk.last().content()).isEqualTo("It is dug.");
+    assertThat(talk.state().frames()).isEmpty();
+  }
+
+  @Test
+  void promptsSideBySideNeitherShareAChildNorCreateMoreThanAllowed() {
+    Scripted one = new Scripted().call("worker", Map.of("message", "dig"));
+    Scripted two = new Scripted().call("worker", Map.of("message", "deeper"));
+    twoAtOnce("one", "two");
+    Conversation talk =
+        parent(prompt(asking("one", one), asking("two", two)).parallelToolCalls()).post("Go");
+
+    talk.runUntil(call("s2.0")).lastFirst().run();
+
+    assertThat(talk.world().delegated).containsExactly("child-s2.0: dig");
+    talk.report("child-s2.0", 1, false, "a hole").run();
+    assertThat(talk.lines()).anyMatch(line -> line.startsWith("one:") && line.contains("a hole"));
+    assertThat(talk.lines())
+        .anyMatch(line -> line.startsWith("two failed") && line.contains("still works"));
+    assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  private static Offered asking(String name, Scripted who) {
+    return Prompt.of(name, who.model())
+        .toolDescription("Has work done")
+        .tools(BLOCKING.atMost(1))
+        .asTool();
   }
 
   @Test
