@@ -8,6 +8,7 @@ import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Program;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** Retries of failed deliveries to other threads and flows. */
@@ -53,5 +54,57 @@ class DeliveryTest {
     assertThat(talk.refusal())
         .isNotNull()
         .satisfies(failure -> assertThat(failure.code()).isEqualTo("invalid_key"));
+  }
+
+  /** A child that is given two tasks. */
+  private Conversation child(Participant.Speaker speaker) {
+    Conversation talk = Conversation.child(Agent.of("desk", speaker, Participant.person()));
+    return talk.say("Find the key").say("Find the lamp");
+  }
+
+  private Participant.Speaker speaker(Tool... tools) {
+    return Participant.prompt(Prompt.of("p", model.model()).tools(tools));
+  }
+
+  @Test
+  void aReportIsOfItsOwnTaskAlsoIfNothingIsSaidAboutIt() {
+    Tool submit = Tool.of("submit", "Submits", (flow, args) -> "submitted");
+    model.sayAndCall("The key is found.", "submit", Map.of()).call("submit");
+
+    Conversation talk = child(speaker(submit).stopTool("submit"));
+
+    assertThat(talk.world().reports).containsExactly("1: The key is found.", "2: stop_tool");
+  }
+
+  @Test
+  void aReportHasWhatWasSaidEarlierInItsTask() {
+    Tool look = Tool.of("look", "Looks", (flow, args) -> "seen");
+    Tool submit = Tool.of("submit", "Submits", (flow, args) -> "submitted");
+    model
+        .say("No key here.")
+        .sayAndCall("The lamp is found.", "look", Map.of())
+        .calls("look", "submit");
+
+    Conversation talk = child(speaker(look, submit).stopTool("submit"));
+
+    assertThat(talk.world().reports).containsExactly("1: No key here.", "2: The lamp is found.");
+  }
+
+  @Test
+  void aReportHasTheReasonForWhichAToolStoppedTheSession() {
+    Tool end =
+        Tool.of(
+            "end",
+            "Ends",
+            (flow, args) -> {
+              flow.stop("the lamp is sold");
+              return null;
+            });
+    model.say("The key is found.").call("end");
+
+    Conversation talk = child(speaker(end));
+
+    assertThat(talk.world().reports)
+        .containsExactly("1: The key is found.", "2: state_stop_session: the lamp is sold");
   }
 }

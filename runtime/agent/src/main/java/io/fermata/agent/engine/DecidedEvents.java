@@ -108,13 +108,13 @@ final class DecidedEvents {
     emit(new ThreadEvent.ReportPending(state.reported() + 1, false, "", status));
   }
 
-  /** The report to a parent: the result of the session, or the last message. */
+  /** The report to a parent: the result of the session, or the last message of the execution. */
   private String report(String code, @Nullable String detail) {
     boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);
     if (ending && detail != null) {
       return detail;
     }
-    List<Message> messages = state.history().messages();
+    List<Message> messages = state.history().after(state.turn().begun());
     for (int i = messages.size() - 1; i >= 0 && !StopCode.failed(code); i--) {
       Message message = messages.get(i);
       if (message.role() == Role.ASSISTANT && !ThreadFold.blank(message.content())) {

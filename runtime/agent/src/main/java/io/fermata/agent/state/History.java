@@ -151,6 +151,12 @@ public record History(
     return old;
   }
 
+  /** The messages that came after so many. */
+  public List<Message> after(long earlier) {
+    long later = Math.max(0, Math.min(messages.size(), count - earlier));
+    return messages.subList(messages.size() - (int) later, messages.size());
+  }
+
   /** Whether there are messages that are neither kept here nor covered by a summary. */
   public boolean hasGap() {
     return upTo == null ? count > messages.size() : indexOf(upTo) < 0;

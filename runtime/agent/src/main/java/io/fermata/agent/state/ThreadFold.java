@@ -31,7 +31,9 @@ public final class ThreadFold {
           .gives(ThreadEvent.Received.class, (s, e) -> s.with(s.mailbox().received(e)))
           .gives(ThreadEvent.Taken.class, ThreadFold::taken)
           .gives(ThreadEvent.Released.class, (s, e) -> s.with(s.turn().released()))
-          .gives(ThreadEvent.Woke.class, (s, e) -> s.with(s.turn().woken(e.flowId())))
+          .gives(
+              ThreadEvent.Woke.class,
+              (s, e) -> s.with(s.turn().woken(e.flowId(), s.history().count())))
           .gives(ThreadEvent.SideTurned.class, ThreadFold::sideTurned)
           .gives(ThreadEvent.HandedOver.class, ThreadFold::handedOver)
           .gives(ThreadEvent.Stopped.class, ThreadFold::stopped)

@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
  * The position of a thread in its turns.
  *
  * @param flowId the current execution; null while the thread rests
+ * @param begun how many messages the thread had when the latest execution began
  * @param side the side that acts, or acted last
  * @param forced the side that acts next, out of turn; null if none was forced
  * @param addressed a message since the last step has decided which side acts
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record TurnState(
     @Nullable String flowId,
+    long begun,
     Side side,
     @Nullable Side forced,
     boolean addressed,
@@ -25,7 +27,7 @@ public record TurnState(
     Streak streak) {
 
   static final TurnState REST =
-      new TurnState(null, Side.A, null, false, null, null, Counts.ZERO, Streak.NONE);
+      new TurnState(null, 0, Side.A, null, false, null, null, Counts.ZERO, Streak.NONE);
 
   /**
    * Why a thread rests.
@@ -135,10 +137,11 @@ public record TurnState(
     return counts.turnsB();
   }
 
-  TurnState woken(String flow) {
+  TurnState woken(String flow, long messages) {
     return with(
         draft -> {
           draft.flowId = flow;
+          draft.begun = messages;
           draft.rest = null;
           draft.stopRequest = null;
           draft.counts = counts.newExecution();
@@ -226,6 +229,7 @@ public record TurnState(
 
   private static final class Draft {
     @Nullable String flowId;
+    long begun;
     Side side;
     @Nullable Side forced;
     boolean addressed;
@@ -236,6 +240,7 @@ public record TurnState(
 
     Draft(TurnState from) {
       flowId = from.flowId;
+      begun = from.begun;
       side = from.side;
       forced = from.forced;
       addressed = from.addressed;
@@ -246,7 +251,8 @@ public record TurnState(
     }
 
     TurnState turn() {
-      return new TurnState(flowId, side, forced, addressed, rest, stopRequest, counts, streak);
+      return new TurnState(
+          flowId, begun, side, forced, addressed, rest, stopRequest, counts, streak);
     }
   }
 }
