@@ -61,7 +61,7 @@ public final class ScheduledHandler {
         name, description, arguments, work, policy.retry(Retry.of(attempts, firstWait)));
   }
 
-  /** Never repeated after an interruption. */
+  /** Never repeated where its outcome is unknown: after an interruption or a timeout. */
   public ScheduledHandler once() {
     return new ScheduledHandler(name, description, arguments, work, policy.asOnce());
   }

@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Applies the results of effects to a thread. */
 final class EffectResults {
+  /** How scheduled work ends that may have been done and is not repeated. */
+  static final String UNKNOWN = "interrupted; the outcome is unknown";
+
   private static final int SUMMARIES = 3;
 
   private final Agents agents;
@@ -259,9 +262,11 @@ final class EffectResults {
       loop.absorb(done.changes());
       loop.emit(new ThreadEvent.EffectEnded(effect.id(), null, at));
     } else if (result instanceof ThreadInput.Failed failed) {
-      boolean again = running.attempt() < effect.policy().retry().attempts();
-      if (again) {
-        long due = at + effect.policy().retry().after(running.attempt()).toMillis();
+      Policy policy = effect.policy();
+      if (policy.once() && !failed.code().equals("failed")) {
+        loop.emit(new ThreadEvent.EffectEnded(effect.id(), UNKNOWN, at));
+      } else if (running.attempt() < policy.retry().attempts()) {
+        long due = at + policy.retry().after(running.attempt()).toMillis();
         loop.emit(
             new ThreadEvent.EffectDelayed(effect.id(), running.attempt(), failed.reason(), due));
       } else {

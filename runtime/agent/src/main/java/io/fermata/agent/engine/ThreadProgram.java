@@ -746,8 +746,7 @@ public final class ThreadProgram
     ScheduledHandler deferred = agents.find(effect);
     if (deferred != null
         && (deferred.policy().once() || repeatedlyCutOff(deferred.policy(), effect.attempt()))) {
-      loop.emit(
-          new ThreadEvent.EffectEnded(effect.id(), "interrupted; the outcome is unknown", at));
+      loop.emit(new ThreadEvent.EffectEnded(effect.id(), EffectResults.UNKNOWN, at));
     } else {
       loop.emit(new ThreadEvent.EffectBegan(effect.id(), effect.attempt() + 1, at));
     }

@@ -320,6 +320,51 @@ class CrashTest {
   }
 
   @Test
+  void anEffectThatMayRunOnceAndTakesTooLongIsOver() {
+    model.call("later").say("Later.");
+    Agent desk =
+        Agent.aiHuman("desk", prompt(schedules(Duration.ZERO)))
+            .effects(remind().once().retry(3, Duration.ofSeconds(1)));
+    Conversation talk = Conversation.with(desk).say("Go");
+    fire(talk);
+    ThreadEffect running = talk.ready().get(0);
+
+    talk.accept(new ThreadInput.EffectEnded(running, talk.program().timedOut(running), talk.now()));
+    talk.pass(Duration.ofHours(1)).crash().run();
+
+    assertThat(ran).isEmpty();
+    ScheduledEffect over = talk.state().effects().values().iterator().next();
+    assertThat(over.status()).isEqualTo(ScheduledEffect.Status.FAILED);
+    assertThat(over.error()).contains("outcome is unknown");
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void anEffectThatMayRunOnceIsRetriedIfItFailed() {
+    model.call("later").say("Later.");
+    ScheduledHandler breaks =
+        ScheduledHandler.of(
+            "remind",
+            "Reminds",
+            (flow, args) -> {
+              ran.add("remind " + flow.attempt());
+              throw new IllegalStateException("no paper");
+            });
+    Agent desk =
+        Agent.aiHuman("desk", prompt(schedules(Duration.ZERO)))
+            .effects(breaks.once().retry(2, Duration.ofSeconds(1)));
+    Conversation talk = Conversation.with(desk).say("Go");
+
+    talk.pass(Duration.ofSeconds(1)).pass(Duration.ofSeconds(2));
+
+    assertThat(ran).containsExactly("remind 1", "remind 2");
+    assertThat(talk.state().effects().values())
+        .extracting(ScheduledEffect::error)
+        .containsExactly("no paper");
+    talk.requireSame(desk);
+  }
+
+  @Test
   void anEffectThatHasBegunCannotBeTakenBackByOneWhoSawItWaiting() {
     Tool back =
         Tool.of(
