@@ -40,7 +40,7 @@ public final class ThreadAccess {
     if (frame == null) {
       return Optional.empty();
     }
-    Agent agent = agents.get(state.agent());
+    Agent agent = agents.of(state, frame);
     ChangeRecorder recorder =
         new ChangeRecorder(
                 agents,
@@ -51,7 +51,7 @@ public final class ThreadAccess {
                 callKey + "/" + step,
                 attempt)
             .following(before.stream().map(ThreadAccess::change).toList());
-    return Optional.of(new ThreadAccess(recorder, new RecordingFlowState(recorder, frame.path())));
+    return Optional.of(new ThreadAccess(recorder, new RecordingFlowState(recorder, frame.place())));
   }
 
   public FlowState flow() {

@@ -114,10 +114,38 @@ class KeepingTest {
         .containsExactly("user: Go", "assistant: [tool]", "assistant: Half way");
   }
 
+  @Test
+  void aStepOfAFlowWhosePersonDecidesLaterSpeaksInTheConversationAsTheAgentThatCalledTheFlow() {
+    ScheduledHandler remind = ScheduledHandler.of("remind", "Reminds", (flow, args) -> {});
+    Agent billing =
+        Agent.aiHuman("billing", Prompt.of("billing", Scripted.saying("Billing here.").model()));
+    Agent desk =
+        desk(
+                Tool.of("tool", "Works", (flow, args) -> "done").approval("May I?"),
+                Handoff.to("billing", "Invoices").as("to_billing"))
+            .effects(remind);
+    model.call("tool").call("to_billing", Map.of("message", "please"));
+    Conversation talk = Conversation.with(desk, billing).say("Go").say("Billing, please");
+
+    ThreadAccess step = access(talk, new Agents(List.of(desk, billing)), "one", List.of());
+    step.flow().injectMessage(Message.assistant("Half way"));
+    step.flow().scheduleEffect("remind", Map.of(), Duration.ofDays(1));
+
+    assertThat(talk.state().agent()).isEqualTo("billing");
+    assertThat(step.flow().agentConfig().name()).isEqualTo("desk");
+    ThreadEvent.Said said = (ThreadEvent.Said) ThreadAccess.change(step.changes().get(0));
+    assertThat(said.frame()).isEqualTo(StepFrame.TOP);
+    assertThat(said.message().depth()).isZero();
+  }
+
   private static ThreadAccess access(
       Conversation talk, Agent agent, String step, List<JsonNode> before) {
-    return ThreadAccess.of(
-            new Agents(List.of(agent)), talk.state(), talk.world(), "s1.0", step, 1, before)
+    return access(talk, new Agents(List.of(agent)), step, before);
+  }
+
+  private static ThreadAccess access(
+      Conversation talk, Agents agents, String step, List<JsonNode> before) {
+    return ThreadAccess.of(agents, talk.state(), talk.world(), "s1.0", step, 1, before)
         .orElseThrow();
   }
 
