@@ -19,6 +19,7 @@ import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
+import io.fermata.agent.state.Mailbox;
 import io.fermata.agent.state.Relations;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
@@ -393,8 +394,14 @@ public final class ThreadProgram
     if (unnamed != null) {
       return unnamed;
     }
-    if (state.mailbox().answers().containsKey(answer.answerId())) {
-      return null;
+    Mailbox.Answered known = state.mailbox().answers().get(answer.answerId());
+    if (known != null) {
+      return known.repeats(answer, call)
+          ? null
+          : failure(
+              "key_used",
+              "The key %s was used for another answer, about the call %s; nothing was answered. Send this one with a new key"
+                  .formatted(answer.answerId(), known.call()));
     }
     if (call == null || !call.open()) {
       return failure(

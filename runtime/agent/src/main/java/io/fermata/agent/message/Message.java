@@ -5,10 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -163,13 +159,7 @@ public record Message(
   public String digest() {
     ObjectNode said = Json.object().put("role", role.name()).put("content", content());
     said.put("name", name()).put("silent", silent()).set("attachments", Json.tree(attachments()));
-    try {
-      byte[] text = Json.text(said).getBytes(StandardCharsets.UTF_8);
-      byte[] hash = MessageDigest.getInstance("SHA-256").digest(text);
-      return HexFormat.of().formatHex(hash, 0, 16);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
-    }
+    return Fingerprint.of(said);
   }
 
   // --- change ----------------------------------------------------------------------------------

@@ -1,11 +1,14 @@
 package io.fermata.agent.state;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Fingerprint;
 import io.fermata.agent.message.Message;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Messages and answers from outside: the waiting ones, and the data to deduplicate them.
@@ -13,15 +16,44 @@ import java.util.Map;
  * @param inbox messages that wait for the end of the current step
  * @param keys the latest keys of messages, and the ids of those messages
  * @param digests the latest keys, and digests of the content of their messages
- * @param answers the latest ids of people's answers, and the calls that they answered
+ * @param answers the latest ids of people's answers, and what they answered
  * @param received how many messages have been received
  */
 public record Mailbox(
     List<Message> inbox,
     Map<String, String> keys,
     Map<String, String> digests,
-    Map<String, String> answers,
+    Map<String, Answered> answers,
     long received) {
+
+  /**
+   * What a person answered.
+   *
+   * @param decision whether the call was approved, or a digest of the answers to its flow
+   */
+  public record Answered(String call, String decision) {
+    static Answered of(ThreadEvent.CallAnswered event) {
+      Boolean approved = event.approved();
+      return new Answered(
+          event.call(), approved == null ? digest(event.answers()) : String.valueOf(approved));
+    }
+
+    private static String digest(@Nullable JsonNode answers) {
+      return answers == null ? "" : Fingerprint.of(answers);
+    }
+
+    /**
+     * Whether another answer is the same one.
+     *
+     * @param about the call that it is about; null for one that is over
+     */
+    public boolean repeats(ThreadInput.Answer answer, @Nullable CallState about) {
+      boolean same =
+          decision.equals(String.valueOf(answer.approved()))
+              || decision.equals(digest(answer.answers()));
+      return same && (about == null || about.key().equals(call));
+    }
+  }
 
   /** How many keys a thread remembers. */
   private static final int REMEMBERED = 256;
@@ -50,8 +82,9 @@ public record Mailbox(
     return new Mailbox(List.copyOf(waiting), keys, digests, answers, received);
   }
 
-  Mailbox answered(String answerId, String call) {
-    return new Mailbox(inbox, keys, digests, remembered(answers, answerId, call), received);
+  Mailbox answered(ThreadEvent.CallAnswered event) {
+    Map<String, Answered> all = remembered(answers, event.answerId(), Answered.of(event));
+    return new Mailbox(inbox, keys, digests, all, received);
   }
 
   /** Whether the key belongs to a message with another content. */
@@ -69,9 +102,8 @@ public record Mailbox(
     return new Mailbox(waiting, keys, digests, answers, received);
   }
 
-  private static Map<String, String> remembered(
-      Map<String, String> before, String key, String value) {
-    Map<String, String> all = new LinkedHashMap<>(before);
+  private static <T> Map<String, T> remembered(Map<String, T> before, String key, T value) {
+    Map<String, T> all = new LinkedHashMap<>(before);
     all.put(key, value);
     if (all.size() > REMEMBERED) {
       all.remove(all.keySet().iterator().next());

@@ -296,7 +296,7 @@ public final class ThreadFold {
             answered.by(),
             null);
     return call(state, answered, call -> call.answered(answer))
-        .with(state.mailbox().answered(answered.answerId(), answered.call()));
+        .with(state.mailbox().answered(answered));
   }
 
   private static ThreadState callDelegated(ThreadState state, ThreadEvent.CallDelegated delegated) {

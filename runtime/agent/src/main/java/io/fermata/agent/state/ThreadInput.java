@@ -66,7 +66,7 @@ public sealed interface ThreadInput {
   /**
    * A person answers a question about a call.
    *
-   * @param answerId makes the answer idempotent
+   * @param answerId makes the answer idempotent; it names no other one
    */
   record Answer(
       String call,

@@ -534,6 +534,48 @@ class CallsTest {
   }
 
   @Test
+  void anAnswerUnderTheIdOfAnAnswerToAnotherCallIsRefused() {
+    model.calls("one", "two").say("Done.");
+    Conversation talk =
+        parallel(tool("one").approval("May I?"), tool("two").approval("And this?")).say("Go");
+
+    talk.approve("s1.0").approve("s1.1");
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("key_used");
+    assertThat(Objects.requireNonNull(talk.refusal()).message()).contains("a1", "s1.0", "new key");
+    assertThat(talk.state().open()).extracting(CallState::key).containsExactly("s1.1");
+  }
+
+  @Test
+  void anAnswerThatContradictsTheOneWithItsIdIsRefusedAlsoWhenTheCallIsOver() {
+    model.call("one").say("Done.");
+    Conversation talk = talk(tool("one").approval("May I?")).say("Go").approve("s1.0");
+
+    talk.deny("s1.0", null);
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("key_used");
+    talk.run().crash().deny("s1.0", null);
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("key_used");
+    assertThat(ran).containsExactly("one");
+  }
+
+  @Test
+  void otherAnswersToAFlowUnderAUsedIdAreRefusedAndTheSameOnesCountOnce() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+    talk.world().flowAnswer = answers -> asking("seats");
+    talk.say("Go").answer("s1.0", "a1", Json.object().put("email", "a@b.c").put("copies", 2)).run();
+
+    talk.answer("s1.0", "a1", Json.object().put("seats", 3));
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("key_used");
+    talk.crash().answer("s1.0", "a1", Json.object().put("copies", 2).put("email", "a@b.c"));
+
+    assertThat(talk.refusal()).isNull();
+    assertThat(talk.state().open()).extracting(CallState::question).containsExactly(name("seats"));
+  }
+
+  @Test
   void anAnswerToSomethingThatNobodyAskedNamesWhatIsOpen() {
     model.call("one").say("Done.");
     Conversation talk = talk(tool("one").approval("May I?")).say("Go");

@@ -127,7 +127,7 @@ public interface Threads {
    * An answer to a thread's question about a call.
    *
    * @param call the call's key
-   * @param answerId the same for every repetition of the answer
+   * @param answerId the same for every repetition of the answer, and for no other one
    * @param approved whether the call is approved, if that is the question
    * @param answers the answers to a flow's questions, by field
    */
