@@ -283,6 +283,8 @@ public final class ThreadProgram
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
+    boolean releases =
+        StopCode.ABORTED_BY_USER.equals(state.turn().code()) && post.message().role() == Role.USER;
     Outcome.Failure unnamed = unnamed(post.key());
     if (unnamed != null) {
       return unnamed;
@@ -290,7 +292,7 @@ public final class ThreadProgram
       return null;
     } else if (post.message().role() == Role.TOOL) {
       return failure("invalid_message", "A message of the role tool belongs to a call");
-    } else if (state.inbox().size() >= Bounds.INBOX) {
+    } else if (state.inbox().size() >= Bounds.INBOX && !releases) {
       return failure(
           "busy",
           "%d messages wait for the end of the current step; send this one later"
@@ -310,8 +312,7 @@ public final class ThreadProgram
     String id = "m-u" + (state.received() + 1);
     Message message =
         post.message().attached(id, post.attachments()).placed(id, post.at() * 1000, 0, null);
-    boolean held = StopCode.ABORTED_BY_USER.equals(state.turn().code());
-    if (held && message.role() == Role.USER) {
+    if (releases) {
       loop.emit(new ThreadEvent.Released());
     }
     loop.emit(new ThreadEvent.Received(post.key(), message, post.at()));

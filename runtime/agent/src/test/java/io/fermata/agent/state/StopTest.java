@@ -13,6 +13,7 @@ import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
@@ -425,6 +426,32 @@ class StopTest {
     assertThat(talk[0].state().stored().storage()).isEmpty();
     assertThat(talk[0].state().frames()).isEmpty();
     talk[0].crash();
+  }
+
+  @Test
+  void aStoppedThreadTakesTheNextUserMessageHoweverManyWait() {
+    Scripted model = new Scripted();
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    model.then(
+        request -> {
+          for (int i = 0; i < Bounds.INBOX; i++) {
+            talk.post("more");
+          }
+          talk.post("too many");
+          assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("busy");
+          talk.stop();
+          return AiMessage.from("Too late.");
+        });
+    model.say("Here I am.");
+    talk.create().say("Hi");
+
+    talk.post(null, Message.assistant("Me, too"));
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("busy");
+    talk.say("Hello?");
+
+    assertThat(talk.refusal()).isNull();
+    assertThat(talk.state().inbox()).isEmpty();
+    assertThat(talk.last().content()).isEqualTo("Here I am.");
   }
 
   @Test
