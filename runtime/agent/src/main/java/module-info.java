@@ -21,6 +21,8 @@ module io.fermata.agent {
   exports io.fermata.agent.engine to
       io.fermata.mcp,
       io.fermata.session;
+  exports io.fermata.agent.history to
+      io.fermata.session;
 
   opens io.fermata.agent.message to
       com.fasterxml.jackson.databind;

@@ -11,6 +11,7 @@ class LayersTest {
           "io.fermata.agent.model",
           "io.fermata.agent.message",
           "io.fermata.agent.state",
+          "io.fermata.agent.history",
           "io.fermata.agent",
           "io.fermata.agent.tool",
           "io.fermata.agent.mcp",

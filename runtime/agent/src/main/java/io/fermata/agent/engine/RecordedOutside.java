@@ -5,6 +5,7 @@ import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
+import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Model;

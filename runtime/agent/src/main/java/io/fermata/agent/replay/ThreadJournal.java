@@ -1,7 +1,7 @@
 package io.fermata.agent.replay;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;

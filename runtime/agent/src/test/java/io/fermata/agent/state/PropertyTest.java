@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.flow.json.Json;

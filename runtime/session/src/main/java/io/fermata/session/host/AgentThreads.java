@@ -2,8 +2,8 @@ package io.fermata.session.host;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
-import io.fermata.agent.engine.BackwardReader;
-import io.fermata.agent.engine.HistoryReader;
+import io.fermata.agent.history.BackwardReader;
+import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;

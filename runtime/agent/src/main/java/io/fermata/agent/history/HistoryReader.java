@@ -1,4 +1,4 @@
-package io.fermata.agent.engine;
+package io.fermata.agent.history;
 
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageUpdate;

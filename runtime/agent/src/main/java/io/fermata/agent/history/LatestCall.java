@@ -1,4 +1,4 @@
-package io.fermata.agent.engine;
+package io.fermata.agent.history;
 
 import io.fermata.agent.state.ThreadEvent;
 import java.util.List;
