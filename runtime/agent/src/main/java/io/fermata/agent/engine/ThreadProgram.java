@@ -15,7 +15,6 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.ToolResult;
-import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
@@ -158,7 +157,7 @@ public final class ThreadProgram
     return new Refused<>(failure(code, message));
   }
 
-  private static Outcome.Failure failure(String code, String message) {
+  static Outcome.Failure failure(String code, String message) {
     return new Outcome.Failure(code, message, null, List.of(), null);
   }
 
@@ -182,14 +181,8 @@ public final class ThreadProgram
     } else if (input instanceof ThreadInput.Delete delete) {
       delete(loop, state, delete.at());
       return null;
-    } else if (input instanceof ThreadInput.Report report) {
-      return report(loop, state, report);
-    } else if (input instanceof ThreadInput.ChildSpent spent) {
-      return childSpent(loop, state, spent);
-    } else if (input instanceof ThreadInput.ChildStatusChanged changed) {
-      return childStatus(loop, state, changed);
-    } else if (input instanceof ThreadInput.ChildDeleted gone) {
-      return childDeleted(loop, state, gone);
+    } else if (input instanceof ThreadInput.OfChild child) {
+      return new ChildReports(loop).take(child);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new EffectResults(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -497,128 +490,6 @@ public final class ThreadProgram
             (property, value) ->
                 loop.emit(new ThreadEvent.EnvSet(property, value.isEmpty() ? null : value)));
     return null;
-  }
-
-  private static Outcome.@Nullable Failure childStatus(
-      TurnLoop loop, ThreadState state, ThreadInput.ChildStatusChanged changed) {
-    ChildThread child = state.children().get(changed.child());
-    if (delegating(loop, state, child)) {
-      return notYet();
-    } else if (child != null && !known(child, changed.report())) {
-      loop.emit(
-          new ThreadEvent.ChildStatusChanged(
-              changed.child(), changed.report(), changed.status(), changed.at()));
-      loop.advance();
-    }
-    return null;
-  }
-
-  /** A child that is not known yet has a total to count once it is. */
-  private static Outcome.@Nullable Failure childSpent(
-      TurnLoop loop, ThreadState state, ThreadInput.ChildSpent spent) {
-    ChildThread child = state.children().get(spent.child());
-    if (child == null) {
-      return spent.total().equals(Usage.ZERO) ? null : notYet();
-    }
-    count(loop, child, spent.total(), spent.at());
-    return null;
-  }
-
-  private static void count(TurnLoop loop, ChildThread child, Usage total, long at) {
-    if (total.follows(child.usage())) {
-      loop.emit(new ThreadEvent.ChildSpent(child.threadId(), total, at));
-    }
-  }
-
-  private static Outcome.Failure notYet() {
-    return failure("not_yet", "The call of the report is still being delegated; retry");
-  }
-
-  /** Whether this report, or a later one, has been applied. */
-  private static boolean known(ChildThread child, long report) {
-    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
-  }
-
-  private Outcome.@Nullable Failure report(
-      TurnLoop loop, ThreadState state, ThreadInput.Report report) {
-    ChildThread child = state.children().get(report.child());
-    if (delegating(loop, state, child)) {
-      return notYet();
-    } else if (child == null || known(child, report.report())) {
-      return null;
-    }
-    count(loop, child, report.spent(), report.at());
-    loop.emit(
-        new ThreadEvent.ChildReported(
-            report.child(), report.report(), report.failed(), report.text(), report.at()));
-    CallState waiting = state.delegatedTo(report.child());
-    StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
-    if (waiting != null && frame != null) {
-      String text = "Reference: " + report.child() + "\n" + report.text();
-      loop.calls()
-          .returned(
-              frame, waiting, report.failed() ? ToolResult.error(text) : ToolResult.success(text));
-    } else {
-      String text =
-          "Subagent (reference: %s) has %s:\n%s"
-              .formatted(
-                  report.child(),
-                  report.failed() ? "failed" : "returned the following result",
-                  report.text());
-      Message message =
-          Message.user(text)
-              .asSilent()
-              .placed("m-u" + (state.received() + 1), report.at() * 1000, 0, null);
-      loop.emit(new ThreadEvent.Received(null, message, report.at()));
-    }
-    loop.advance();
-    return null;
-  }
-
-  /** A call that waits for a deleted child fails. */
-  private static Outcome.@Nullable Failure childDeleted(
-      TurnLoop loop, ThreadState state, ThreadInput.ChildDeleted gone) {
-    ChildThread child = state.children().get(gone.child());
-    if (delegating(loop, state, child)) {
-      return failure("not_yet", "The call of the child is still being delegated; retry");
-    } else if (child == null) {
-      return null;
-    }
-    boolean done =
-        child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
-    count(loop, child, gone.spent(), gone.at());
-    CallState waiting = state.delegatedTo(gone.child());
-    StepFrame frame = waiting == null ? null : state.frameOf(waiting.key());
-    loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
-    if (waiting != null && frame != null) {
-      String text = "Reference: " + gone.child() + "\nfailed: deleted";
-      loop.calls().returned(frame, waiting, ToolResult.error("deleted", text));
-    } else if (!done) {
-      Message message =
-          Message.user("Subagent (reference: %s) has failed: deleted".formatted(gone.child()))
-              .asSilent()
-              .placed("m-u" + (state.received() + 1), gone.at() * 1000, 0, null);
-      loop.emit(new ThreadEvent.Received(null, message, gone.at()));
-    }
-    loop.advance();
-    return null;
-  }
-
-  /** Whether a call is being delegated to a child: to a new one, or one that it will wait for. */
-  private static boolean delegating(TurnLoop loop, ThreadState state, @Nullable ChildThread child) {
-    for (StepFrame frame : state.frames().values()) {
-      Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
-      for (CallState call : frame.calls()) {
-        boolean running = call.phase() == CallState.Phase.RUNNING;
-        if (running
-            && ToolCalls.offered(loop.agent(), prompt, call.call().name(), true)
-                instanceof SubAgent relation
-            && (relation.blocking() || child == null)) {
-          return true;
-        }
-      }
-    }
-    return false;
   }
 
   private void delete(TurnLoop loop, ThreadState state, long at) {

@@ -84,19 +84,24 @@ public sealed interface ThreadInput {
 
   record Delete(long at) implements ThreadInput {}
 
+  /** What a thread learns of a child. */
+  sealed interface OfChild {
+    String child();
+  }
+
   /** A child reports its result. */
   record Report(String child, long report, boolean failed, String text, Usage spent, long at)
-      implements ThreadInput {}
+      implements ThreadInput, OfChild {}
 
   /** A child reports what it has spent in all. */
-  record ChildSpent(String child, Usage total, long at) implements ThreadInput {}
+  record ChildSpent(String child, Usage total, long at) implements ThreadInput, OfChild {}
 
   /** An unfinished child reports its status. */
   record ChildStatusChanged(String child, long report, ChildThread.Status status, long at)
-      implements ThreadInput {}
+      implements ThreadInput, OfChild {}
 
   /** A child was deleted and will not report. */
-  record ChildDeleted(String child, Usage spent, long at) implements ThreadInput {}
+  record ChildDeleted(String child, Usage spent, long at) implements ThreadInput, OfChild {}
 
   /** An effect has ended. */
   record EffectEnded(ThreadEffect effect, Result result, long at) implements ThreadInput {}

@@ -1,0 +1,140 @@
+package io.fermata.agent.engine;
+
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadInput;
+import io.fermata.flow.event.Outcome;
+import org.jspecify.annotations.Nullable;
+
+/** Takes in what the children of a thread report. */
+final class ChildReports {
+  private final TurnLoop loop;
+
+  ChildReports(TurnLoop loop) {
+    this.loop = loop;
+  }
+
+  /** Null if it was taken, or changes nothing. */
+  Outcome.@Nullable Failure take(ThreadInput.OfChild input) {
+    ChildThread child = loop.state().children().get(input.child());
+    if (input instanceof ThreadInput.ChildSpent spent) {
+      // A child that is not known yet has a total to count once it is.
+      boolean early = child == null && !spent.total().equals(Usage.ZERO);
+      count(child, spent.total(), spent.at());
+      return early ? notYet() : null;
+    } else if (delegating(child)) {
+      return notYet();
+    } else if (child == null) {
+      return null;
+    } else if (input instanceof ThreadInput.Report report) {
+      reported(child, report);
+    } else if (input instanceof ThreadInput.ChildStatusChanged changed) {
+      statusChanged(child, changed);
+    } else if (input instanceof ThreadInput.ChildDeleted gone) {
+      deleted(child, gone);
+    }
+    return null;
+  }
+
+  private static Outcome.Failure notYet() {
+    return ThreadProgram.failure(
+        "not_yet", "The call of the child is still being delegated; retry");
+  }
+
+  /** Whether a call is being delegated to a child: to a new one, or one that it will wait for. */
+  private boolean delegating(@Nullable ChildThread child) {
+    for (StepFrame frame : loop.state().frames().values()) {
+      Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
+      for (CallState call : frame.calls()) {
+        boolean running = call.phase() == CallState.Phase.RUNNING;
+        if (running
+            && ToolCalls.offered(loop.agent(), prompt, call.call().name(), true)
+                instanceof SubAgent relation
+            && (relation.blocking() || child == null)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private void count(@Nullable ChildThread child, Usage total, long at) {
+    if (child != null && total.follows(child.usage())) {
+      loop.emit(new ThreadEvent.ChildSpent(child.threadId(), total, at));
+    }
+  }
+
+  /** Whether this report, or a later one, has been applied. */
+  private static boolean known(ChildThread child, long report) {
+    return !child.note().isEmpty() && Long.parseLong(child.note()) >= report;
+  }
+
+  private void statusChanged(ChildThread child, ThreadInput.ChildStatusChanged changed) {
+    if (!known(child, changed.report())) {
+      loop.emit(
+          new ThreadEvent.ChildStatusChanged(
+              changed.child(), changed.report(), changed.status(), changed.at()));
+      loop.advance();
+    }
+  }
+
+  private void reported(ChildThread child, ThreadInput.Report report) {
+    if (known(child, report.report())) {
+      return;
+    }
+    count(child, report.spent(), report.at());
+    loop.emit(
+        new ThreadEvent.ChildReported(
+            report.child(), report.report(), report.failed(), report.text(), report.at()));
+    String text = result(child, report.text());
+    ended(
+        child,
+        report.failed() ? ToolResult.error(text) : ToolResult.success(text),
+        (report.failed() ? "failed:\n" : "returned the following result:\n") + report.text(),
+        report.at());
+  }
+
+  /** A call that waits for a deleted child fails. */
+  private void deleted(ChildThread child, ThreadInput.ChildDeleted gone) {
+    boolean done =
+        child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
+    count(child, gone.spent(), gone.at());
+    loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
+    ended(
+        child,
+        ToolResult.error("deleted", result(child, "failed: deleted")),
+        done ? null : "failed: deleted",
+        gone.at());
+  }
+
+  private static String result(ChildThread child, String text) {
+    return "Reference: " + child.threadId() + "\n" + text;
+  }
+
+  /**
+   * Ends the call that waits for a child, or says in a message what became of it.
+   *
+   * @param outcome the message's end; null for no message
+   */
+  private void ended(ChildThread child, ToolResult result, @Nullable String outcome, long at) {
+    CallState waiting = loop.state().delegatedTo(child.threadId());
+    StepFrame frame = waiting == null ? null : loop.state().frameOf(waiting.key());
+    if (waiting != null && frame != null) {
+      loop.calls().returned(frame, waiting, result);
+    } else if (outcome != null) {
+      Message message =
+          Message.user("Subagent (reference: %s) has %s".formatted(child.threadId(), outcome))
+              .asSilent()
+              .placed("m-u" + (loop.state().received() + 1), at * 1000, 0, null);
+      loop.emit(new ThreadEvent.Received(null, message, at));
+    }
+    loop.advance();
+  }
+}
