@@ -2,14 +2,12 @@ package io.fermata.agent.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.FlowCall;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Participant;
-import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.SubPrompt;
 import io.fermata.agent.Tool;
@@ -48,18 +46,21 @@ final class CallDecisions {
     this.now = now;
   }
 
+  private CallSite site(StepFrame frame) {
+    return CallSite.of(agents, decided.state(), frame);
+  }
+
   /** Starts the next call of a step, if it may start now. */
   boolean startsCall(StepFrame frame) {
-    Prompt prompt = ChangeRecorder.prompt(agents.of(decided.state(), frame), frame);
-    boolean parallel = prompt != null && prompt.parallel();
+    CallSite site = site(frame);
     List<CallState> before = new ArrayList<>();
     for (CallState call : frame.calls()) {
-      boolean free = parallel && !call.queued();
+      boolean free = site.parallel() && !call.queued();
       if (!before.isEmpty() && !free) {
         return false;
       }
-      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(frame, prompt, call, before)) {
-        start(frame, prompt, call);
+      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(site, call, before)) {
+        start(site, call);
         return true;
       }
       if (!call.over()) {
@@ -74,16 +75,14 @@ final class CallDecisions {
    * handles one call at a time, and the number of children is known only when the calls that have
    * begun, also in other steps, have theirs.
    */
-  private boolean waitsForChild(
-      StepFrame frame, @Nullable Prompt prompt, CallState call, List<CallState> before) {
+  private boolean waitsForChild(CallSite site, CallState call, List<CallState> before) {
     Stream<CallState> begun =
         decided.state().frames().values().stream()
-            .filter(other -> !other.path().equals(frame.path()))
+            .filter(other -> !other.path().equals(site.frame().path()))
             .flatMap(other -> other.calls().stream())
             .filter(CallState::performed)
             .filter(other -> other.child() == null);
-    return ToolCalls.offered(decided.agent(), prompt, call.call().name(), call.queued())
-            instanceof SubAgent relation
+    return site.offered(call) instanceof SubAgent relation
         && (relation.blocking() || relation.maxInstances() > 0)
         && Stream.concat(before.stream(), begun)
             .filter(other -> other.call().name().equals(call.call().name()))
@@ -96,15 +95,15 @@ final class CallDecisions {
     return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
   }
 
-  private void start(StepFrame frame, @Nullable Prompt prompt, CallState call) {
+  private void start(CallSite site, CallState call) {
+    StepFrame frame = site.frame();
     if (decided.state().turn().stopWanted()) {
       returned(
           frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
       return;
     }
-    Agent by = agents.of(decided.state(), frame);
-    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
-    ToolResult refusal = refusal(frame, prompt, offered, call);
+    Offered offered = site.offered(call);
+    ToolResult refusal = refusal(site, offered, call);
     refusal = refusal == null ? busy(offered, call) : refusal;
     if (refusal != null || offered == null) {
       returned(frame, call, Objects.requireNonNull(refusal));
@@ -119,7 +118,7 @@ final class CallDecisions {
     if (asksFirst(offered, frame, call)) {
       return;
     }
-    boolean watched = HookRunner.of(agents, by, prompt).has(Hook.ToolCallStarted.class);
+    boolean watched = site.hooks(agents).has(Hook.ToolCallStarted.class);
     if (offered instanceof SubPrompt sub && !watched) {
       open(frame, sub, call);
       return;
@@ -141,12 +140,12 @@ final class CallDecisions {
   }
 
   private static @Nullable ToolResult refusal(
-      StepFrame frame, @Nullable Prompt prompt, @Nullable Offered offered, CallState call) {
-    if (offered instanceof SubPrompt && frame.depth() >= Bounds.DEPTH) {
+      CallSite site, @Nullable Offered offered, CallState call) {
+    if (offered instanceof SubPrompt && site.frame().depth() >= Bounds.DEPTH) {
       return ToolResult.error(
           "too_deep", "Prompts call each other at most " + Bounds.DEPTH + " levels deep");
     }
-    return call.attempt() == 0 ? ToolCalls.refusal(prompt, offered, call.call()) : null;
+    return call.attempt() == 0 ? ToolCalls.refusal(site.prompt(), offered, call.call()) : null;
   }
 
   /** The error of a call to a child that works for a call of another step; null for none. */
@@ -175,15 +174,14 @@ final class CallDecisions {
    */
   void asksAgain() {
     for (StepFrame frame : List.copyOf(decided.state().frames().values())) {
-      Agent by = agents.of(decided.state(), frame);
-      Prompt prompt = ChangeRecorder.prompt(by, frame);
+      CallSite site = site(frame);
       for (CallState call : frame.calls()) {
-        Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+        Offered offered = site.offered(call);
         boolean begins = call.phase() == CallState.Phase.WAITING && !decided.state().sandboxed();
         boolean passed = begins && (call.begun() || call.approved());
         if (offered != null
             && (passed || call.phase() == CallState.Phase.APPROVING)
-            && refusal(frame, prompt, offered, call) == null) {
+            && refusal(site, offered, call) == null) {
           asks(offered, frame, call);
         }
       }
@@ -257,9 +255,7 @@ final class CallDecisions {
 
   /** A call returned; its hooks run first, if there are any. */
   void returned(StepFrame frame, CallState call, ToolResult result) {
-    Agent by = agents.of(decided.state(), frame);
-    HookRunner hooks = HookRunner.of(agents, by, ChangeRecorder.prompt(by, frame));
-    if (hooks.seesResults() || !result.attachments().isEmpty()) {
+    if (site(frame).hooks(agents).seesResults() || !result.attachments().isEmpty()) {
       decided.emit(new ThreadEvent.CallReturned(call.key(), result));
       return;
     }
@@ -291,9 +287,7 @@ final class CallDecisions {
     if (decided.state().sandboxed()) {
       return;
     }
-    Agent by = agents.of(decided.state(), frame);
-    Prompt prompt = ChangeRecorder.prompt(by, frame);
-    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
+    Offered offered = site(frame).offered(call);
     if (offered instanceof FlowCall && call.attempt() > 0) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), offered.name(), null, null));
     } else if (call.child() != null) {
@@ -379,7 +373,6 @@ final class CallDecisions {
   }
 
   private void detach(StepFrame frame, CallState call) {
-    Prompt prompt = ChangeRecorder.prompt(decided.agent(), frame);
     String name = call.call().name();
     ToolResult interim =
         switch (call.phase()) {
@@ -394,10 +387,11 @@ final class CallDecisions {
     Message message =
         ToolCalls.result(frame, call, interim, List.of())
             .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
+    boolean parallel = site(frame).parallel();
     List<CallState> behind = frame.calls().subList(1, frame.calls().size());
     decided.emit(new ThreadEvent.CallDetached(call.key(), decided.agent().name(), message, now));
     for (CallState next : behind) {
-      boolean follows = prompt == null || !prompt.parallel() || next.queued();
+      boolean follows = !parallel || next.queued();
       if (follows && next.phase() == CallState.Phase.WAITING) {
         returned(
             Objects.requireNonNull(decided.state().frameOf(next.key())),

@@ -1,6 +1,6 @@
 package io.fermata.agent.engine;
 
-import io.fermata.agent.Prompt;
+import io.fermata.agent.Agents;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
@@ -15,9 +15,11 @@ import org.jspecify.annotations.Nullable;
 
 /** Takes in what the children of a thread report. */
 final class ChildReports {
+  private final Agents agents;
   private final TurnLoop loop;
 
-  ChildReports(TurnLoop loop) {
+  ChildReports(Agents agents, TurnLoop loop) {
+    this.agents = agents;
     this.loop = loop;
   }
 
@@ -51,12 +53,10 @@ final class ChildReports {
   /** Whether a call is being delegated to a child: to a new one, or one that it will wait for. */
   private boolean delegating(@Nullable ChildThread child) {
     for (StepFrame frame : loop.state().frames().values()) {
-      Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
+      CallSite site = CallSite.of(agents, loop.state(), frame);
       for (CallState call : frame.calls()) {
-        boolean running = call.phase() == CallState.Phase.RUNNING;
-        if (running
-            && ToolCalls.offered(loop.agent(), prompt, call.call().name(), true)
-                instanceof SubAgent relation
+        if (call.phase() == CallState.Phase.RUNNING
+            && site.offered(call) instanceof SubAgent relation
             && (relation.blocking() || child == null)) {
           return true;
         }

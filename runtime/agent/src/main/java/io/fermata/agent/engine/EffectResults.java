@@ -1,7 +1,6 @@
 package io.fermata.agent.engine;
 
 import io.fermata.agent.Agents;
-import io.fermata.agent.Prompt;
 import io.fermata.agent.SubPrompt;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
@@ -204,11 +203,9 @@ final class EffectResults {
   private void delegated(StepFrame frame, CallState call, ThreadInput.Delegated delegated) {
     loop.absorb(delegated.changes());
     String child = delegated.threadId();
-    Prompt prompt = ChangeRecorder.prompt(loop.agent(), frame);
     if (child != null) {
       loop.emit(new ThreadEvent.CallDelegated(call.key(), child));
-    } else if (ToolCalls.offered(loop.agent(), prompt, call.call().name(), call.queued())
-        instanceof SubPrompt sub) {
+    } else if (CallSite.of(agents, loop.state(), frame).offered(call) instanceof SubPrompt sub) {
       loop.calls().open(frame, sub, call);
     }
   }

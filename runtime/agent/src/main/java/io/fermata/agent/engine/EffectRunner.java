@@ -339,10 +339,9 @@ final class EffectRunner {
   private CompletionStage<ThreadInput.Result> call(ThreadEffect effect) throws Exception {
     StepFrame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
-    Agent by = agents.of(state, frame);
-    Prompt prompt = ChangeRecorder.prompt(by, frame);
-    Offered offered = ToolCalls.offered(by, prompt, call.call().name(), call.queued());
-    ToolCalls calling = new ToolCalls(recorder(by, prompt, call, effect.attempt()), frame, call);
+    CallSite site = CallSite.of(agents, state, frame);
+    Offered offered = site.offered(call);
+    ToolCalls calling = new ToolCalls(recorder(site, call, effect.attempt()), frame, call);
     if (offered == null) {
       return CompletableFuture.completedFuture(
           calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
@@ -359,15 +358,14 @@ final class EffectRunner {
   private ThreadInput.Result store(ThreadEffect effect) {
     StepFrame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
-    Agent by = agents.of(state, frame);
-    Prompt prompt = ChangeRecorder.prompt(by, frame);
-    return new ToolCalls(recorder(by, prompt, call, effect.attempt()), frame, call)
+    CallSite site = CallSite.of(agents, state, frame);
+    return new ToolCalls(recorder(site, call, effect.attempt()), frame, call)
         .ended(Objects.requireNonNull(call.result()));
   }
 
-  private ChangeRecorder recorder(Agent by, @Nullable Prompt prompt, CallState call, int attempt) {
+  private ChangeRecorder recorder(CallSite site, CallState call, int attempt) {
     return new ChangeRecorder(
-        agents, by, state, HookRunner.of(agents, by, prompt), outside, call.key(), attempt);
+        agents, site.agent(), state, site.hooks(agents), outside, call.key(), attempt);
   }
 
   private StepFrame frameOf(ThreadEffect effect) {

@@ -1,7 +1,6 @@
 package io.fermata.agent.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.state.StepFrame;
@@ -40,13 +39,13 @@ public final class ThreadAccess {
     if (frame == null) {
       return Optional.empty();
     }
-    Agent agent = agents.of(state, frame);
+    CallSite site = CallSite.of(agents, state, frame);
     ChangeRecorder recorder =
         new ChangeRecorder(
                 agents,
-                agent,
+                site.agent(),
                 state,
-                HookRunner.of(agents, agent, ChangeRecorder.prompt(agent, frame)),
+                site.hooks(agents),
                 outside,
                 callKey + "/" + step,
                 attempt)

@@ -3,11 +3,8 @@ package io.fermata.agent.engine;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.Hook;
-import io.fermata.agent.Offered;
 import io.fermata.agent.OutcomeUnknownException;
-import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
-import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.AuthorFailures;
@@ -52,16 +49,12 @@ public final class ThreadProgram
     implements Program<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
   /** Models have stall guards of their own and no limit on the whole reply. */
-  private static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
+  static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
 
   private static final Policy DELIVERY =
       Policy.DEFAULT
           .timeout(Duration.ofMinutes(1))
           .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
-
-  /** Delegating is idempotent, and the child may be working even if it seemed to fail. */
-  private static final Policy DELEGATING =
-      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(10, Duration.ofMillis(200)));
 
   /** How many consecutive interruptions make work fail. */
   private static final int CUT_OFFS = 5;
@@ -182,7 +175,7 @@ public final class ThreadProgram
       delete(loop, state, delete.at());
       return null;
     } else if (input instanceof ThreadInput.OfChild child) {
-      return new ChildReports(loop).take(child);
+      return new ChildReports(agents, loop).take(child);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
       new EffectResults(agents, loop).take(ended.effect(), ended.result(), ended.at());
       loop.advance();
@@ -404,7 +397,9 @@ public final class ThreadProgram
     }
     boolean approval = call.phase() == CallState.Phase.APPROVING;
     StepFrame asking = state.frameOf(call.key());
-    if (asking != null && !Boolean.FALSE.equals(answer.approved()) && gone(state, asking, call)) {
+    if (asking != null
+        && !Boolean.FALSE.equals(answer.approved())
+        && CallSite.of(agents, state, asking).lacks(call)) {
       return failure(
           "tool_missing",
           "The tool %s is not registered any more, so the question stays open; register it again, or deny the call"
@@ -431,15 +426,6 @@ public final class ThreadProgram
     }
     loop.advance();
     return null;
-  }
-
-  /** Whether a call that people decide has no tool in this release; it waits for the next one. */
-  private boolean gone(ThreadState state, StepFrame frame, CallState call) {
-    Agent by = agents.of(state, frame);
-    return (call.open() || call.approved())
-        && ToolCalls.offered(
-                by, ChangeRecorder.prompt(by, frame), call.call().name(), call.queued())
-            == null;
   }
 
   private static String denied(@Nullable String reason) {
@@ -554,11 +540,12 @@ public final class ThreadProgram
                 frame.attempt() + 1,
                 at));
       }
+      CallSite site = CallSite.of(agents, state, frame);
       for (CallState call : frame.calls()) {
         if (call.phase() == CallState.Phase.RUNNING
-            && !gone(state, frame, call)
+            && !site.lacks(call)
             && !running.contains(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt()))) {
-          resume(loop, frame, call, at);
+          resume(loop, site, call, at);
         }
       }
     }
@@ -585,13 +572,11 @@ public final class ThreadProgram
     };
   }
 
-  private void resume(TurnLoop loop, StepFrame frame, CallState call, long at) {
-    Agent by = agents.of(loop.state(), frame);
-    Policy policy = policy(by, frame, call);
-    Prompt prompt = ChangeRecorder.prompt(by, frame);
-    boolean tool = ToolCalls.offered(by, prompt, call.call().name(), call.queued()) instanceof Tool;
+  private static void resume(TurnLoop loop, CallSite site, CallState call, long at) {
+    Policy policy = site.policy(call);
+    boolean tool = site.offered(call) instanceof Tool;
     if (policy.once() || (tool && repeatedlyCutOff(policy, call.attempt()))) {
-      loop.calls().returned(frame, call, unknown());
+      loop.calls().returned(site.frame(), call, unknown());
     } else {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, at));
     }
@@ -720,18 +705,17 @@ public final class ThreadProgram
   }
 
   private void of(ThreadState state, StepFrame frame, List<ThreadEffect> wanted) {
-    Agent agent = agents.of(state, frame);
+    CallSite site = CallSite.of(agents, state, frame);
     ThreadEffect turn = turn(frame);
     if (turn != null) {
       wanted.add(turn);
     }
     for (CallState call : frame.calls()) {
-      if (gone(state, frame, call)) {
+      if (site.lacks(call)) {
         continue;
       }
       if (call.phase() == CallState.Phase.RUNNING) {
-        wanted.add(
-            effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), policy(agent, frame, call)));
+        wanted.add(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), site.policy(call)));
       } else if (call.scheduled()) {
         wanted.add(
             new ThreadEffect(
@@ -739,7 +723,7 @@ public final class ThreadProgram
                 call.key(),
                 call.attempt(),
                 call.retryAt(),
-                policy(agent, frame, call)));
+                site.policy(call)));
       } else if (call.phase() == CallState.Phase.RETURNED) {
         wanted.add(effect(ThreadEffect.Kind.STORE, call.key(), call.attempt(), Policy.DEFAULT));
       }
@@ -779,15 +763,6 @@ public final class ThreadProgram
     return new ThreadEffect(kind, id, attempt, null, policy);
   }
 
-  static Policy policy(Agent agent, StepFrame frame, CallState call) {
-    Offered offered =
-        ToolCalls.offered(
-            agent, ChangeRecorder.prompt(agent, frame), call.call().name(), call.queued());
-    return offered instanceof Tool tool
-        ? tool.policy()
-        : offered instanceof SubAgent ? DELEGATING : LONG;
-  }
-
   // --- what a release lacks
   // -----------------------------------------------------------------------
 
@@ -805,9 +780,10 @@ public final class ThreadProgram
       }
     }
     for (StepFrame frame : state.frames().values()) {
+      CallSite site = CallSite.of(agents, state, frame);
       for (CallState call : frame.calls()) {
-        if (!call.over() && gone(state, frame, call)) {
-          held.add(HeldWork.call(call, agents.of(state, frame).name()));
+        if (!call.over() && site.lacks(call)) {
+          held.add(HeldWork.call(call, site.agent().name()));
         }
       }
     }

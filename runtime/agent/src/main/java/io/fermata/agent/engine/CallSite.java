@@ -1,0 +1,56 @@
+package io.fermata.agent.engine;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
+import io.fermata.agent.Offered;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.Policy;
+import io.fermata.flow.event.Retry;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A step with the agent and the prompt whose tools it calls.
+ *
+ * @param prompt null where code acts, or calls were queued at rest
+ */
+record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
+  /** Delegating is idempotent, and the child may be working even if it seemed to fail. */
+  private static final Policy DELEGATING =
+      Policy.DEFAULT.timeout(Duration.ofMinutes(1)).retry(Retry.of(10, Duration.ofMillis(200)));
+
+  static CallSite of(Agents agents, ThreadState state, StepFrame frame) {
+    Agent agent = agents.of(state, frame);
+    return new CallSite(agent, ChangeRecorder.prompt(agent, frame), frame);
+  }
+
+  /** What is called; null if the agent does not offer it. */
+  @Nullable Offered offered(CallState call) {
+    return ToolCalls.offered(agent, prompt, call.call().name(), call.queued());
+  }
+
+  /** Whether a call that people decide has no tool in this release; it waits for the next one. */
+  boolean lacks(CallState call) {
+    return (call.open() || call.approved()) && offered(call) == null;
+  }
+
+  Policy policy(CallState call) {
+    Offered offered = offered(call);
+    return offered instanceof Tool tool
+        ? tool.policy()
+        : offered instanceof SubAgent ? DELEGATING : ThreadProgram.LONG;
+  }
+
+  boolean parallel() {
+    return prompt != null && prompt.parallel();
+  }
+
+  HookRunner hooks(Agents agents) {
+    return HookRunner.of(agents, agent, prompt);
+  }
+}
