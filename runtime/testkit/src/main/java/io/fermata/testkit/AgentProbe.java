@@ -215,7 +215,7 @@ public final class AgentProbe implements AutoCloseable {
     ThreadException refused = got.refused();
     history.add(
         refused == null
-            ? "« " + described(view())
+            ? "« " + described(view(), 300)
             : "« %s: %s".formatted(refused.code(), refused.getMessage()));
     String damage = probed.faults.damage();
     return check(damage == null, "everything to be read as it was written. " + damage);
@@ -232,10 +232,10 @@ public final class AgentProbe implements AutoCloseable {
     return new Got(null, refused);
   }
 
-  private static String described(Threads.View view) {
+  private static String described(Threads.View view, int longest) {
     return switch (view.status()) {
       case WORKING -> "it works";
-      case ASKING -> "it asks " + Trees.shortened(view.questions().toString(), 300);
+      case ASKING -> "it asks " + Trees.shortened(view.questions().toString(), longest);
       case RESTING -> "it rests: " + view.code();
     };
   }
@@ -370,7 +370,7 @@ public final class AgentProbe implements AutoCloseable {
     return this;
   }
 
-  private String run(Consumer<AgentProbe> script) {
+  private ProbedHost.Ending run(Consumer<AgentProbe> script) {
     threads++;
     threadId = null;
     got = null;
@@ -386,12 +386,13 @@ public final class AgentProbe implements AutoCloseable {
     String end =
         "%s, stored %s, env %s, tags %s, and this was said:\n%s"
             .formatted(
-                described(view),
+                described(view, Integer.MAX_VALUE),
                 stored.storage(),
                 stored.env(),
                 stored.tags(),
                 journal().transcriptWithSecrets());
-    return end.replace(threadId(), "<thread>");
+    String same = end.replace(threadId(), "<thread>");
+    return new ProbedHost.Ending(same, same);
   }
 
   private synchronized void forget() {

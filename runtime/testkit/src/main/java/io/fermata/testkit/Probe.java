@@ -246,10 +246,14 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
         "the call to visit " + (nodes.length == 0 ? "no node" : String.join(" → ", nodes)));
   }
 
-  /** A field of the state has this value; null means that it has none. */
+  /**
+   * A field of the state has this value; null means that it has none. A host keeps the state of a
+   * run until it ends.
+   */
   public P stateHas(String path, @Nullable Object value) {
+    ObjectNode data = data();
     return check(
-        Trees.same(Trees.at(data(), path), value),
+        data != null && Trees.same(Trees.at(data, path), value),
         "the state to hold " + path + " = " + Trees.text(value));
   }
 
@@ -265,8 +269,8 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   abstract P self();
 
-  /** The state's values. */
-  abstract ObjectNode data();
+  /** The state's values; null if they are not known. */
+  abstract @Nullable ObjectNode data();
 
   /** The nodes that the last call entered. */
   abstract List<String> visits();
@@ -312,7 +316,10 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     story.append("\nbut ").append(outcome == null ? "nothing was called yet" : Story.of(outcome));
     story.append("\n  call     ").append(calls.isEmpty() ? "-" : calls.get(calls.size() - 1));
     story.append("\n  visited  ").append(visits().isEmpty() ? "-" : String.join(" → ", visits()));
-    story.append("\n  state    ").append(Trees.shortened(data().toString(), 400));
+    ObjectNode data = data();
+    story
+        .append("\n  state    ")
+        .append(data == null ? "-" : Trees.shortened(data.toString(), 400));
     story.append("\n  before   ");
     List<String> lines = history();
     int skipped = Math.max(0, lines.size() - Story.LINES);

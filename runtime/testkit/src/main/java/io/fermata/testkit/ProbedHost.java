@@ -53,6 +53,19 @@ final class ProbedHost implements AutoCloseable {
 
   private static final Duration DRAIN = Duration.ofSeconds(30);
 
+  /**
+   * How a script ended, without what differs from run to run.
+   *
+   * @param words for the message of a failure
+   * @param exact all that must be the same
+   */
+  record Ending(String words, String exact) {
+    /** In words, or from where it differs if the words do not. */
+    String unlike(Ending other) {
+      return words.equals(other.words) ? Trees.unlike(exact, other.exact) : words;
+    }
+  }
+
   /** A journal is checked as it is written, and each entry is followed by a snapshot. */
   private static final Config CHECKED =
       ConfigFactory.parseMap(
@@ -209,26 +222,30 @@ final class ProbedHost implements AutoCloseable {
    * @param script runs the script, and returns how it ended
    * @param performed what was performed, for the message of a failure
    */
-  void crashEverywhere(Function<CrashPoint, String> script, Supplier<String> performed) {
-    String undisturbed = run(script, new CrashPoint(0, CrashPoint.Timing.NONE));
+  void crashEverywhere(Function<CrashPoint, Ending> script, Supplier<String> performed) {
+    Ending undisturbed = run(script, new CrashPoint(0, CrashPoint.Timing.NONE));
     for (int write = 1; ; write++) {
       for (CrashPoint.Timing moment : List.of(CrashPoint.Timing.BEFORE, CrashPoint.Timing.AFTER)) {
         CrashPoint point = new CrashPoint(write, moment);
-        String end = runCrashing(script, point, performed);
+        Ending end = runCrashing(script, point, performed);
         if (!point.wasReached()) {
           crashAt(CrashPoint.NEVER);
           return;
-        } else if (!end.equals(undisturbed)) {
+        } else if (!end.exact().equals(undisturbed.exact())) {
           throw new AssertionError(
               "Killed %s, the script ends otherwise.\n  undisturbed  %s\n  killed       %s%s"
-                  .formatted(point.described(), undisturbed, end, performed.get()));
+                  .formatted(
+                      point.described(),
+                      undisturbed.unlike(end),
+                      end.unlike(undisturbed),
+                      performed.get()));
         }
       }
     }
   }
 
-  private String runCrashing(
-      Function<CrashPoint, String> script, CrashPoint point, Supplier<String> performed) {
+  private Ending runCrashing(
+      Function<CrashPoint, Ending> script, CrashPoint point, Supplier<String> performed) {
     try {
       return run(script, point);
     } catch (AssertionError e) {
@@ -239,7 +256,7 @@ final class ProbedHost implements AutoCloseable {
     }
   }
 
-  private String run(Function<CrashPoint, String> script, CrashPoint point) {
+  private Ending run(Function<CrashPoint, Ending> script, CrashPoint point) {
     crashAt(point);
     return script.apply(point);
   }

@@ -236,7 +236,8 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
    * from their entries alone.
    *
    * <p>Each of these runs must pass the expectations of the script and end as the undisturbed one:
-   * with the same outcome and state. No action may be performed after its result was stored.
+   * with the same reply, and with the same state if it has not ended. No action may be performed
+   * after its result was stored.
    *
    * @param script begins with {@code start(…)}
    * @throws AssertionError with the crash after which it was otherwise
@@ -246,8 +247,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return this;
   }
 
-  /** The outcome of the script, without what differs from run to run. */
-  private String run(Consumer<SessionProbe> script) {
+  private ProbedHost.Ending run(Consumer<SessionProbe> script) {
     beginsAgain();
     history.clear();
     visits.clear();
@@ -260,7 +260,22 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     if (again != null) {
       throw new AssertionError(again);
     }
-    String end = Story.of(outcome()) + ", state " + data();
+    ObjectNode body = reply().structured();
+    ObjectNode data = data();
+    String state = data == null ? "" : ", state " + data;
+    return new ProbedHost.Ending(
+        unnamed(Story.of(outcome(body)) + Trees.shortened(state, 400)),
+        unnamed(timeless(body) + state));
+  }
+
+  /** A reply without the moments that differ from run to run. */
+  private static ObjectNode timeless(ObjectNode body) {
+    ObjectNode timeless = body.deepCopy();
+    timeless.remove("run");
+    return timeless.has("waitsFor") ? timeless.without(List.of("until", "description")) : timeless;
+  }
+
+  private String unnamed(String end) {
     String runId = reply().meta().path("fermata/run").path("runId").asText();
     return runId.isEmpty() ? end : end.replace(runId, "<run>").replace(handle(), "<session>");
   }
@@ -443,12 +458,12 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   }
 
   @Override
-  ObjectNode data() {
+  @Nullable ObjectNode data() {
     if (reply == null || (handle == null && meta.isEmpty())) {
-      return Json.object();
+      return null;
     }
     JsonNode state = send(arguments("status"), null).structured().path("run").path("state");
-    return state instanceof ObjectNode object ? object : Json.object();
+    return state instanceof ObjectNode object ? object : null;
   }
 
   @Override

@@ -56,6 +56,16 @@ final class Trees {
     return Json.text(Json.tree(value));
   }
 
+  /** A text from shortly before where it differs from another one. */
+  static String unlike(String text, String other) {
+    int at = 0;
+    while (at < Math.min(text.length(), other.length()) && text.charAt(at) == other.charAt(at)) {
+      at++;
+    }
+    int from = Math.max(0, at - 60);
+    return (from > 0 ? "…" : "") + shortened(text.substring(from), 160);
+  }
+
   static String shortened(String text, int longest) {
     return text.length() <= longest ? text : text.substring(0, longest) + "…";
   }

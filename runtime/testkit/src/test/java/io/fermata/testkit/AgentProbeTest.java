@@ -111,6 +111,20 @@ class AgentProbeTest {
   }
 
   @Test
+  void aDifferenceAtTheEndOfALongQuestionIsFound() {
+    AtomicInteger asked = new AtomicInteger();
+    Agent desk =
+        desk(
+            (flow, args) -> "paid",
+            tool -> tool.approval(args -> "long ".repeat(100) + asked.incrementAndGet()));
+    try (AgentProbe probe = AgentProbe.of(desk)) {
+      assertThatThrownBy(() -> probe.crashEverywhere(script -> script.say("A refund, please.")))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("the script ends otherwise");
+    }
+  }
+
+  @Test
   void aWriteThatFailsIsSeenByTheClientAndNothingIsLost() {
     try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", tool -> tool))) {
       probe.say("Hello").says("How can I help?");

@@ -140,6 +140,63 @@ class CrashEverywhereTest {
     }
   }
 
+  record Report(String city, @Computed String text, @Computed Integer number) {}
+
+  private static Flow<Report> report(AtomicInteger written) {
+    return Flow.of("report", Report.class)
+        .description("Writes a report.")
+        .ask("ask", q -> q.question("city", "About which city?"))
+        .act(
+            "write",
+            run -> {
+              run.set("text", "long ".repeat(100));
+              run.set("number", written.incrementAndGet());
+            })
+        .widget("show", w -> w.data(r -> Map.of("text", r.text(), "pages", r.number())))
+        .edge(START, "ask")
+        .edge("ask", "write")
+        .edge("write", "show")
+        .edge("show", END)
+        .result(r -> r)
+        .compile();
+  }
+
+  @Test
+  void aDifferenceAtTheEndOfALongResultIsFound() {
+    AtomicInteger written = new AtomicInteger();
+    try (SessionProbe probe = SessionProbe.of(report(written))) {
+      assertThatThrownBy(
+              () ->
+                  probe.crashEverywhere(
+                      script -> {
+                        written.set(0);
+                        script.start("reads", "city", "Ulm").shows("show");
+                        script.again().completes();
+                      }))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("undisturbed  …")
+          .hasMessageContaining("long \",\"number\":1}")
+          .hasMessageContaining("long \",\"number\":2}");
+    }
+  }
+
+  @Test
+  void aDifferenceAtTheEndOfTheDataOfALongWidgetIsFound() {
+    AtomicInteger written = new AtomicInteger();
+    try (SessionProbe probe = SessionProbe.of(report(written))) {
+      assertThatThrownBy(
+              () ->
+                  probe.crashEverywhere(
+                      script -> {
+                        written.set(0);
+                        script.start("reads", "city", "Ulm").shows("show");
+                      }))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("\"pages\":1")
+          .hasMessageContaining("\"pages\":2");
+    }
+  }
+
   @Test
   void aStepThatMayRunOnlyOnceNeedsAPersonsDecision() {
     AtomicInteger sold = new AtomicInteger();

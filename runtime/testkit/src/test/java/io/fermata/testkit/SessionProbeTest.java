@@ -155,6 +155,18 @@ class SessionProbeTest {
     }
   }
 
+  @Test
+  void aStateThatIsNotKnownHasNoField() {
+    try (SessionProbe host = SessionProbe.of(order)) {
+      host.start("is hungry", "dish", "soup").stateHas("side", null);
+      host.answer("servings", 1).completes();
+
+      assertThatThrownBy(() -> host.stateHas("side", null))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("\n  state    -\n");
+    }
+  }
+
   record Trip(String city, List<String> travellers, String day) {}
 
   /** A hash set would be in another order than the answers. */
