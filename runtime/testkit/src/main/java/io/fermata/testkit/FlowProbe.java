@@ -2,6 +2,7 @@ package io.fermata.testkit;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
@@ -77,11 +78,11 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   /** An attempt that does not end by itself, and when it times out. */
   private record Hanging(StepEffect effect, Instant until) {}
 
-  private @Nullable Hanging hanging;
+  private final List<Hanging> hanging = new ArrayList<>();
   private @Nullable Throwable thrown;
 
-  private FlowProbe(Flow<S> flow, Limits limits) {
-    super(flow);
+  private FlowProbe(Flow<S> flow, Limits limits, Steps steps, Secrets hidden) {
+    super(steps, hidden);
     this.flow = flow;
     this.limits = limits;
     this.program = FlowProgram.of(flow, limits);
@@ -93,7 +94,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   public static <S extends Record> FlowProbe<S> of(Flow<S> flow, Limits limits) {
-    return new FlowProbe<>(flow, limits);
+    return new FlowProbe<>(flow, limits, new Steps(flow), new Secrets());
   }
 
   /**
@@ -193,7 +194,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     List<Event> events = ((Program.Accepted<Event>) acceptance).events();
     happen(events);
     boolean repeats = events.isEmpty();
-    hanging = input instanceof Input.Cancel ? null : hanging;
+    if (input instanceof Input.Cancel) {
+      hanging.clear();
+    }
     Outcome settled = settle();
     if (!(input instanceof Input.Signal || settled instanceof Outcome.Failure)
         && program.unseen(state)) {
@@ -223,28 +226,27 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** Kills the host and starts it again: only the journal is left. */
   public FlowProbe<S> crash() {
-    recover();
-    return resultsIn(settle());
+    killed();
+    return resume();
   }
 
-  private void recover() {
+  private void killed() {
     history.add("✗ the host is killed and starts again");
     unjournaled.clear();
-    hanging = null;
+    hanging.clear();
     by = BY_HOST;
     state = fold();
-    if (state.running()) {
-      feed(new Input.Recovered(now.toEpochMilli()));
-    }
   }
 
   /**
    * The host stops, and a release with only this version of the flow takes over the run. As on a
-   * host, a run whose version has another graph now, or that no migration leads from, fails with
-   * {@code version_changed}.
+   * host, steps that were running are attempted again, and a run whose version has another graph
+   * now, or that no migration leads from, fails with {@code version_changed}. What the test plans
+   * for steps applies to those that still have the same name.
    */
   public <T extends Record> FlowProbe<T> upgrade(Flow<T> next) {
-    FlowProbe<T> upgraded = new FlowProbe<>(next, limits);
+    FlowProbe<T> upgraded = new FlowProbe<>(next, limits, steps.on(next), hidden);
+    upgraded.timeout(performer.timeout());
     upgraded.history.addAll(history);
     upgraded.history.add("✗ the host stops and starts again with " + next);
     upgraded.entries.addAll(entries);
@@ -256,7 +258,17 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   private FlowProbe<S> resume() {
     Outcome.Failure stranded = takenOver(new Input.Recovered(now.toEpochMilli()));
-    return resultsIn(stranded == null ? settle() : stranded);
+    if (stranded != null) {
+      return resultsIn(stranded);
+    }
+    recover();
+    return resultsIn(settle());
+  }
+
+  private void recover() {
+    if (state.running()) {
+      feed(new Input.Recovered(now.toEpochMilli()));
+    }
   }
 
   /** Migrates the run if it is on another version; why it cannot continue if that fails. */
@@ -461,12 +473,13 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   private boolean toBePerformed(StepEffect effect) {
-    return !effect.timer() && (hanging == null || !hanging.effect().equals(effect));
+    return !effect.timer() && hanging.stream().noneMatch(one -> one.effect().equals(effect));
   }
 
   private void perform(StepEffect effect) {
     Performer.Ending ending = performer.perform(program, state, effect);
     if (ending instanceof Performer.Crashed) {
+      killed();
       recover();
     } else if (ending instanceof Performer.Ended ended) {
       if (ended.result() instanceof Input.Failed failed) {
@@ -479,7 +492,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       }
     } else {
       history.add(effect.place() + " attempt " + effect.attempt() + " does not end");
-      hanging = new Hanging(effect, now.plus(effect.policy().timeout()));
+      hanging.add(new Hanging(effect, now.plus(effect.policy().timeout())));
     }
   }
 
@@ -490,9 +503,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       return;
     }
     now = due.isAfter(now) ? due : now;
-    Hanging ending = hanging;
+    Hanging ending = firstHanging();
     if (ending != null && !ending.until().isAfter(now)) {
-      hanging = null;
+      hanging.remove(ending);
       Input.Failed timedOut = program.timedOut(ending.effect());
       ifNoCall(BY_EFFECT);
       feed(new Input.EffectEnded(ending.effect(), timedOut, now.toEpochMilli()));
@@ -505,11 +518,15 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   /** When the run continues by itself; null if it does not. */
   private @Nullable Instant due() {
     Optional<Instant> timer = timer().map(FlowProbe::due);
-    Hanging ending = hanging;
+    Hanging ending = firstHanging();
     if (ending == null) {
       return timer.orElse(null);
     }
     return timer.filter(due -> due.isBefore(ending.until())).orElse(ending.until());
+  }
+
+  private @Nullable Hanging firstHanging() {
+    return hanging.stream().min(Comparator.comparing(Hanging::until)).orElse(null);
   }
 
   private static Instant due(StepEffect timer) {

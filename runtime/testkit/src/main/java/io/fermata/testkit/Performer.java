@@ -29,6 +29,10 @@ final class Performer {
 
   record Endless() implements Ending {}
 
+  Duration timeout() {
+    return timeout;
+  }
+
   void timeout(Duration limit) {
     timeout = limit;
   }

@@ -30,11 +30,15 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, SessionProbe {
   final Steps steps;
   private final List<String> calls = new ArrayList<>();
-  private final Secrets hidden = new Secrets();
+  final Secrets hidden;
   private @Nullable Outcome outcome;
 
-  Probe(Flow<?> flow) {
-    this.steps = new Steps(flow);
+  /**
+   * @param hidden what is kept out of the messages of failed expectations
+   */
+  Probe(Steps steps, Secrets hidden) {
+    this.steps = steps;
+    this.hidden = hidden;
   }
 
   // --- steps ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -76,7 +77,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   private Input.@Nullable Resolution unknown;
 
   private SessionProbe(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
-    super(flow);
+    super(new Steps(flow), new Secrets());
     this.flow = flow.id();
     this.probed =
         new ProbedHost(

@@ -38,6 +38,16 @@ final class Steps {
     this.flow = flow;
   }
 
+  /** The same plans, for another version of the flow. */
+  synchronized Steps on(Flow<?> version) {
+    Steps next = new Steps(version);
+    next.plans.putAll(plans);
+    next.standIns.putAll(standIns);
+    next.asked.addAll(asked);
+    next.log.addAll(log);
+    return next;
+  }
+
   synchronized void plan(String node, Fate fate, int... attempts) {
     if (!flow.compensationIds().contains(node)) {
       require(node);

@@ -17,6 +17,7 @@ import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import io.fermata.testkit.Orders.Order;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -24,6 +25,8 @@ import org.junit.jupiter.api.Test;
 
 /** Expectations of a run, and the messages of failed ones. */
 class FlowProbeTest {
+  private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
   private final List<String> cooked = new ArrayList<>();
   private final AsyncAction<Order> kitchen =
       run ->
@@ -319,6 +322,110 @@ class FlowProbeTest {
         .asks("email")
         .answer("email", "a@b.c")
         .completes();
+  }
+
+  private static Flow<Order> charging(AsyncAction<Order> charge, boolean once) {
+    return Orders.flow(
+        charge, o -> (once ? o.once() : o.retry(3, Duration.ofSeconds(1))).timeout(TIMEOUT));
+  }
+
+  @Test
+  void leavesTheOutcomeUnknownOfAStepThatRanOnlyOnceBeforeAnUpgrade() {
+    FlowProbe.of(charging(kitchen, true))
+        .manualTime()
+        .hangAt("cook", 1)
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .worksAt("cook")
+        .upgrade(charging(kitchen, true))
+        .fails(ErrorCode.OUTCOME_UNKNOWN);
+    assertThat(cooked).isEmpty();
+  }
+
+  @Test
+  void attemptsAStepAgainThatRanBeforeAnUpgrade() {
+    FlowProbe.of(charging(kitchen, false))
+        .manualTime()
+        .hangAt("cook", 1)
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .upgrade(charging(kitchen, false))
+        .completesWith("receipt", "no. 2")
+        .attempts("cook", 2);
+  }
+
+  @Test
+  void keepsThePlansOfATestInAnUpgrade() {
+    FlowProbe<Order> upgraded =
+        FlowProbe.of(order)
+            .instead("price", "price", 7)
+            .instead("cook", "receipt", "none")
+            .failAt("cook", 1)
+            .start("is hungry", "dish", "soup")
+            .upgrade(order)
+            .answer("servings", 1)
+            .completesWith("price", 7, "receipt", "none")
+            .attempts("cook", 2);
+    assertThat(cooked).isEmpty();
+    assertThat(upgraded.effects())
+        .extracting(AskedEffect::node)
+        .containsExactly("price", "cook", "cook");
+
+    FlowProbe.of(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
+        .timeout(Duration.ofMillis(50))
+        .start("is hungry", "dish", "soup")
+        .upgrade(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
+        .answer("servings", 1)
+        .fails(ErrorCode.OUTCOME_UNKNOWN);
+  }
+
+  @Test
+  void continuesARecordedRunOnALaterVersionAsAHostThatReadsIt() {
+    RunJournal recorded = FlowProbe.of(contact(1, "ask")).start("to test").recorded();
+
+    FlowProbe.from(contact(2, "ask"), recorded)
+        .fails(ErrorCode.VERSION_CHANGED)
+        .crash()
+        .fails(ErrorCode.VERSION_CHANGED);
+  }
+
+  record Pair(@Computed String left, @Computed String right) {}
+
+  @Test
+  void letsTheAttemptsOfSeveralBranchesHang() {
+    Flow<Pair> pair =
+        Flow.of("pair", Pair.class)
+            .description("Does two things.")
+            .fork("begin", f -> f.branch("left").branch("right").join("done"))
+            .act("begin", run -> {})
+            .act("left", run -> run.set("left", "l" + run.attempt()), o -> slow(o, 10))
+            .act("right", run -> run.set("right", "r" + run.attempt()), o -> slow(o, 5))
+            .act("done", run -> {})
+            .edge(Flow.START, "begin")
+            .edge("left", "done")
+            .edge("right", "done")
+            .edge("done", Flow.END)
+            .result(state -> state)
+            .compile();
+    FlowProbe<Pair> probe =
+        FlowProbe.of(pair).hangAt("left", 1).hangAt("right", 1, 2).start("to test");
+    probe.completesWith("left", "l2", "right", "r3").replayed();
+    assertThat(Duration.between(Instant.parse("2026-01-01T00:00:00Z"), probe.now()))
+        .isEqualTo(Duration.ofSeconds(13));
+
+    FlowProbe.of(pair)
+        .manualTime()
+        .hangAt("left", 1)
+        .hangAt("right", 1)
+        .start("to test")
+        .passTime(Duration.ofSeconds(6))
+        .attempts("right", 2)
+        .attempts("left", 1)
+        .passTime(Duration.ofSeconds(5))
+        .attempts("left", 2)
+        .completes();
+  }
+
+  private static void slow(EffectOptions options, int timeout) {
+    options.timeout(Duration.ofSeconds(timeout)).retry(3, Duration.ofSeconds(1));
   }
 
   private static Flow<New> acting(Action<New> action) {

@@ -86,6 +86,12 @@ class RecordedSecretsTest {
         .message()
         .contains("\"card\":\"[redacted]\"")
         .doesNotContain(CARD);
+    assertThatThrownBy(
+            () -> FlowProbe.from(order(CARD), recorded).upgrade(order(CARD)).asks("card"))
+        .isInstanceOf(AssertionError.class)
+        .message()
+        .contains("\"card\":\"[redacted]\"")
+        .doesNotContain(CARD);
     try (SessionProbe probe = SessionProbe.from(order(CARD), recorded)) {
       assertThatThrownBy(() -> probe.again().asks("card"))
           .isInstanceOf(AssertionError.class)
