@@ -23,12 +23,14 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -74,7 +76,7 @@ public final class AgentProbe implements AutoCloseable {
   private final Set<String> keys = new HashSet<>();
   private @Nullable String twice;
   private @Nullable String threadId;
-  private @Nullable Got got;
+  private @Nullable ThreadException refused;
   private int threads;
   private int calls;
 
@@ -203,7 +205,7 @@ public final class AgentProbe implements AutoCloseable {
 
   private AgentProbe call(String what, Function<Threads, CompletionStage<?>> action) {
     history.add("» " + what);
-    got =
+    Got got =
         probed.call(
             () ->
                 action
@@ -212,11 +214,8 @@ public final class AgentProbe implements AutoCloseable {
                     .handle(AgentProbe::got),
             Got::lost,
             what);
-    ThreadException refused = got.refused();
-    history.add(
-        refused == null
-            ? "« " + described(view(), 300)
-            : "« %s: %s".formatted(refused.code(), refused.getMessage()));
+    refused = got.refused();
+    history.add("« " + described(got, 300));
     String damage = probed.faults.damage();
     return check(damage == null, "everything to be read as it was written. " + damage);
   }
@@ -232,6 +231,13 @@ public final class AgentProbe implements AutoCloseable {
     return new Got(null, refused);
   }
 
+  private static String described(Got got, int longest) {
+    ThreadException refused = got.refused();
+    return refused == null
+        ? described(Objects.requireNonNull(got.view()), longest)
+        : "%s: %s".formatted(refused.code(), refused.getMessage());
+  }
+
   private static String described(Threads.View view, int longest) {
     return switch (view.status()) {
       case WORKING -> "it works";
@@ -242,11 +248,12 @@ public final class AgentProbe implements AutoCloseable {
 
   // --- expectations ---------------------------------------------------------------------------
 
-  /** An open question contains this text. */
+  /** An open question contains this text; what comes by itself is waited for. */
   public AgentProbe asks(String part) {
-    return check(
-        view().questions().stream()
-            .anyMatch(question -> question.question().toString().contains(part)),
+    return expect(
+        view ->
+            view.questions().stream()
+                .anyMatch(question -> question.question().toString().contains(part)),
         "the thread to ask about \"" + part + "\"");
   }
 
@@ -265,19 +272,22 @@ public final class AgentProbe implements AutoCloseable {
     return said.isEmpty() ? "" : String.valueOf(said.get(said.size() - 1).content());
   }
 
-  /** The thread rests, for this reason: a stop code. */
+  /** The thread rests, for this reason: a stop code; what comes by itself is waited for. */
   public AgentProbe rests(String code) {
-    Threads.View view = view();
-    return check(
-        view.status() == Threads.Status.RESTING && code.equals(view.code()),
+    return expect(
+        view -> view.status() == Threads.Status.RESTING && code.equals(view.code()),
         "the thread to rest: " + code);
+  }
+
+  private AgentProbe expect(Predicate<Threads.View> holds, String expected) {
+    await(() -> holds.test(view()));
+    Threads.View view = view();
+    return check(holds.test(view), expected + ", but " + described(view, 300));
   }
 
   /** The last call was refused with this code. */
   public AgentProbe fails(String code) {
-    return check(
-        got != null && got.refused() != null && got.refused().code().equals(code),
-        "the call to be refused: " + code);
+    return check(refused != null && refused.code().equals(code), "the call to be refused: " + code);
   }
 
   /** The thread has stored this value. */
@@ -324,6 +334,7 @@ public final class AgentProbe implements AutoCloseable {
   /** Kills the host and starts another one on the same store: only the journal is left. */
   public AgentProbe crash() {
     probed.crash();
+    refused = null;
     return this;
   }
 
@@ -332,6 +343,7 @@ public final class AgentProbe implements AutoCloseable {
     if (probed.restart()) {
       history.add("» the host is closed and starts again");
     }
+    refused = null;
     return this;
   }
 
@@ -350,6 +362,7 @@ public final class AgentProbe implements AutoCloseable {
   public AgentProbe passTime(Duration time) {
     history.add("» " + time + " pass");
     probed.advance(time);
+    refused = null;
     return this;
   }
 
@@ -373,7 +386,7 @@ public final class AgentProbe implements AutoCloseable {
   private ProbedHost.Ending run(Consumer<AgentProbe> script) {
     threads++;
     threadId = null;
-    got = null;
+    refused = null;
     forget();
     script.accept(this);
     probed.recover();
@@ -381,7 +394,7 @@ public final class AgentProbe implements AutoCloseable {
     if (again != null) {
       throw new AssertionError(again);
     }
-    Threads.View view = now();
+    Threads.View view = view();
     ThreadStorage stored = journal().state().stored();
     String end =
         "%s, stored %s, env %s, tags %s, and this was said:\n%s"
@@ -418,23 +431,15 @@ public final class AgentProbe implements AutoCloseable {
 
   // --- what it sees ---------------------------------------------------------------------------
 
-  /** The thread after the last call. */
+  /** The thread as it is now. */
   public Threads.View view() {
-    if (got == null || got.view() == null) {
-      throw new AssertionError(
-          "There is no thread yet; begin with say(…).\n  " + String.join("\n  ", history));
-    }
-    return got.view();
-  }
-
-  private Threads.View now() {
     Got current =
         probed.call(
             () -> host().threads().get(PRINCIPAL, threadId()).handle(AgentProbe::got),
             Got::lost,
             "get");
-    check(current.view() != null, "the thread to be there");
-    return current.view() == null ? view() : current.view();
+    check(current.view() != null, "the thread to be there, but " + described(current, 300));
+    return Objects.requireNonNull(current.view());
   }
 
   public String threadId() {

@@ -171,10 +171,9 @@ public final class FaultyStore implements StoreSource {
       fault = session ? next() : null;
     }
     CrashPoint at = crash;
-    Supplier<CompletionStage<@Nullable Void>> failing =
-        () -> counted(() -> append(fault, appending));
+    Supplier<CompletionStage<@Nullable Void>> failing = () -> append(fault, appending);
     CompletionStage<@Nullable Void> appended =
-        gate == null ? failing.get() : gate.thenCompose(released -> failing.get());
+        gate == null ? counted(failing) : gate.thenCompose(released -> reach(of, failing));
     return appended.thenApply(
         done -> {
           at.written(write);
@@ -213,7 +212,7 @@ public final class FaultyStore implements StoreSource {
     };
   }
 
-  /** Reads, or writes what is no entry of a session. */
+  /** Sends a request, unless the store cannot be reached now. */
   <T extends @Nullable Object> CompletionStage<T> reach(
       Life of, Supplier<CompletionStage<T>> request) {
     StoreException unreachable;

@@ -118,11 +118,12 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** Of the open questions exactly these may be left open. */
   public P optional(String... fields) {
     return check(
-        questions().stream()
-            .filter(Event.Question::optional)
-            .map(Event.Question::field)
-            .toList()
-            .equals(List.of(fields)),
+        outcome != null
+            && questions().stream()
+                .filter(Event.Question::optional)
+                .map(Event.Question::field)
+                .toList()
+                .equals(List.of(fields)),
         "questions of which these may be left open: " + String.join(", ", fields));
   }
 
@@ -204,7 +205,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** The call cancelled the run. */
   public P cancels() {
-    return check(cancelled(), "the run to be cancelled");
+    return check(outcome != null && cancelled(), "the run to be cancelled");
   }
 
   /** A validator rejected the answer to a field, with this message. */
@@ -246,7 +247,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** The call entered exactly these nodes, in this order. */
   public P visited(String... nodes) {
     return check(
-        visits().equals(List.of(nodes)),
+        outcome != null && visits().equals(List.of(nodes)),
         "the call to visit " + (nodes.length == 0 ? "no node" : String.join(" → ", nodes)));
   }
 
@@ -264,7 +265,10 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** The outcome of the last call. */
   public Outcome outcome() {
     if (outcome == null) {
-      throw new AssertionError("Nothing was called yet; begin with start(…)");
+      throw new AssertionError(
+          calls.isEmpty()
+              ? "Nothing was called yet; begin with start(…)"
+              : "Nothing was called since then; go on with again() or status()");
     }
     return outcome;
   }
@@ -303,6 +307,12 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     steps.forget();
   }
 
+  /** What the last call returned may be otherwise now. */
+  P outdated() {
+    outcome = null;
+    return self();
+  }
+
   P resultsIn(Outcome next) {
     outcome = next;
     return self();
@@ -317,7 +327,8 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   String story(String expected) {
     StringBuilder story = new StringBuilder("Expected ").append(expected).append(',');
-    story.append("\nbut ").append(outcome == null ? "nothing was called yet" : Story.of(outcome));
+    String called = "nothing was called " + (calls.isEmpty() ? "yet" : "since then");
+    story.append("\nbut ").append(outcome == null ? called : Story.of(outcome));
     story.append("\n  call     ").append(calls.isEmpty() ? "-" : calls.get(calls.size() - 1));
     story.append("\n  visited  ").append(visits().isEmpty() ? "-" : String.join(" → ", visits()));
     ObjectNode data = data();

@@ -214,10 +214,13 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   // --- crashes --------------------------------------------------------------------------------
 
-  /** Kills the host and starts another one on the same store: only the journal is left. */
+  /**
+   * Kills the host and starts another one on the same store: only the journal is left. What the run
+   * does then is seen by the next call, such as {@link #again} or {@link #status}.
+   */
   public SessionProbe crash() {
     probed.crash();
-    return this;
+    return outdated();
   }
 
   /**
@@ -410,19 +413,24 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return this;
   }
 
-  /** Closes the host and starts another one on the same store. */
+  /**
+   * Closes the host and starts another one on the same store; the next call sees what the run does.
+   */
   public SessionProbe restart() {
     if (probed.restart()) {
       history.add("» the host is closed and starts again");
     }
-    return this;
+    return outdated();
   }
 
-  /** Sets the host's clock forward; with manual time its timers too. */
+  /**
+   * Sets the host's clock forward; with manual time its timers too. The next call sees what the run
+   * does.
+   */
   public SessionProbe passTime(Duration time) {
     history.add("» " + time + " pass");
     probed.advance(time);
-    return this;
+    return outdated();
   }
 
   /** The session handle that the replies carry. */

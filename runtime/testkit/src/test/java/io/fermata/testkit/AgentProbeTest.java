@@ -14,6 +14,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -147,6 +148,34 @@ class AgentProbeTest {
       probe.say("A refund, please.").says("on its way");
       probe.passTime(Duration.ofDays(1)).says("on its way");
       probe.restart().passTime(Duration.ofDays(3)).says("Has it arrived, B-1?");
+    }
+  }
+
+  @Test
+  void anExpectationIsOneOfTheThreadAsItIsNow() {
+    try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", AgentProbeTest::approved))) {
+      probe.say("A refund, please.").asks("Pay B-1 back?");
+      probe.crash().asks("Pay B-1 back?");
+      String call = probe.view().questions().get(0).call();
+      probe
+          .host()
+          .threads()
+          .answer("tester", probe.threadId(), new Threads.Answer(call, "a", true, null, null))
+          .toCompletableFuture()
+          .join();
+      probe.rests("stop_on_response");
+      assertThat(probe.view().questions()).isEmpty();
+    }
+  }
+
+  @Test
+  void anApprovalIsRepeatedAfterACallThatWasRefused() {
+    try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", AgentProbeTest::approved))) {
+      probe.say("A refund, please.").asks("Pay B-1 back?");
+      probe.failNextWrite().approve().fails("store_unavailable");
+      probe.asks("Pay B-1 back?").approve().says("on its way").rests("stop_on_response");
+      assertThatThrownBy(() -> probe.crash().fails("store_unavailable"))
+          .isInstanceOf(AssertionError.class);
     }
   }
 

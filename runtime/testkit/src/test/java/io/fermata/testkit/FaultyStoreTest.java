@@ -142,6 +142,17 @@ final class FaultyStoreTest {
 
   @Test
   @Tag("faults")
+  void aKilledHostWritesNothingOfWhatWasHeld() {
+    try (SessionProbe probe = SessionProbe.of(trip()).manualTime()) {
+      probe.start("wants to travel").asks("from");
+      probe.holdWrites().answer("from", "Ulm").fails(AWAY);
+      probe.crash().releaseWrites().again().asks("from");
+      probe.restart().again().asks("from").stateHas("from", null);
+    }
+  }
+
+  @Test
+  @Tag("faults")
   void aSessionContinuesWhenTheStoreCanBeReachedAgain() {
     try (SessionProbe probe = SessionProbe.of(trip())) {
       probe.start("wants to travel").asks("from");

@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -152,6 +153,29 @@ class SessionProbeTest {
                             state    {"dish":"soup"}
                           """)
                       .contains("« {\"status\":\"interrupt\",\"question\":\"For how many?\""));
+    }
+  }
+
+  @Test
+  void whatTheLastCallReturnedIsNotExpectedOfAnotherHostOrTime() {
+    try (SessionProbe host = SessionProbe.of(order)) {
+      host.start("is hungry").asks("dish", "servings").visited("ask_dish");
+
+      List.<Consumer<SessionProbe>>of(
+              SessionProbe::crash,
+              SessionProbe::restart,
+              probe -> probe.passTime(Duration.ofMinutes(1)))
+          .forEach(
+              then -> {
+                then.accept(host);
+                assertThatThrownBy(() -> host.asks("dish", "servings"))
+                    .hasMessageContaining("but nothing was called since then");
+                assertThatThrownBy(host::visited).isInstanceOf(AssertionError.class);
+                assertThatThrownBy(host::outcome).hasMessageContaining("status()");
+                host.stateHas("dish", null).status().asks("dish", "servings");
+              });
+      host.cancel().cancels().crash();
+      assertThatThrownBy(host::cancels).isInstanceOf(AssertionError.class);
     }
   }
 
