@@ -81,9 +81,24 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     return script().otherwise().answer(request -> Turn.of(answer.apply(request)));
   }
 
-  /** This model as a {@link Model} that costs nothing and streams to a subscriber. */
+  /**
+   * This model as a {@link Model} that costs nothing, streams to a subscriber, and counts the
+   * cached tokens of its turns.
+   */
   public Model model(String name) {
-    return Model.of(name, this, this).price("0", "0", "0");
+    return Model.of(name, this, this)
+        .price("0", "0", "0")
+        .cachedTokens(usage -> usage instanceof Reported reported ? reported.cached : null);
+  }
+
+  /** Token counts with what langchain4j has no common name for. */
+  private static final class Reported extends TokenUsage {
+    private final int cached;
+
+    Reported(Turn.Tokens tokens) {
+      super(tokens.input(), tokens.output());
+      this.cached = tokens.cached();
+    }
   }
 
   @Override
@@ -221,7 +236,6 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
     for (ChatMessage message : request.messages()) {
       characters += text(message).length();
     }
-    Turn.Tokens tokens = turn.tokens(characters);
     List<ToolExecutionRequest> calls = new ArrayList<>();
     for (Turn.Call call : turn.calls()) {
       calls.add(
@@ -238,7 +252,7 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
                 .thinking(turn.thinking())
                 .toolExecutionRequests(calls)
                 .build())
-        .tokenUsage(new TokenUsage(tokens.input(), tokens.output()))
+        .tokenUsage(new Reported(turn.tokens(characters)))
         .finishReason(calls.isEmpty() ? FinishReason.STOP : FinishReason.TOOL_EXECUTION)
         .build();
   }

@@ -18,6 +18,8 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
+import io.fermata.agent.model.Usage;
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,6 +52,19 @@ class ScriptedModelTest {
         .model("scripted")
         .backoff(Duration.ofMillis(1))
         .call(request, streamed ? SOMEBODY : ModelListener.NONE);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void cachedTokensCostWhatTheModelSays(boolean streamed) throws InterruptedException {
+    Model model =
+        ScriptedModel.script()
+            .turn(Turn.say("Hello").tokens(1_000_000, 400_000, 200_000))
+            .model("scripted")
+            .price("2.50", "10.00", "1.25");
+
+    assertThat(model.call(user("a"), streamed ? SOMEBODY : ModelListener.NONE).usage())
+        .isEqualTo(new Usage(1_000_000, 400_000, 200_000, new BigDecimal("4.00")));
   }
 
   @ParameterizedTest
