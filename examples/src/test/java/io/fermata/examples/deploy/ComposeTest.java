@@ -113,6 +113,15 @@ class ComposeTest {
   }
 
   @Test
+  void prometheusReadsTheMetricsOfTheTargetsThatAreDocumented() throws IOException {
+    for (Map.Entry<String, JsonNode> server : servers().entrySet()) {
+      String target = server.getKey() + ":8080";
+      assertThat(Deployed.text("README.md")).contains("\"" + target + "\"");
+      assertThat(Deployed.scraped(serve(server.getValue()), target)).isEqualTo(200);
+    }
+  }
+
+  @Test
   void theStoreIsTheDatabaseOfTheFile() {
     JsonNode database = file.at("/services/database/environment");
     for (JsonNode server : servers().values()) {

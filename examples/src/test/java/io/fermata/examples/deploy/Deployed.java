@@ -1,16 +1,23 @@
 package io.fermata.examples.deploy;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.fermata.examples.command.Commands;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.cluster.HostCluster;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.lang.reflect.Field;
+import java.net.Socket;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -70,6 +77,31 @@ final class Deployed {
   static <T> T option(ParseResult serve, String name, Class<T> type) {
     Object value = serve.commandSpec().findOption(name).getValue();
     return type.cast(Objects.requireNonNull(value, name));
+  }
+
+  static int status(URI server, String path, String host) throws IOException {
+    try (Socket socket = new Socket(server.getHost(), server.getPort())) {
+      String request = "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n";
+      socket.getOutputStream().write(request.formatted(path, host).getBytes(US_ASCII));
+      BufferedReader in =
+          new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
+      return Integer.parseInt(in.readLine().split(" ", -1)[1]);
+    }
+  }
+
+  /** The status that Prometheus gets from such a server if this is its target. */
+  static int scraped(ParseResult serve, String target) throws IOException {
+    List<?> hosts = option(serve, "--allow-host", List.class);
+    McpServerBuilder builder =
+        McpServer.plain()
+            .port(0)
+            .allowedHosts(hosts.stream().map(String::valueOf).toArray(String[]::new));
+    if (option(serve, "--metrics", Boolean.class)) {
+      builder.metrics(() -> "up 1\n");
+    }
+    try (McpServer server = builder.start()) {
+      return status(server.endpoint(), "/metrics", target);
+    }
   }
 
   /** The exit code of a server that must be started again. */

@@ -1,6 +1,5 @@
 package io.fermata.examples.deploy;
 
-import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -33,11 +32,7 @@ import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.testkit.SessionProbe;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.net.Socket;
-import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -339,22 +334,27 @@ class ManifestsTest {
         HTTPGetAction get = asked.getHttpGet();
         String host = get.getHttpHeaders().get(0).getValue();
         assertThat(get.getHttpHeaders().get(0).getName()).isEqualTo("Host");
-        assertThat(status(server.endpoint(), get.getPath(), host)).isEqualTo(200);
-        assertThat(status(server.endpoint(), get.getPath(), "10.0.0.7"))
+        assertThat(Deployed.status(server.endpoint(), get.getPath(), host)).isEqualTo(200);
+        assertThat(Deployed.status(server.endpoint(), get.getPath(), "10.0.0.7"))
             .as("without the header")
             .isGreaterThanOrEqualTo(400);
-        assertThat(status(server.endpoint(), get.getPath() + "x", host)).isEqualTo(404);
+        assertThat(Deployed.status(server.endpoint(), get.getPath() + "x", host)).isEqualTo(404);
       }
     }
   }
 
-  private static int status(URI server, String path, String host) throws IOException {
-    try (Socket socket = new Socket(server.getHost(), server.getPort())) {
-      String request = "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n";
-      socket.getOutputStream().write(request.formatted(path, host).getBytes(US_ASCII));
-      BufferedReader in =
-          new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
-      return Integer.parseInt(in.readLine().split(" ", -1)[1]);
-    }
+  /** Prometheus finds pods by their addresses. */
+  @Test
+  void prometheusReadsTheMetricsOfEachPod() throws IOException {
+    EnvVar address =
+        container().getEnv().stream()
+            .filter(variable -> variable.getName().equals("POD_IP"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(address.getValueFrom().getFieldRef().getFieldPath()).isEqualTo("status.podIP");
+    List<String> arguments =
+        container().getArgs().stream().map(arg -> arg.replace("$(POD_IP)", "10.0.0.7")).toList();
+    String target = "10.0.0.7:" + ports().get("http");
+    assertThat(Deployed.scraped(Deployed.serve(arguments), target)).isEqualTo(200);
   }
 }
