@@ -97,7 +97,7 @@ class ServerTest {
       assertThat(get(server, "/health/ready")).contains("\"ready\":true");
       assertThat(get(server, "/metrics"))
           .contains(
-              "fermata_runs_total{change=\"begun\",flow=\"quote\"} 1.0",
+              "fermata_runs_total{change=\"begun\",code=\"none\",flow=\"quote\"} 1.0",
               "fermata_calls_seconds_count{code=\"none\",kind=\"flow\",status=\"interrupt\",tool=\"quote\"}"
                   + " 1",
               "fermata_sessions_awake 1.0",

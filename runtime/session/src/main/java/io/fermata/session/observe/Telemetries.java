@@ -1,12 +1,14 @@
 package io.fermata.session.observe;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.session.key.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -63,8 +65,8 @@ public final class Telemetries implements Telemetry {
   }
 
   @Override
-  public void changed(String flow, RunChange change) {
-    notify(each -> each.changed(flow, change));
+  public void changed(String flow, RunChange change, @Nullable ErrorCode code) {
+    notify(each -> each.changed(flow, change, code));
   }
 
   @Override

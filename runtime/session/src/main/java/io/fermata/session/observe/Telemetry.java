@@ -1,10 +1,12 @@
 package io.fermata.session.observe;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.session.key.TraceContext;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Receives what meters count and spans time, of a host and its transports, while it happens. {@link
@@ -34,8 +36,12 @@ public interface Telemetry {
     return Activity.NONE;
   }
 
-  /** The state of a run changed, and the change is journaled. */
-  default void changed(String flow, RunChange change) {}
+  /**
+   * The state of a run changed, and the change is journaled.
+   *
+   * @param code why it stopped or failed; null for other changes
+   */
+  default void changed(String flow, RunChange change, @Nullable ErrorCode code) {}
 
   /** A schedule has called the flow that it starts. */
   default void scheduled(String schedule, Start outcome) {}

@@ -1,10 +1,12 @@
 package io.fermata.session.run;
 
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.RunChange;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Reports the changes of runs to telemetry. */
 final class RunChanges {
@@ -34,8 +36,15 @@ final class RunChanges {
     for (Event event : events.subList(first, events.size())) {
       RunChange change = CHANGES.get(event.getClass());
       if (change != null) {
-        telemetry.changed(flow, change);
+        telemetry.changed(flow, change, code(event));
       }
     }
+  }
+
+  private static @Nullable ErrorCode code(Event event) {
+    if (event instanceof Event.Stopped stopped) {
+      return stopped.code();
+    }
+    return event instanceof Event.Failed failed ? failed.code() : null;
   }
 }

@@ -1,6 +1,7 @@
 package io.fermata.session.telemetry;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
@@ -21,6 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Counts and times what a host does in a Micrometer registry.
@@ -32,7 +34,8 @@ import java.util.function.ToDoubleFunction;
  * plain), {@code status}, {@code code}</td></tr>
  * <tr><td>{@code fermata.calls.waiting}</td><td>gauge</td><td></td></tr>
  * <tr><td>{@code fermata.runs}</td><td>counter</td><td>{@code flow}, {@code change} (begun, paused,
- * stopped, completed, failed, cancelled, expired, abandoned)</td></tr>
+ * stopped, completed, failed, cancelled, expired, abandoned), {@code code} of what stopped or failed
+ * </td></tr>
  * <tr><td>{@code fermata.effects}</td><td>timer</td><td>{@code flow} (or the agent), {@code node}
  * (or the kind of effect of an agent), {@code status} (ok, rejected, failed, cancelled)</td></tr>
  * <tr><td>{@code fermata.journal.append}</td><td>timer</td><td></td></tr>
@@ -83,7 +86,7 @@ public final class Meters implements Telemetry {
 
   private record Performed(String name, String step, String status) {}
 
-  private record Changed(String flow, RunChange change) {}
+  private record Changed(String flow, RunChange change, String code) {}
 
   private record Scheduled(String schedule, Start outcome) {}
 
@@ -211,14 +214,15 @@ public final class Meters implements Telemetry {
   }
 
   @Override
-  public void changed(String flow, RunChange change) {
+  public void changed(String flow, RunChange change, @Nullable ErrorCode code) {
     runs.computeIfAbsent(
-            new Changed(flow, change),
+            new Changed(flow, change, code == null ? NO_CODE : code.wireName()),
             key ->
                 Counter.builder("fermata.runs")
                     .description("Changes of runs")
                     .tag("flow", flow)
                     .tag("change", lower(change))
+                    .tag("code", key.code())
                     .register(registry))
         .increment();
   }

@@ -11,17 +11,21 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
+import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
+import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.api.common.AttributeKey;
@@ -36,12 +40,14 @@ import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -327,6 +333,38 @@ class TelemetryTest {
     }
   }
 
+  private double stopped(String code) {
+    Counter stopped =
+        registry.find("fermata.runs").tags("change", "stopped", "code", code).counter();
+    return stopped == null ? 0 : stopped.count();
+  }
+
+  /** The next host finds it by itself, long after the call has its reply. */
+  @Test
+  void aRunThatStopsWithoutACallIsCountedByItsCode(@TempDir Path directory) throws Exception {
+    Store store = Store.sqlite(directory.resolve("runs.db"));
+    Flow<Order> once =
+        Flow.of("order", Order.class)
+            .description("Orders food.")
+            .actAsync("pay", run -> new CompletableFuture<>(), EffectOptions::once)
+            .edge(START, "pay")
+            .edge("pay", END)
+            .compile();
+    Settings impatient = Settings.DEFAULT.callDeadline(Duration.ofMillis(100));
+    try (Fermata host = Fermata.host().store(store).flow(once).settings(impatient).start()) {
+      ObjectNode begin = Json.object().put("action", "start").put("intent", "is hungry");
+      assertThat(call(host, "", begin).structured().path("code").asText())
+          .isEqualTo("still_working");
+      host.crash();
+    }
+
+    try (Fermata next = host(store, once)) {
+      awaitThat(() -> stopped("outcome_unknown") == 1);
+      assertThat(next.awake()).isNotNull();
+      assertThat(registry.find("fermata.calls").timers()).isEmpty();
+    }
+  }
+
   @Test
   void callsRunsEffectsAndAppendsAreCountedByNamesThatAreFew() throws Exception {
     try (Fermata host = host(Store.memory(), flow(run -> run.set("receipt", "paid")))) {
@@ -444,7 +482,7 @@ class TelemetryTest {
           }
 
           @Override
-          public void changed(String flow, RunChange change) {
+          public void changed(String flow, RunChange change, @Nullable ErrorCode code) {
             throw new IllegalStateException("changed");
           }
 
