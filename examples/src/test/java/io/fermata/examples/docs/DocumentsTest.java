@@ -87,6 +87,7 @@ class DocumentsTest {
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
   private static final Pattern HEADING = Pattern.compile("#+ (.+)");
   private static final Pattern CODE = Pattern.compile("`([^`]+)`");
+  private static final Pattern CHOSEN = Pattern.compile("-Dtest='?([\\w,]+)");
   private static final Pattern TYPE =
       Pattern.compile("(?<![\\w.@/<-])([A-Z][a-z0-9]+\\w*)(?:\\.([a-z]\\w*))?(?![\\w-])");
 
@@ -225,6 +226,32 @@ class DocumentsTest {
 
   private static String anchor(String heading) {
     return heading.toLowerCase(Locale.ROOT).replaceAll("[^\\w -]", "").replace(' ', '-');
+  }
+
+  /** Without the option Maven runs none of its tests, and succeeds. */
+  @Test
+  void everyCommandForATestThatOnlyCiRunsIncludesItsTags() {
+    List<String> tagged = new ArrayList<>();
+    for (Document document : Document.all()) {
+      for (String line : document.lines()) {
+        for (MatchResult chosen : CHOSEN.matcher(line).results().toList()) {
+          for (String test : chosen.group(1).split(",", -1)) {
+            if (types.named(test).stream().anyMatch(DocumentsTest::onlyCiRuns)) {
+              assertThat(line).contains("-Dexcluded.groups=none");
+              tagged.add(test);
+            }
+          }
+        }
+      }
+    }
+    assertThat(tagged).contains("CrashTest", "ClusterCrashTest");
+  }
+
+  private static boolean onlyCiRuns(Types.Source source) {
+    return Pattern.compile(
+            "@Tag\\(\"(?:tools|long|faults)\"\\)[^{;]*class " + source.name() + "\\b")
+        .matcher(source.text())
+        .find();
   }
 
   @Test
