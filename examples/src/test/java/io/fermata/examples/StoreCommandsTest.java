@@ -358,6 +358,10 @@ class StoreCommandsTest {
     String forked =
         ended(0, "fork", run, "--at", "1", "--mode", "live", "--by", "ops", "--store", store);
     assertThat(forked).contains("How big is your company?");
+    String vague = "seats=3 or so";
+    assertThat(
+            ended(Commands.UNUSABLE, "fork", run, "--at", "1", "--answer", vague, "--store", store))
+        .contains("\"3 or so\"");
     assertThat(ended(Commands.UNUSABLE, "fork", run, "--at", "77", "--store", store))
         .contains("has no entry 77; its entries are 1 to 2");
     assertThat(ended(0, "fork", run, "--at", "1", "--flow-version", "1", "--store", store))

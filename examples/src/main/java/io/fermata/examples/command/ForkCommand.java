@@ -1,6 +1,5 @@
 package io.fermata.examples.command;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
@@ -262,8 +261,8 @@ final class ForkCommand extends ConsoleCommand {
 
   private static JsonNode value(String text) {
     try {
-      return Json.MAPPER.readTree(text);
-    } catch (JsonProcessingException e) {
+      return text.isBlank() ? Json.tree(text) : Json.parse(text);
+    } catch (IllegalArgumentException e) {
       return Json.tree(text);
     }
   }
