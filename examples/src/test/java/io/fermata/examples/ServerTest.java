@@ -31,6 +31,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The server as its users run it: a process, a file, a socket. */
 @Tag("slow")
@@ -204,15 +206,33 @@ class ServerTest {
     }
   }
 
-  @Test
-  void logsWhatItSaysAsJson() throws Exception {
+  private static LoggerContext logging(String form) throws Exception {
     LoggerContext context = new LoggerContext();
     context.setMDCAdapter(new LogbackMDCAdapter());
-    context.putProperty("FERMATA_LOG", "json");
+    context.putProperty("FERMATA_LOG", form);
     context.putProperty(LoggedHost.PROPERTY, "10.0.0.5:7400");
     JoranConfigurator configurator = new JoranConfigurator();
     configurator.setContext(context);
     configurator.doConfigure(Main.class.getResource("/logback.xml"));
+    return context;
+  }
+
+  @ParameterizedTest
+  @CsvSource({"json, json", "JSON, json", "text, text", "'', text", "jsno, text"})
+  void logsInOneOfTheFormsWhateverIsChosen(String chosen, String form) throws Exception {
+    LoggerContext context = logging(chosen);
+    List<String> appenders = new ArrayList<>();
+    context
+        .getLogger(Logger.ROOT_LOGGER_NAME)
+        .iteratorForAppenders()
+        .forEachRemaining(appender -> appenders.add(appender.getName()));
+    assertThat(appenders).containsExactly(form);
+    context.stop();
+  }
+
+  @Test
+  void logsWhatItSaysAsJson() throws Exception {
+    LoggerContext context = logging("json");
     Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
     OutputStreamAppender<ILoggingEvent> json =
         (OutputStreamAppender<ILoggingEvent>) root.getAppender("json");
