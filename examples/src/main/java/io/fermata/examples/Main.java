@@ -7,6 +7,6 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] arguments) {
-    System.exit(Commands.commandLine(arguments).execute(arguments));
+    System.exit(Commands.run(arguments));
   }
 }

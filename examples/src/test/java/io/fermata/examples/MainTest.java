@@ -1,6 +1,7 @@
 package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
@@ -18,6 +19,7 @@ import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.Threads;
 import io.fermata.testkit.ScriptedModel;
 import io.fermata.testkit.SessionProbe;
+import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -417,6 +419,31 @@ class MainTest {
     try (Restaurant other = Restaurant.open()) {
       assertThat(error(3, "runs", "--server", other.uri().toString()))
           .contains(other.uri().toString(), "with --server")
+          .hasLineCount(1);
+    }
+  }
+
+  @Test
+  void aKeyThatNoHeaderCanHaveIsNotPrinted() {
+    assertThat(error(2, "runs", "--server", "http://localhost:1", "--api-key", "hid\nden"))
+        .contains("The API key has characters that no header can have; see --api-key")
+        .doesNotContain("hid", "den");
+  }
+
+  @Test
+  void outputThatCannotBeWrittenIsThree() throws Exception {
+    File full = new File("/dev/full");
+    assumeTrue(full.exists());
+    for (String[] arguments :
+        List.of(
+            new String[] {"key", "k1"},
+            new String[] {"graph", "trip", "--svg"},
+            new String[] {"--version"})) {
+      Process process = ServerProcess.runInto(full, directory, arguments);
+      assertThat(process.waitFor(60, TimeUnit.SECONDS)).as("it ends").isTrue();
+      assertThat(process.exitValue()).isEqualTo(3);
+      assertThat(Files.readString(directory.resolve("errors.txt")))
+          .contains("Not all output could be written")
           .hasLineCount(1);
     }
   }

@@ -83,6 +83,15 @@ public final class ServerProcess implements AutoCloseable {
     return run(directory, Map.of(), options);
   }
 
+  /** As {@link #run(Path, String...)}, with its output written to a file. */
+  static Process runInto(File output, Path directory, String... options) throws IOException {
+    return new ProcessBuilder(command(Main.class, options))
+        .directory(directory.toFile())
+        .redirectError(directory.resolve("errors.txt").toFile())
+        .redirectOutput(output)
+        .start();
+  }
+
   static Process run(Path directory, Map<String, String> environment, String... options)
       throws IOException {
     return run(Main.class, directory, environment, options);

@@ -27,7 +27,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "0:success",
       "1:an unexpected failure",
       "2:the command line or the environment is wrong",
-      "3:a store, file or server cannot be used, or lacks what was asked for",
+      "3:a store, file, server or the output cannot be used, or lacks what was asked for",
       "4:the address or port cannot be used",
       "5:a check found runs that this release cannot continue",
       "6:a verification found damage",
@@ -74,7 +74,7 @@ public final class Commands {
    */
   public static CommandLine commandLine(String... given) {
     CommandLine line = new CommandLine(new Commands());
-    String first = given.length == 0 ? "" : given[0];
+    String first = first(given);
     List<Class<?>> named =
         ALL.stream()
             .filter(type -> type.getAnnotation(Command.class).name().equals(first))
@@ -83,6 +83,28 @@ public final class Commands {
     return line.setCaseInsensitiveEnumValuesAllowed(true)
         .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
+  }
+
+  /** Runs a command on the standard streams, and returns the exit code. */
+  public static int run(String... arguments) {
+    CommandLine line = commandLine(arguments);
+    // All commands print through one writer, and what it holds back is part of the output.
+    line.getOut();
+    int code = line.execute(arguments);
+    line.getOut().flush();
+    // A client that starts a server may leave it at any time.
+    boolean left = StdioCommand.NAME.equals(first(arguments));
+    if (code != ExitCode.OK || left || !System.out.checkError()) {
+      return code;
+    }
+    PrintWriter err = line.getErr();
+    err.println("Not all output could be written: the disk is full, or its reader has ended");
+    err.flush();
+    return UNUSABLE;
+  }
+
+  private static String first(String... arguments) {
+    return arguments.length == 0 ? "" : arguments[0];
   }
 
   /** After a known command, only the error is printed and not the whole usage. */

@@ -225,7 +225,7 @@ final class RunsCommand extends ConsoleCommand {
         HttpRequest.newBuilder(url.resolve("/runs?" + parameters())).timeout(TIMEOUT);
     String bearer = key == null ? System.getenv("FERMATA_API_KEY") : key;
     if (bearer != null && !bearer.isBlank()) {
-      request.header("authorization", "Bearer " + bearer.strip());
+      authorize(request, bearer.strip());
     }
     try {
       return HttpClient.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
@@ -234,6 +234,17 @@ final class RunsCommand extends ConsoleCommand {
           "%s cannot be reached: %s; start the server, or name another with --server"
               .formatted(url, reason(e)),
           e);
+    }
+  }
+
+  private void authorize(HttpRequest.Builder request, String bearer) {
+    try {
+      request.header("authorization", "Bearer " + bearer);
+    } catch (IllegalArgumentException e) {
+      // Its message has the key.
+      throw wrong(
+          "The API key has characters that no header can have; see %s"
+              .formatted(key == null ? "FERMATA_API_KEY" : "--api-key"));
     }
   }
 

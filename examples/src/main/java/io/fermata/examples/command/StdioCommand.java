@@ -12,11 +12,13 @@ import picocli.CommandLine.Mixin;
 
 /** Serves the examples to the client that started this process. */
 @Command(
-    name = "stdio",
+    name = StdioCommand.NAME,
     description =
         "Serves the examples over standard input and output, for a client that starts it.",
     mixinStandardHelpOptions = true)
 final class StdioCommand extends ConsoleCommand {
+  static final String NAME = "stdio";
+
   /** Clients that start a process do not wait long for its end. */
   private static final Duration GRACE = Duration.ofSeconds(3);
 
