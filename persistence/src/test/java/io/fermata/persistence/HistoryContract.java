@@ -253,6 +253,29 @@ public abstract class HistoryContract extends JournalContract {
   }
 
   @Test
+  void aRunThatBeginsWhileTheOneBeforeItIsForgottenIsRecovered() {
+    try (Host host = Host.on(store())) {
+      host.open("woken").write(new Line("one")).write(new Conclusion("over", 0, 9));
+    }
+    try (Host host = Host.on(store())) {
+      Host.Desk awake = host.open("awake").write(new Line("one"), new Conclusion("over", 0, 9));
+      Host.Desk woken = host.open("woken");
+      assertThat(woken.lines()).containsExactly("over");
+      assertThat(host.sweep(9)).isPositive();
+      assertThat(records("awake")).isEmpty();
+      assertThat(records("woken")).isEmpty();
+      awake.write(new Line("again")).write(new Line("and again"));
+      woken.write(new Line("again")).write(new Line("and again"));
+    }
+    try (Host host = Host.on(store())) {
+      for (String id : List.of("awake", "woken")) {
+        assertThat(host.open(id).lines()).endsWith("again", "and again");
+        assertThat(records(id)).containsExactly(3L, 4L);
+      }
+    }
+  }
+
+  @Test
   void journalsAreFoundByTheirNamesBehindTheFirstBar() {
     try (Host host = Host.on(store())) {
       for (String id :

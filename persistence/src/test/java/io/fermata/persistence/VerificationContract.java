@@ -159,6 +159,19 @@ abstract class VerificationContract {
   }
 
   @Test
+  void onlyTheFirstEntryOfALaterRunMayBeginItsJournal() {
+    try (Host host = Host.on(store)) {
+      host.open("run|b")
+          .write(new Conclusion("end", 0, Long.MAX_VALUE))
+          .write(new Line("line 7"))
+          .write(new Line("line 8"));
+    }
+    stops(
+        "entry 7 is missing",
+        "DELETE FROM event_journal WHERE persistence_id = 'run|b' AND sequence_number <= 7");
+  }
+
+  @Test
   void theEntryOfAnotherJournalIsNamed() {
     stops(
         "entry 3 was altered, or is not an entry of this journal",

@@ -123,9 +123,12 @@ public record SerializedEntry(
     return chained;
   }
 
-  /** An end of a run, and what follows a deleted entry, may become the first of its journal. */
+  /**
+   * An end of a run may become the first of its journal, and so may what follows an entry that is
+   * deleted or expires.
+   */
   private SerializedEntry chained(JournalTip before) {
-    boolean begins = before.deleted() || sweepAt().isPresent();
+    boolean begins = before.deleted() || before.expires() || sweepAt().isPresent();
     return with(checksumAfter(before.checksum()), begins ? before.checksum() : null);
   }
 
@@ -162,7 +165,7 @@ public record SerializedEntry(
   }
 
   public JournalTip tip() {
-    return new JournalTip(sequenceNr, checksum);
+    return new JournalTip(sequenceNr, checksum, false, forgetAt().isPresent(), 0);
   }
 
   public PersistentRepr read(Serialization serialization) {

@@ -6,6 +6,7 @@ import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.Written;
 import io.fermata.persistence.sql.Sql;
@@ -61,6 +62,7 @@ final class PostgresJournal implements SqlJournal {
   static final String FENCED_APPEND =
       APPEND_TO.formatted("fermata_fence(CAST(? AS integer[]), CAST(? AS bigint[])) CROSS JOIN ");
 
+  // PostgreSQL 13 would also plan to read all tags for an EXISTS.
   static final String TIPS =
       """
       SELECT newest.*, GREATEST(
@@ -70,11 +72,15 @@ final class PostgresJournal implements SqlJournal {
             AND directory.persistence_id < asked.persistence_id || '/')) AS listed
       FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS asked (persistence_id, place)
         LEFT JOIN LATERAL (
-          SELECT sequence_number, checksum, deleted FROM event_journal
+          SELECT sequence_number, checksum, deleted, (
+            SELECT 1 FROM event_tag WHERE event_id = ordering AND tag BETWEEN '%s' AND '%s'
+            LIMIT 1) IS NOT NULL
+          FROM event_journal
           WHERE event_journal.persistence_id = asked.persistence_id
           ORDER BY event_journal.sequence_number DESC LIMIT 1) AS newest ON TRUE
       ORDER BY asked.place
-      """;
+      """
+          .formatted(JournalTags.forget(0), JournalTags.forget(Long.MAX_VALUE));
 
   static final String SNAPSHOTS =
       """

@@ -198,6 +198,7 @@ public final class SqlEntries {
 
   /** The newest entry of a journal, and what the directory has seen of it. */
   public static JournalTip tip(ResultSet row) throws SQLException {
-    return new JournalTip(row.getLong(1), row.getInt(2), row.getBoolean(3), row.getLong(4));
+    return new JournalTip(
+        row.getLong(1), row.getInt(2), row.getBoolean(3), row.getBoolean(4), row.getLong(5));
   }
 }

@@ -6,6 +6,7 @@ import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
 import io.fermata.persistence.spi.JournalEnd;
+import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.Written;
 import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlEntries;
@@ -53,9 +54,12 @@ public final class SqliteJournal implements SqlJournal {
           SELECT seq FROM directory
           WHERE persistence_id > ?1 || '.' AND persistence_id < ?1 || '/')) AS listed
       FROM (SELECT 1) LEFT JOIN (
-        SELECT sequence_number, checksum, deleted FROM event_journal
+        SELECT sequence_number, checksum, deleted, EXISTS (
+          SELECT 1 FROM event_tag WHERE event_id = ordering AND tag BETWEEN '%s' AND '%s')
+        FROM event_journal
         WHERE persistence_id = ?1 ORDER BY sequence_number DESC LIMIT 1) AS newest
-      """;
+      """
+          .formatted(JournalTags.forget(0), JournalTags.forget(Long.MAX_VALUE));
 
   static final String SNAPSHOT =
       """
