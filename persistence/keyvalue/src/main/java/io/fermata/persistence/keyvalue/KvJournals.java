@@ -246,10 +246,7 @@ final class KvJournals implements StoreJournals {
   }
 
   private KvDocument loaded(Journal journal, Optional<KvStore.Versioned> found) {
-    KvDocument document =
-        found
-            .map(value -> KvFormat.journal(journal.persistenceId, value.value()))
-            .orElse(KvDocument.NONE);
+    KvDocument document = found.map(value -> read(journal, value)).orElse(KvDocument.NONE);
     remember(
         journal,
         document,
@@ -258,6 +255,17 @@ final class KvJournals implements StoreJournals {
         System.nanoTime());
     index.settled(journal.persistenceId, document.demand());
     return document;
+  }
+
+  /** What waits for the next record stays, unless another process wrote the value. */
+  private KvDocument read(Journal journal, KvStore.Versioned found) {
+    synchronized (journals) {
+      KvDocument cached = journal.document;
+      if (cached != null && found.version().equals(journal.version)) {
+        return cached;
+      }
+    }
+    return KvFormat.journal(journal.persistenceId, found.value());
   }
 
   private void apply(Journal journal, KvDocument before, List<Work> batch) {

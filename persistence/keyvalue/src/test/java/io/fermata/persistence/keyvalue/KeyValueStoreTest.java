@@ -14,9 +14,13 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.keyvalue.FakeKvStore.Mood;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.StoreJournals;
+import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.DamagedException;
+import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Verified;
 import java.time.Duration;
 import java.time.Instant;
@@ -34,6 +38,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.apache.pekko.persistence.SnapshotMetadata;
+import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -327,6 +333,28 @@ final class KeyValueStoreTest extends KeyValueContract {
       assertThat(fake().calls()).as("for the next record").isEqualTo(before + 2);
       assertThat(document("a").entry()).isEqualTo(entry("a", 2));
     }
+  }
+
+  @Test
+  void aSnapshotIsStoredWithTheNextEntryAlsoIfItsSessionWakesForThatOne() {
+    List<SerializedEntry> entries = new ArrayList<>();
+    SerializedEntry.imported("a", List.of(imported(1), imported(2))).forEachRemaining(entries::add);
+    SerializedSnapshot taken =
+        new SerializedSnapshot(new SnapshotMetadata("a", 1, 5), entries.get(0).event(), null, 0, 0);
+    try (OpenStore open = store().open()) {
+      StoreJournals journals = ((StoreSetup) open.setup()).journals();
+      Host.await(journals.append("a", entries.subList(0, 1)));
+      Host.await(journals.save(taken));
+      assertThat(snapshots("a")).isEmpty();
+      assertThat(Host.await(journals.snapshot("a", SnapshotSelectionCriteria.latest())))
+          .contains(taken);
+      Host.await(journals.append("a", entries.subList(1, 2)));
+      assertThat(snapshots("a")).containsExactly(1L);
+    }
+  }
+
+  private static NewEntry imported(long seq) {
+    return new NewEntry(new StoredEntry(seq, 1, "", new byte[] {1}), 5, Set.of());
   }
 
   private static DirectoryEntry entry(String persistenceId, long seq) {
