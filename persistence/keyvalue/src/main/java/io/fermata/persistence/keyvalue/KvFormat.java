@@ -6,7 +6,6 @@ import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.DamagedException;
-import io.fermata.persistence.spi.StoreException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInput;
@@ -263,14 +262,14 @@ final class KvFormat {
       DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
       int head = in.readInt();
       if (head >>> 8 != MAGIC) {
-        throw new StoreException(
+        throw new UnreadableValue(
             "The value of "
                 + what
                 + " was not written by Fermata; use a separate store, or a separate"
                 + " database in it, for Fermata");
       }
       if ((head & 0xff) != VERSION) {
-        throw new StoreException(
+        throw new UnreadableValue(
             "The value of "
                 + what
                 + " has format "

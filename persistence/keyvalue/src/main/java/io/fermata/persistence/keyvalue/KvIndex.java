@@ -1,12 +1,13 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Due;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
@@ -61,7 +62,8 @@ final class KvIndex {
   }
 
   /**
-   * The journals with a demand up to a time, the earliest first.
+   * The journals with a demand up to a time, the earliest first. One whose value cannot be read has
+   * the demand of its mark: its session wakes and reports the damage, and the others are found.
    *
    * @param look reads the demand of a journal where it is not known
    */
@@ -69,15 +71,14 @@ final class KvIndex {
       long at, Predicate<Long> wanted, Function<String, CompletionStage<Long>> look) {
     List<CompletableFuture<Due>> found = new ArrayList<>();
     for (KvShard shard : shards) {
-      for (Map.Entry<String, @Nullable Long> journal : shard.until(at).entrySet()) {
-        String persistenceId = journal.getKey();
-        Long known = journal.getValue();
-        found.add(
+      for (KvShard.Marked journal : shard.until(at)) {
+        String persistenceId = journal.persistenceId();
+        Long known = journal.demand();
+        CompletionStage<Long> demand =
             known == null
-                ? look.apply(persistenceId)
-                    .thenApply(demand -> new Due(persistenceId, demand))
-                    .toCompletableFuture()
-                : CompletableFuture.completedFuture(new Due(persistenceId, known)));
+                ? look.apply(persistenceId).exceptionally(thrown -> ofMark(journal, thrown))
+                : CompletableFuture.completedFuture(known);
+        found.add(demand.thenApply(each -> new Due(persistenceId, each)).toCompletableFuture());
       }
     }
     return all(found)
@@ -88,6 +89,15 @@ final class KvIndex {
                     .filter(journal -> journal.at() <= at && wanted.test(journal.at()))
                     .sorted(Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId))
                     .toList());
+  }
+
+  /** The store itself has failed if this is not about the value. */
+  private static long ofMark(KvShard.Marked journal, Throwable thrown) {
+    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    if (cause instanceof DamagedException || cause instanceof UnreadableValue) {
+      return journal.at();
+    }
+    throw new CompletionException(cause);
   }
 
   CompletionStage<@Nullable Void> clean(boolean closing) {

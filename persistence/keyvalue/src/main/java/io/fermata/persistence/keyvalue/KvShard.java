@@ -160,14 +160,22 @@ final class KvShard {
     demands.remove(persistenceId);
   }
 
-  /** The journals with a mark up to a time, and their demands; null where unknown. */
-  synchronized Map<String, @Nullable Long> until(long at) {
-    Map<String, @Nullable Long> found = new HashMap<>();
+  /**
+   * A journal with a mark.
+   *
+   * @param at the time of the mark
+   * @param demand null where it is not known
+   */
+  record Marked(String persistenceId, long at, @Nullable Long demand) {}
+
+  /** The journals with a mark up to a time. */
+  synchronized List<Marked> until(long at) {
+    List<Marked> found = new ArrayList<>();
     marks.forEach(
         (persistenceId, mark) -> {
           if (mark.at() <= at) {
             KnownDemand known = demands.get(persistenceId);
-            found.put(persistenceId, known == null ? null : known.demand());
+            found.add(new Marked(persistenceId, mark.at(), known == null ? null : known.demand()));
           }
         });
     return found;

@@ -17,6 +17,7 @@ import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.StoreJournals;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.DamagedException;
+import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
@@ -89,6 +90,33 @@ final class KeyValueStoreTest extends KeyValueContract {
             .isInstanceOf(DamagedException.class)
             .hasMessageContainingAll("journal " + id, "is damaged", "backup");
       }
+    }
+  }
+
+  @Test
+  void aSessionWhoseValueIsDamagedIsFoundWithItsMarkAndKeepsNoOtherFromBeingFound() {
+    try (Host host = Host.on(store())) {
+      for (String id : List.of("damaged", "foreign", "intact")) {
+        host.open(id + " works").write(new Plan("to do"));
+        host.open(id + " waits").write(new Appointment(7));
+      }
+    }
+    for (String what : List.of("works", "waits")) {
+      fake().put("fermata:journal:damaged " + what, new byte[] {1});
+      fake().put("fermata:journal:foreign " + what, "hello world".getBytes(UTF_8));
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.working()).containsExactly("damaged works", "foreign works", "intact works");
+      assertThat(host.due(10, 10))
+          .containsExactly(
+              new Due("damaged waits", 7), new Due("foreign waits", 7), new Due("intact waits", 7));
+      fake().mood(Mood.DOWN);
+      assertThatThrownBy(() -> host.due(10, 10)).hasStackTraceContaining("nobody answers");
+      fake().mood(Mood.WELL);
+      host.forget("damaged works", "damaged waits");
+      assertThat(host.working()).containsExactly("foreign works", "intact works");
+      assertThat(host.due(10, 10))
+          .containsExactly(new Due("foreign waits", 7), new Due("intact waits", 7));
     }
   }
 
