@@ -125,13 +125,17 @@ final class KvShard {
   /** Completes when a journal with this demand is certain to be found, unless that has time. */
   synchronized CompletionStage<@Nullable Void> require(String persistenceId, long demand) {
     Now now = now();
-    if (!isSoon(demand, now) || covers(persistenceId, demand, now)) {
+    if (!isSoon(demand, now)) {
       return CompletableFuture.completedFuture(null);
     }
+    // Before the journal is written: a mark that has no known demand would be removed meanwhile.
     demands.merge(
         persistenceId,
         new KnownDemand(demand, now),
         (old, next) -> new KnownDemand(Math.min(old.demand(), next.demand()), now));
+    if (covers(persistenceId, demand, now)) {
+      return CompletableFuture.completedFuture(null);
+    }
     CompletableFuture<@Nullable Void> marked = new CompletableFuture<>();
     wanted.merge(persistenceId, demand, Math::min);
     waiting.add(marked);

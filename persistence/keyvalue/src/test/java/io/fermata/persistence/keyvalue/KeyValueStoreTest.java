@@ -338,6 +338,23 @@ final class KeyValueStoreTest extends KeyValueContract {
   }
 
   @Test
+  void aMarkStaysWhileTheWriteThatReliesOnItIsUnderWay() {
+    KvIndex index = index();
+    Host.await(index.require("a", KvDocument.WORKING));
+    index.settled("a", KvDocument.NOTHING);
+    nanos.addAndGet(KvShard.RESTS.toNanos());
+    assertThat(index.require("a", KvDocument.WORKING)).isCompleted();
+    Host.await(index.clean(false));
+    assertThat(marks("a")).contains("a");
+    assertThat(fake().written()).as("and needs no other write").hasSize(1);
+
+    index.settled("a", KvDocument.NOTHING);
+    nanos.addAndGet(KvShard.RESTS.toNanos());
+    Host.await(index.clean(false));
+    assertThat(marks("a")).doesNotContain("a");
+  }
+
+  @Test
   void aWakeUpThatIsNearIsMarkedBeforeItsJournalIsWritten() {
     long tomorrow = System.currentTimeMillis() + Duration.ofHours(20).toMillis();
     try (Host host = Host.on(store())) {
