@@ -224,6 +224,7 @@ final class PostgresClaim {
     locks.giveBack(connection, PostgresLocks.CONNECTION);
   }
 
+  /** Until the claim is lost, which any connection of this host may notice first. */
   private void keep() {
     try {
       while (lost == null) {
@@ -235,6 +236,9 @@ final class PostgresClaim {
           LOG.warn("The claim on {} could not be checked; checking again", address.shown(), e);
         }
       }
+      LOG.error(lost);
+      setAway(null);
+      over.complete(StoreProblem.TAKEN_OVER);
     } catch (InterruptedException closed) {
       Thread.currentThread().interrupt();
     }
@@ -252,11 +256,7 @@ final class PostgresClaim {
         }
         setAway(null);
       } catch (SQLException stillAway) {
-        if (lost != null) {
-          LOG.error(lost);
-          setAway(null);
-          over.complete(StoreProblem.TAKEN_OVER);
-        } else if (away == null) {
+        if (lost == null && away == null) {
           String reason =
               PostgresFailure.explain(address, stillAway).getMessage()
                   + "; retrying every second since "

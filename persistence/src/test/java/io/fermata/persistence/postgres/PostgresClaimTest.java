@@ -14,9 +14,12 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.postgres.Cable;
+import java.sql.Connection;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -121,6 +124,20 @@ public final class PostgresClaimTest {
     try (Host host = Host.on(database.store())) {
       assertThat(host.open("a").lines()).containsExactly("of the old host", "of the new host");
       assertThat(host.open("b").lines()).isEmpty();
+    }
+  }
+
+  @Test
+  void aHostIsLostAlsoIfAnotherOfItsConnectionsNoticesThatItWasTakenOver() throws SQLException {
+    PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
+    PostgresClaim claim = PostgresClaim.take(address);
+    try (Connection other = PostgresSource.forClaim(address).getConnection()) {
+      new PostgresSchema(address, other).putOwner(PostgresOwner.ofThisProcess());
+      assertThatThrownBy(() -> PostgresSource.of(address, claim).getConnection())
+          .hasMessageContaining("was taken over by process ");
+      assertThat(Host.await(claim.over())).isEqualTo(StoreProblem.TAKEN_OVER);
+    } finally {
+      claim.release();
     }
   }
 
