@@ -59,6 +59,10 @@ final class PostgresSource extends PGSimpleDataSource {
     }
     unlessSet(address, PGProperty.CONNECT_TIMEOUT, CONNECT_SECONDS);
     unlessSet(address, PGProperty.APPLICATION_NAME, "fermata");
+    if (getServerNames().length > 1) {
+      // A stand-by accepts connections, and refuses what they write.
+      unlessSet(address, PGProperty.TARGET_SERVER_TYPE, "primary");
+    }
     unlessSet(address, PGProperty.TCP_KEEP_ALIVE, "true");
     unlessSet(address, PGProperty.SOCKET_TIMEOUT, claim == null ? CLAIM_SECONDS : ANSWER_SECONDS);
     // The details of an error contain users' data.

@@ -34,6 +34,17 @@ final class PostgresAddressTest {
     assertThat(address.password()).isEqualTo("pw");
   }
 
+  /** A stand-by can be read, so it would be used until its first write fails. */
+  @ParameterizedTest
+  @CsvSource({
+    "postgres://one/db, any",
+    "'postgres://one,two/db', primary",
+    "'postgres://one:1,two:2/db?targetServerType=preferPrimary', preferPrimary"
+  })
+  void ofSeveralServersThePrimaryIsUsed(String text, String target) {
+    assertThat(PostgresSource.forClaim(address(text)).getTargetServerType()).isEqualTo(target);
+  }
+
   @Test
   void whatIsShownHoldsNoPasswordAndCanBeReadAgain() {
     PostgresAddress address =
