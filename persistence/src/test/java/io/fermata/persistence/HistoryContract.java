@@ -49,6 +49,23 @@ public abstract class HistoryContract extends JournalContract {
   }
 
   @Test
+  void theNumberOfADeletedRecordIsNotUsedAgain() {
+    long last;
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("one"));
+      host.open("b").write(new Line("two"));
+      last = Host.await(host.store().newest());
+      host.forget("b");
+    }
+    try (Host host = Host.on(store())) {
+      host.open("c").write(new Line("three"));
+      assertThat(Host.await(host.store().written(last, 10)))
+          .extracting(Written::persistenceId)
+          .containsExactly("c");
+    }
+  }
+
+  @Test
   void aJournalOfManyPagesIsRecoveredAsItWasWritten() {
     List<String> lines = IntStream.rangeClosed(1, 2_500).mapToObj(i -> "line " + i).toList();
     try (Host host = Host.on(store())) {

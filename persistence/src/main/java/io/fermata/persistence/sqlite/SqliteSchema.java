@@ -33,9 +33,10 @@ public final class SqliteSchema {
                 value ANY NOT NULL
               ) STRICT, WITHOUT ROWID
               """,
+                  // A number is not used again: the directory lists what is above its mark.
                   """
               CREATE TABLE event_journal (
-                ordering INTEGER NOT NULL PRIMARY KEY,
+                ordering INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
                 deleted INTEGER NOT NULL DEFAULT 0,
                 persistence_id TEXT NOT NULL,
                 sequence_number INTEGER NOT NULL,
