@@ -51,6 +51,7 @@ final class RedisKvStore implements KvStore, AutoCloseable {
       return 1
       """;
 
+  private static final String SYNC = "appendfsync";
   private static final String VERSION = "version";
   private static final String VALUE = "value";
   private static final Duration ANSWERS = Duration.ofSeconds(5);
@@ -113,23 +114,29 @@ final class RedisKvStore implements KvStore, AutoCloseable {
 
   /** Durability depends on the configuration of the server. */
   private void warnOfRisks() {
-    String info;
     try {
-      info = connection.sync().info();
+      String info = connection.sync().info();
+      if (info.contains("maxmemory_policy:") && !info.contains("maxmemory_policy:noeviction")) {
+        LOG.warn(
+            "{} may evict sessions when its memory is full; set maxmemory-policy noeviction", name);
+      }
+      if (!info.contains("aof_enabled:1") || !syncsEachWrite()) {
+        LOG.warn(
+            "{} acknowledges writes before they are on disk and loses the latest ones in a"
+                + " crash. Set appendonly yes and appendfsync always if sessions must survive that",
+            name);
+      }
     } catch (RedisException forbidden) {
-      LOG.warn("{} does not report how it persists data: {}", name, forbidden.getMessage());
-      return;
-    }
-    if (!info.contains("aof_enabled:1")) {
       LOG.warn(
-          "{} acknowledges writes before they are on disk and loses the latest ones in a"
-              + " crash. Set appendonly yes and appendfsync always if sessions must survive that",
-          name);
+          "{} does not report how it persists data: {}. Make sure that it has appendonly yes and"
+              + " appendfsync always, or it may lose acknowledged writes in a crash",
+          name,
+          forbidden.getMessage());
     }
-    if (info.contains("maxmemory_policy:") && !info.contains("maxmemory_policy:noeviction")) {
-      LOG.warn(
-          "{} may evict sessions when its memory is full; set maxmemory-policy noeviction", name);
-    }
+  }
+
+  private boolean syncsEachWrite() {
+    return "always".equals(connection.sync().configGet(SYNC).get(SYNC));
   }
 
   @Override

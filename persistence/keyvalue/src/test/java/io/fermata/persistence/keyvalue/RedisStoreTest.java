@@ -4,6 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.keyvalue.RedisServer;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.ChildJvm;
@@ -15,9 +18,12 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Verified;
+import io.lettuce.core.AclSetuserArgs;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.api.sync.RedisCommands;
+import io.lettuce.core.protocol.CommandType;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -28,6 +34,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +43,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** On a real Redis server. */
 @Tag("tools")
@@ -195,6 +203,62 @@ final class RedisStoreTest extends KeyValueContract {
                   .mapToObj(line -> "line " + line)
                   .toArray(String[]::new));
     }
+  }
+
+  @Test
+  void aServerThatMayLoseAcknowledgedWritesIsNamed() {
+    assertThat(warnings(address())).isEmpty();
+    configure("appendfsync", "everysec");
+    try {
+      assertThat(warnings(address()))
+          .singleElement()
+          .asString()
+          .contains(store().toString(), "loses the latest ones", "appendfsync always");
+    } finally {
+      configure("appendfsync", "always");
+    }
+  }
+
+  @Test
+  void aServerThatDoesNotSayWhetherItLosesWritesIsNamed() {
+    commands(redis -> redis.aclSetuser("guest", mayNotAskForSettings()));
+    assertThat(warnings(address().replace(":open%20sesame", "guest:secret")))
+        .singleElement()
+        .asString()
+        .contains(store().toString(), "NOPERM", "appendonly yes and appendfsync always");
+  }
+
+  private static AclSetuserArgs mayNotAskForSettings() {
+    return AclSetuserArgs.Builder.on()
+        .addPassword("secret")
+        .allKeys()
+        .allCommands()
+        .removeCommand(CommandType.CONFIG);
+  }
+
+  private void configure(String setting, String value) {
+    commands(redis -> redis.configSet(setting, value));
+  }
+
+  private void commands(Consumer<RedisCommands<String, String>> work) {
+    try (RedisClient client = RedisClient.create(RedisURI.create(address()));
+        StatefulRedisConnection<String, String> redis = client.connect()) {
+      work.accept(redis.sync());
+    }
+  }
+
+  /** What the log says as a store is opened. */
+  private static List<String> warnings(String address) {
+    Logger logger = (Logger) LoggerFactory.getLogger(RedisKvStore.class);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.addAppender(logged);
+    try {
+      RedisKvStore.connect(RedisURI.create(address)).close();
+    } finally {
+      logger.detachAppender(logged);
+    }
+    return logged.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
   }
 
   @Test
