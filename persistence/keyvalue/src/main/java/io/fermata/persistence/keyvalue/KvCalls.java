@@ -65,10 +65,11 @@ final class KvCalls {
   }
 
   <T extends @Nullable Object> CompletionStage<T> whileOpen(Supplier<CompletionStage<T>> work) {
-    return closed.get()
-        ? CompletableFuture.failedFuture(
-            new StoreException(name() + " is closed; open the store again"))
-        : work.get();
+    return closed.get() ? CompletableFuture.failedFuture(closed()) : work.get();
+  }
+
+  StoreException closed() {
+    return new StoreException(name() + " is closed; open the store again");
   }
 
   CompletionStage<Optional<Versioned>> get(String key) {

@@ -15,8 +15,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.UnaryOperator;
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
@@ -52,6 +54,10 @@ final class KvJournals implements StoreJournals {
   private final KvIndex index;
   private final Executor executor;
   private final Map<String, Journal> journals = new LinkedHashMap<>(64, 0.75f, true);
+
+  /** What was asked for and is not done. */
+  private final Set<Work> asked = ConcurrentHashMap.newKeySet();
+
   private long remembered;
 
   KvJournals(KvCalls kv, KvIndex index, Executor executor) {
@@ -182,16 +188,28 @@ final class KvJournals implements StoreJournals {
 
   private CompletionStage<KvDocument> enqueue(
       String persistenceId, Kind kind, UnaryOperator<KvDocument> change) {
-    CompletableFuture<KvDocument> done = new CompletableFuture<>();
+    Work work = new Work(kind, change, new CompletableFuture<>());
+    asked.add(work);
     synchronized (journals) {
       Journal journal = journals.computeIfAbsent(persistenceId, Journal::new);
-      journal.waiting.add(new Work(kind, change, done));
+      journal.waiting.add(work);
       if (!journal.busy) {
         journal.busy = true;
         executor.execute(() -> go(journal));
       }
     }
-    return done;
+    return work.done().whenComplete((document, thrown) -> asked.remove(work));
+  }
+
+  /** Completes when nothing is under way. */
+  CompletableFuture<@Nullable Void> idle() {
+    return CompletableFuture.allOf(asked.stream().map(Work::done).toArray(CompletableFuture[]::new))
+        .handle((done, failed) -> null);
+  }
+
+  /** Nothing is answered any more. */
+  void abandon() {
+    asked.forEach(work -> work.done().completeExceptionally(kv.closed()));
   }
 
   private void go(Journal journal) {

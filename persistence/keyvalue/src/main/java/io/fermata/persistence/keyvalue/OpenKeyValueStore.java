@@ -50,6 +50,9 @@ final class OpenKeyValueStore implements OpenStore {
   static final String SERVER_KEY = "server-key";
   private static final int TRIES = 10;
 
+  /** How long each step of closing waits for the store. */
+  private static final int CLOSING_SECONDS = 5;
+
   private final KvCalls kv;
   private final ScheduledThreadPoolExecutor executor;
   private final Runnable release;
@@ -367,14 +370,20 @@ final class OpenKeyValueStore implements OpenStore {
     }
     cleaning.cancel(false);
     try {
-      index.clean(true).toCompletableFuture().completeOnTimeout(null, 5, TimeUnit.SECONDS).join();
+      join(journals.idle());
+      join(index.clean(true).toCompletableFuture());
     } catch (CompletionException unclean) {
       LOG.info(
           "The index of {} has stale marks, so the next start checks some journals in vain",
           kv.name());
     } finally {
       executor.shutdown();
+      journals.abandon();
       release.run();
     }
+  }
+
+  private static void join(CompletableFuture<@Nullable Void> work) {
+    work.completeOnTimeout(null, CLOSING_SECONDS, TimeUnit.SECONDS).join();
   }
 }

@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -24,6 +25,8 @@ final class FakeKvStore implements KvStore {
     WELL,
     /** Every call fails, and nothing is done. */
     DOWN,
+    /** Every answer takes a while. */
+    SLOW,
     /** What is there can be read, and nothing written. */
     READ_ONLY,
     /** What is written is written, and the answer is lost. */
@@ -147,6 +150,9 @@ final class FakeKvStore implements KvStore {
         why -> CompletableFuture.failedFuture(new IllegalStateException(why));
     return switch (mood) {
       case WELL, READ_ONLY -> CompletableFuture.completedFuture(work.get());
+      case SLOW ->
+          CompletableFuture.supplyAsync(
+              work, CompletableFuture.delayedExecutor(200, TimeUnit.MILLISECONDS));
       case DOWN -> failed.apply("nobody answers");
       case SILENT -> new CompletableFuture<>();
       case FORGETFUL -> {

@@ -546,6 +546,36 @@ final class KeyValueStoreTest extends KeyValueContract {
   }
 
   @Test
+  void whatIsUnderWayWhenAStoreIsClosedIsFinishedFirst() {
+    OpenStore open = store().open();
+    fake().mood(Mood.SLOW);
+    CompletionStage<?> put = open.directory().put(entry("listed", 1));
+    CompletionStage<Integer> imported = open.importJournal("new", List.of(imported(1)));
+    open.close();
+    Host.await(put);
+    assertThat(Host.await(imported)).isEqualTo(1);
+    assertThat(value("fermata:journal:listed")).isPresent();
+    assertThat(records("new")).containsExactly(1L);
+  }
+
+  @Test
+  void whatAStoreDoesNotAnswerBeforeItIsClosedFails() {
+    OpenStore open = store().open();
+    fake().mood(Mood.SILENT);
+    List<CompletionStage<?>> unanswered =
+        List.of(
+            open.directory().put(entry("a", 1)),
+            open.delete(List.of("b")),
+            open.importJournal("c", List.of(imported(1))));
+    open.close();
+    for (CompletionStage<?> late : unanswered) {
+      assertThatThrownBy(() -> Host.await(late))
+          .rootCause()
+          .hasMessage("fake is closed; open the store again");
+    }
+  }
+
+  @Test
   void aClosedStoreSaysSo() {
     OpenStore open = store().open();
     open.close();
