@@ -232,7 +232,7 @@ final class KvJournals implements StoreJournals {
     if (batch.get(0).kind() == Kind.FORGET) {
       forget(journal, batch);
     } else if (known != null) {
-      apply(journal, known, batch);
+      serve(journal, known, batch);
     } else {
       kv.get(key(journal))
           .thenApplyAsync(found -> loaded(journal, found), executor)
@@ -241,7 +241,7 @@ final class KvJournals implements StoreJournals {
                 if (thrown != null) {
                   lost(journal, batch, thrown);
                 } else {
-                  apply(journal, document, batch);
+                  serve(journal, document, batch);
                 }
               });
     }
@@ -284,6 +284,15 @@ final class KvJournals implements StoreJournals {
       }
     }
     return KvFormat.journal(journal.persistenceId, found.value());
+  }
+
+  private void serve(Journal journal, KvDocument known, List<Work> batch) {
+    try {
+      apply(journal, known, batch);
+    } catch (RuntimeException | Error failed) {
+      // The journal stays usable, as when the store fails.
+      lost(journal, batch, failed);
+    }
   }
 
   private void apply(Journal journal, KvDocument before, List<Work> batch) {

@@ -23,6 +23,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.spi.Verified;
+import java.io.UTFDataFormatException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -454,6 +455,17 @@ final class KeyValueStoreTest extends KeyValueContract {
       List<String> lines = host.open("a").write(new Line("three")).lines();
       assertThat(lines)
           .isEqualTo(mood == Mood.DOWN ? List.of("one", "three") : List.of("one", "two", "three"));
+    }
+  }
+
+  @Test
+  void whatCannotBeWrittenIsRefusedAndTheJournalGoesOn() {
+    NewEntry tooLong =
+        new NewEntry(imported(1).entry(), 5, Set.of("x".repeat(Character.MAX_VALUE + 1)));
+    try (OpenStore open = store().open()) {
+      assertThatThrownBy(() -> Host.await(open.importJournal("a", List.of(tooLong))))
+          .hasRootCauseInstanceOf(UTFDataFormatException.class);
+      assertThat(Host.await(open.importJournal("a", List.of(imported(1))))).isEqualTo(1);
     }
   }
 
