@@ -97,7 +97,7 @@ final class PostgresClaim {
       try {
         return take(address, shared, connection);
       } catch (SQLException | RuntimeException refused) {
-        connection.close();
+        closeQuietly(connection);
         throw refused;
       }
     } catch (SQLException failed) {
@@ -137,22 +137,22 @@ final class PostgresClaim {
     PostgresShards.endEpochs(connection, PostgresOwner.described(me));
   }
 
-  /** One host after the other, so that the first prepares the tables for all. */
+  /**
+   * One host after the other, so that the first prepares the tables for all. The lock of one that
+   * fails ends with its connection.
+   */
   private void beginShared() throws SQLException {
     awaitTablesLock();
-    try {
-      PostgresSchema tables = new PostgresSchema(address, connection);
-      if (tables.version() > 0) {
-        PostgresDurability.requireLogged(address, connection);
-        if (!PostgresOwner.CLUSTER.equals(PostgresSchema.owner(connection))) {
-          // With the name of this process: the next host must fence again if this one fails here.
-          takeOver(tables);
-        }
+    PostgresSchema tables = new PostgresSchema(address, connection);
+    if (tables.version() > 0) {
+      PostgresDurability.requireLogged(address, connection);
+      if (!PostgresOwner.CLUSTER.equals(PostgresSchema.owner(connection))) {
+        // With the name of this process: the next host must fence again if this one fails here.
+        takeOver(tables);
       }
-      serverKey = tables.prepare(PostgresOwner.CLUSTER);
-    } finally {
-      locks.giveBack(connection, PostgresLocks.TABLES);
     }
+    serverKey = tables.prepare(PostgresOwner.CLUSTER);
+    locks.giveBack(connection, PostgresLocks.TABLES);
   }
 
   private void awaitTablesLock() throws SQLException {

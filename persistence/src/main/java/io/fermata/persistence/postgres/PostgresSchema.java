@@ -5,6 +5,7 @@ import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.sql.SchemaSteps;
 import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlMeta;
+import io.fermata.persistence.sql.Transactions;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -318,12 +319,11 @@ final class PostgresSchema {
               row -> Base64.getDecoder().decode(row.getString(1)),
               Base64.getEncoder()::encodeToString);
       connection.commit();
+      connection.setAutoCommit(true);
       return key;
     } catch (SQLException | RuntimeException refused) {
-      connection.rollback();
+      Transactions.undo(connection, refused);
       throw refused;
-    } finally {
-      connection.setAutoCommit(true);
     }
   }
 

@@ -96,7 +96,7 @@ public interface Transactions {
   }
 
   /** The first failure is reported, even if the connection breaks as well. */
-  private static void undo(Connection connection, Exception failed) {
+  static void undo(Connection connection, Exception failed) {
     try {
       connection.rollback();
       connection.setAutoCommit(true);

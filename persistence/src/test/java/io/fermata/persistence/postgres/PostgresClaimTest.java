@@ -14,6 +14,8 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.postgres.Cable;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -199,6 +201,32 @@ public final class PostgresClaimTest {
                 .handle((written, failed) -> failed == null)
                 .toCompletableFuture()
                 .join());
+  }
+
+  @Test
+  void aStartThatTheServerEndsInTheMiddleSaysSo() throws SQLException {
+    PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      Connection ended =
+          (Connection)
+              Proxy.newProxyInstance(
+                  Connection.class.getClassLoader(),
+                  new Class<?>[] {Connection.class},
+                  (proxy, method, arguments) -> {
+                    if (method.getName().equals("commit")) {
+                      PostgresClaim.text(
+                          connection, "SELECT pg_terminate_backend(pg_backend_pid())");
+                    }
+                    try {
+                      return method.invoke(connection, arguments);
+                    } catch (InvocationTargetException failed) {
+                      throw failed.getCause();
+                    }
+                  });
+      assertThatThrownBy(() -> new PostgresSchema(address, ended).prepare("a host"))
+          .hasMessageContaining("terminating connection due to administrator command")
+          .satisfies(failed -> assertThat(failed.getSuppressed()).isNotEmpty());
+    }
   }
 
   @Test
