@@ -147,6 +147,7 @@ public final class HttpError extends RuntimeException {
           "tool_missing",
           "too_many_files",
           "too_many_threads",
+          "too_many_runs",
           "unknown_agent",
           "unknown_prompt",
           "run_ended",

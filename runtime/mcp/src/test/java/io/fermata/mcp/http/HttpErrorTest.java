@@ -18,6 +18,7 @@ class HttpErrorTest {
     "rolling_out, 503, true",
     "erased, 410, false",
     "unknown_thread, 404, false",
+    "too_many_runs, 409, false",
     "invalid_message, 400, false"
   })
   void aStatusSaysWhetherARequestIsWorthRepeating(String code, int status, boolean soon) {

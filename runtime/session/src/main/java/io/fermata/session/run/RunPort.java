@@ -185,7 +185,7 @@ public final class RunPort
     }
     Request.Fork fork = request.fork();
     if (fork != null) {
-      return fork(fork, request.updates(), at.now());
+      return fork(call, fork, at.now());
     }
     Outcome unclaimed = at.state().unclaimed();
     if (unclaimed != null && request.action() == CallAction.CONTINUE && !operated(call)) {
@@ -216,9 +216,12 @@ public final class RunPort
   }
 
   /** A fork begins with what happened in its source; then it is a run like any other. */
-  private Admission<Input, Event> fork(Request.Fork fork, ObjectNode answers, long now) {
+  private Admission<Input, Event> fork(Call call, Request.Fork fork, long now) {
     List<Event> events = new ArrayList<>(fork.events());
     RunState run = RunState.NONE.apply(events);
+    if (!run.sandboxed() && beyondQuota(call)) {
+      return answer(replies.of(tooManyRuns(), RunState.NONE, 0));
+    }
     Integer version = fork.version();
     FlowProgram<?> program = version == null ? program(run) : named(version);
     if (version != null
@@ -239,7 +242,8 @@ public final class RunPort
       }
       events.addAll(((Program.Accepted<Event>) migrated).events());
     }
-    Program.Acceptance<Event> begun = program.fork(RunState.NONE.apply(events), answers, now);
+    Program.Acceptance<Event> begun =
+        program.fork(RunState.NONE.apply(events), request(call).updates(), now);
     session.threw(begun);
     if (begun instanceof Program.Refused<Event> refused) {
       return answer(replies.of(refused.failure(), RunState.NONE, 0));

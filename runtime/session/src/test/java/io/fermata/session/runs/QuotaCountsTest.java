@@ -8,9 +8,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkException;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.TestHost;
+import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
@@ -104,6 +107,27 @@ class QuotaCountsTest {
     assertThat(begin("ann", "e")).isEqualTo("too_many_runs");
     call("ann", "c", Json.object().put("action", "cancel"));
     assertThat(begin("ann", "e")).isEqualTo("interrupt");
+  }
+
+  @Test
+  void aForkIsOneMoreUnlessItIsInASandbox() throws Exception {
+    fill();
+    ToolReply source = call("ann", "a", Json.object().put("action", "status"));
+    String runId = source.meta().path("fermata/run").path("runId").asText();
+
+    assertThatThrownBy(() -> fork(runId, ForkOptions.live()))
+        .cause()
+        .isInstanceOfSatisfying(
+            ForkException.class, refused -> assertThat(refused.code()).isEqualTo("too_many_runs"));
+    assertThat(fork(runId, ForkOptions.sandbox()).principal()).isEqualTo("ann");
+
+    finish("ann", "b");
+    assertThat(fork(runId, ForkOptions.replayEffects()).principal()).isEqualTo("ann");
+    assertThat(begin("ann", "d")).isEqualTo("too_many_runs");
+  }
+
+  private Fork fork(String runId, ForkOptions options) throws Exception {
+    return host.fork("note", runId, 1, options).toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   @Test
