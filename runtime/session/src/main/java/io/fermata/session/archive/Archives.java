@@ -44,7 +44,8 @@ public record Archives(
     Runnable adopted,
     Executor threads) {
   /**
-   * Exports a journal. Completes with the number of entries.
+   * Exports a journal. Completes with the number of entries, and fails if some are deleted
+   * meanwhile, by a sweep or an erasure.
    *
    * @param decrypt whether to decrypt the entries
    */
@@ -55,33 +56,51 @@ public record Archives(
             header.journal(),
             0,
             0L,
-            (records, stored) -> {
-              if (records == 0) {
+            (last, stored) -> {
+              if (last == 0) {
                 lines.put(header.line(stored, encryption));
+              } else if (stored.seq() != last + 1) {
+                throw deleted(header);
               }
-              lines.put(
+              lines.entry(
                   Archive.line(
                       decrypt ? Archive.decrypted(stored, header.journal(), encryption) : stored));
-              return records + 1;
+              return stored.seq();
             },
             threads)
-        .thenApplyAsync(
-            records -> {
-              if (records == 0) {
-                throw new IllegalArgumentException(
-                    "The store has no journal of %s; ended runs are kept for the host's retention"
-                        .formatted(header.id()));
-              }
-              lines.end(records, encryption);
-              return records;
-            },
-            threads);
+        .thenCompose(
+            last ->
+                store
+                    .readBack(header.journal(), Long.MAX_VALUE, 1)
+                    .thenApplyAsync(
+                        newest -> {
+                          requireThere(header, last, newest);
+                          return lines.end(encryption);
+                        },
+                        threads));
+  }
+
+  private static void requireThere(Archive.Header header, long last, List<StoredEntry> newest) {
+    if (last == 0) {
+      throw new IllegalArgumentException(
+          "The store has no journal of %s; ended runs are kept for the host's retention"
+              .formatted(header.id()));
+    } else if (newest.isEmpty() || newest.get(0).seq() < last) {
+      throw deleted(header);
+    }
+  }
+
+  private static ArchiveException deleted(Archive.Header header) {
+    return new ArchiveException(
+        "Entries of the %s were deleted while it was exported; export it again for what is left"
+            .formatted(header.title()));
   }
 
   /** The output, and the chain of what was written to it. */
   private static final class Lines {
     private final ExportChain chain = new ExportChain();
     private final Writer to;
+    private long records;
 
     Lines(OutputStream to) {
       this.to = new BufferedWriter(new OutputStreamWriter(to, StandardCharsets.UTF_8));
@@ -92,10 +111,17 @@ public record Archives(
       write(line);
     }
 
-    void end(long records, Encryption encryption) {
+    void entry(String line) {
+      put(line);
+      records++;
+    }
+
+    /** Returns the number of entries. */
+    long end(Encryption encryption) {
       write(chain.end(records, encryption));
       try {
         to.flush();
+        return records;
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }

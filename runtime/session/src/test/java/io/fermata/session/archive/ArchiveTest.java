@@ -20,6 +20,7 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
+import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.DataKeys;
@@ -36,6 +37,7 @@ import io.fermata.session.journal.Lossless;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.SequenceInputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -50,6 +52,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -404,6 +407,64 @@ class ArchiveTest {
           .extracting(Message::content)
           .anyMatch(said -> said.contains("Good morning."));
     }
+  }
+
+  @Test
+  void whatIsErasedOrSweptWhileItIsExportedIsNoExport() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.talk())) {
+      TestHost.Client erased = host.client();
+      String first = longRun(erased);
+      deletedMeanwhile(host, first, () -> now(host.fermata().erase(Erasure.run("talk", first))));
+
+      TestHost.Client swept = host.client();
+      String second = longRun(swept);
+      deletedMeanwhile(
+          host,
+          second,
+          () -> {
+            swept.proceed("word", "bye");
+            awaitSwept(host, second);
+          });
+    }
+  }
+
+  private static String longRun(TestHost.Client client) {
+    String run = run(client.start());
+    for (int i = 0; i < 100; i++) {
+      client.proceed("word", "x".repeat(400));
+    }
+    return run;
+  }
+
+  private static void awaitSwept(TestHost host, String run) {
+    OutputStream nowhere = OutputStream.nullOutputStream();
+    boolean swept = false;
+    while (!swept) {
+      swept =
+          now(
+              host.fermata()
+                  .export("talk", run, nowhere)
+                  .handle((entries, thrown) -> thrown == null && entries == 1));
+    }
+  }
+
+  /** The first page is written before the second is read. */
+  private static void deletedMeanwhile(TestHost host, String run, Runnable deletion) {
+    AtomicBoolean begun = new AtomicBoolean();
+    OutputStream to =
+        new OutputStream() {
+          @Override
+          public void write(int letter) {
+            if (!begun.getAndSet(true)) {
+              deletion.run();
+            }
+          }
+        };
+    assertThatThrownBy(() -> host.fermata().export("talk", run, to).toCompletableFuture().join())
+        .cause()
+        .isInstanceOf(ArchiveException.class)
+        .hasMessageContainingAll(run, "deleted while it was exported");
+    assertThat(begun).isTrue();
   }
 
   @Test
