@@ -21,7 +21,7 @@ public record Write(Verb verb, String path, @Nullable JsonNode value) {
 
   /**
    * What merges a value into the one at a path: a write of each field that the value names. The
-   * fields beside them are not written.
+   * fields beside them are not written. An empty object makes sure that there is one.
    *
    * @param field whether a path is one of a field
    */
@@ -30,6 +30,8 @@ public record Write(Verb verb, String path, @Nullable JsonNode value) {
       return List.of(new Write(Verb.DELETE, path, null));
     } else if (!value.isObject()) {
       return List.of(new Write(Verb.SET, path, value));
+    } else if (value.isEmpty()) {
+      return List.of(new Write(Verb.MERGE, path, value));
     }
     List<Write> writes = new ArrayList<>();
     for (Map.Entry<String, JsonNode> part : value.properties()) {

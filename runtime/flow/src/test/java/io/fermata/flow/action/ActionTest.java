@@ -90,6 +90,12 @@ class ActionTest {
   }
 
   @Test
+  void aMergeOfAnEmptyObjectMakesOne() {
+    Driver talk = drive(talk().act("write", run -> run.merge("notes", Map.of())), "write");
+    assertThat(result(talk.start())).isEqualTo(Driver.object("notes", Map.of()));
+  }
+
+  @Test
   void halfOfASurrogatePairWhichNoJournalCanHoldIsReplaced() throws Exception {
     String half = "\ud83d";
     Driver talk =
