@@ -182,6 +182,79 @@ class RepeatedCallsTest {
   }
 
   @Test
+  void aStartInAShortPauseThatNobodyWaitsForEndsTheRunThatPauses() throws Exception {
+    Flow<Stay> sleeping =
+        Flow.of("stay", Stay.class)
+            .description("Sleeps.")
+            .act("begin", run -> runs.add(run.id()))
+            .act("search", run -> searched.await(), EffectOptions::idempotent)
+            .sleep("rest", Duration.ofMillis(2_900))
+            .edge(START, "begin")
+            .edge("begin", "search")
+            .edge("search", "rest")
+            .edge("rest", END)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(6), sleeping)) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      assertThat(code(got(start))).isEqualTo("still_working");
+      searched.countDown();
+      Thread.sleep(700);
+      CompletableFuture<ToolReply> other = client.callId("z").startLater();
+      assertThat(status(got(other))).isEqualTo("complete");
+      assertThat(code(client.callId("y").start())).as("the first").isEqualTo("run_completed");
+      assertThat(runs).hasSize(2);
+    }
+  }
+
+  @Test
+  void aRepeatedStartOfARunWhoseVersionIsGoneStartsNothing() throws Exception {
+    Flow<Stay> other =
+        Flow.of("stay", Stay.class)
+            .description("Another.")
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .edge(START, "ask_hotel")
+            .edge("ask_hotel", END)
+            .version(2)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(20), searching())) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> lost = client.startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      host.crash(other);
+      assertThat(code(got(lost))).isEqualTo("shutting_down");
+      assertThat(code(client.start())).isEqualTo("version_changed");
+      assertThat(code(client.start())).as("once more").isEqualTo("version_changed");
+      assertThat(field(client.callId("z").start())).isEqualTo("hotel");
+    }
+  }
+
+  @Test
+  void aRepeatedSignalThatStillWorksIsNotTakenTwice() throws Exception {
+    Flow<Stay> twice =
+        stay()
+            .waitFor("await_hotel", "booked", "hotel")
+            .waitFor("await_again", "booked", "wishes")
+            .edge(START, "begin")
+            .edge("begin", "await_hotel")
+            .edge("await_hotel", "search")
+            .edge("search", "await_again")
+            .edge("await_again", END)
+            .result(s -> s)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(1), twice)) {
+      Client client = conversation(host);
+      assertThat(status(client.start())).isEqualTo("waiting");
+      assertThat(code(booked(host))).isEqualTo("still_working");
+      assertThat(code(booked(host))).as("once more").isEqualTo("still_working");
+      searched.countDown();
+      TestHost.eventually(() -> status(booked(host)).equals("waiting"));
+      assertThat(status(client.status())).isEqualTo("waiting");
+    }
+  }
+
+  @Test
   void aLookThatSawAnOptionalQuestionDoesNotPassItIfItIsRepeated() throws Exception {
     Flow<Stay> optional =
         stay()

@@ -149,7 +149,7 @@ public final class Effects<F extends Effect, R> {
   /**
    * Whether no handler runs and every timer is far enough ahead to sleep.
    *
-   * @param held the longest pause that calls wait for, of which the store has no alarm
+   * @param held the longest pause that a call waits for: the store has no alarm for one
    */
   boolean nothingPressing(long now, Duration held) {
     long soon = now + Math.max(Alarms.HORIZON.toMillis(), held.toMillis());

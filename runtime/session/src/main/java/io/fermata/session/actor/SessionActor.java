@@ -142,6 +142,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private boolean resultsUnjournaled;
   private boolean working;
 
+  /** A call that is handled as soon as what happened before it is journaled. */
+  private @Nullable Call postponed;
+
   /** The origin of unjournaled events, and the trace of the call. */
   private Entry.Origin origin = Entry.Origin.HOST;
 
@@ -400,14 +403,15 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       calls.drive(new Waiting(call));
       return Effect().none();
     }
-    boolean interrupts = port.interrupts(at, call);
-    boolean repeats = call.callId() != null && state.calls().open().contains(call.callId());
-    if (resuming && (interrupts || call.request().immediate())) {
+    boolean repeats = at.isOpen(call);
+    boolean interrupts = !repeats && port.interrupts(at, call);
+    boolean immediate = !repeats && call.request().immediate();
+    if (resuming && (interrupts || immediate)) {
       context.getSelf().tell(call);
       return Effect().none();
     } else if (interrupts && !idle()) {
       return interrupt(state, call);
-    } else if (call.request().immediate() && canInterleave()) {
+    } else if (immediate && canInterleave()) {
       return interleave(state, new Waiting(call));
     } else if (!(repeats && !effects.isEmpty())
         && (idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call)))) {
@@ -462,8 +466,10 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Call call) {
     if (!unjournaled.isEmpty()) {
       // What another call has caused so far is journaled as caused by that one.
+      postponed = call;
       return write(state, port.working(situation(state)), ready -> context.getSelf().tell(call));
     }
+    postponed = null;
     Waiting interrupting = new Waiting(call);
     Waiting driven = calls.release();
     if (driven != null) {
@@ -528,6 +534,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (withdrawn != null) {
       Situation<S, E> at = situation(state);
       replyWhen(unconfirmed.doubt(), withdrawn, port.withdrawn(at, withdrawn), at);
+    } else if (postponed != null && postponed.id() == id) {
+      context.getSelf().tell(new SessionCommand.DeadlinePassed(id));
     }
     return Effect().none();
   }
@@ -622,7 +630,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (current != null && (current.hasty || port.settles(ahead, wanted))) {
       return acknowledge(state, program, current, wanted, fresh);
     }
-    boolean runsAhead = !resultsUnjournaled && canRunAhead(fresh);
+    boolean attended = working || current != null;
+    boolean runsAhead = attended && !resultsUnjournaled && canRunAhead(fresh);
     Written<E> written =
         unjournaled.isEmpty() || runsAhead
             ? new Written<>(List.of(), null)

@@ -55,6 +55,11 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
       return !unjournaled.isEmpty();
     }
 
+    /** Whether a call repeats one whose work continues, or was cut off, without a reply so far. */
+    public boolean isOpen(Call call) {
+      return call.callId() != null && state.calls().open().contains(call.callId());
+    }
+
     /** The same behind entries that are written before it, with these events. */
     public Situation<S, E> after(int entries, List<E> events) {
       return new Situation<>(state, ahead, events, seq + entries, now, origin, callIds, current);

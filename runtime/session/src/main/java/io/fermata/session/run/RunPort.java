@@ -52,6 +52,9 @@ import org.jspecify.annotations.Nullable;
 /** The runs of a flow, one at a time in each session. */
 public final class RunPort
     implements SessionPort<RunState, Input, Event, StepEffect, Input.Result, World> {
+  private static final Request.OfRun LOOK =
+      Request.OfRun.of(CallAction.CONTINUE, Json.object(), null);
+
   private final SessionActor.Handle session;
   private final SessionHost host;
   private final String flow;
@@ -178,9 +181,11 @@ public final class RunPort
 
   @Override
   public Admission<Input, Event> admit(Situation<RunState, Event> at, Call call) {
-    Request.OfRun request = request(call);
+    // A repeated call looks for the outcome of what it has caused.
+    boolean repeats = at.isOpen(call);
+    Request.OfRun request = repeats ? LOOK : request(call);
     RunState run = at.state().program();
-    if (stale(at, call)) {
+    if (!repeats && stale(at, call)) {
       return answer(replies.withOpen(HostError.STALE_CALL.failure(), run, at.seq()));
     }
     Request.Fork fork = request.fork();
