@@ -280,8 +280,10 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   }
 
   private String unnamed(String end) {
+    // A refusal names the session, but no run.
     String runId = reply().meta().path("fermata/run").path("runId").asText();
-    return runId.isEmpty() ? end : end.replace(runId, "<run>").replace(handle(), "<session>");
+    String nameless = runId.isEmpty() ? end : end.replace(runId, "<run>");
+    return handle == null ? nameless : nameless.replace(handle, "<session>");
   }
 
   private String performed() {

@@ -112,6 +112,18 @@ class CrashEverywhereTest {
   }
 
   @Test
+  void aScriptMayEndWithARefusalThatNamesNoRun() {
+    Flow<Trip> trip = trip(run -> run.set("price", 1), o -> {});
+    try (SessionProbe probe = SessionProbe.of(trip)) {
+      probe.crashEverywhere(
+          script -> {
+            script.as("ann").start("wants to travel").asks("from");
+            script.as("mallory").again().fails("unknown_run");
+          });
+    }
+  }
+
+  @Test
   void aStepThatGivesAnotherResultTheSecondTimeIsFound() {
     AtomicInteger sold = new AtomicInteger();
     Flow<Trip> trip = trip(run -> run.set("price", sold.incrementAndGet()), o -> {});
