@@ -27,10 +27,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -76,6 +76,7 @@ public final class AgentProbe implements AutoCloseable {
   private final Set<String> keys = new HashSet<>();
   private @Nullable String twice;
   private @Nullable String threadId;
+  private Threads.@Nullable View settled;
   private @Nullable ThreadException refused;
   private int threads;
   private int calls;
@@ -214,6 +215,7 @@ public final class AgentProbe implements AutoCloseable {
                     .handle(AgentProbe::got),
             Got::lost,
             what);
+    settled = got.view();
     refused = got.refused();
     history.add("« " + described(got, 300));
     String damage = probed.faults.damage();
@@ -248,7 +250,10 @@ public final class AgentProbe implements AutoCloseable {
 
   // --- expectations ---------------------------------------------------------------------------
 
-  /** An open question contains this text; what comes by itself is waited for. */
+  /**
+   * An open question contains this text; what comes by itself is waited for. What the last call
+   * ended with is judged first, although the thread may have gone on since.
+   */
   public AgentProbe asks(String part) {
     return expect(
         view ->
@@ -259,8 +264,8 @@ public final class AgentProbe implements AutoCloseable {
 
   /** The agent's last message contains this text; what comes by itself is waited for. */
   public AgentProbe says(String part) {
-    await(() -> lastReply().contains(part));
-    return check(lastReply().contains(part), "the agent to say \"" + part + "\"");
+    String said = await(this::lastReply, reply -> reply.contains(part));
+    return check(said.contains(part), "the agent to say \"" + part + "\"");
   }
 
   private String lastReply() {
@@ -272,7 +277,10 @@ public final class AgentProbe implements AutoCloseable {
     return said.isEmpty() ? "" : String.valueOf(said.get(said.size() - 1).content());
   }
 
-  /** The thread rests, for this reason: a stop code; what comes by itself is waited for. */
+  /**
+   * The thread rests, for this reason: a stop code; what comes by itself is waited for. What the
+   * last call ended with is judged first, although the thread may have gone on since.
+   */
   public AgentProbe rests(String code) {
     return expect(
         view -> view.status() == Threads.Status.RESTING && code.equals(view.code()),
@@ -280,8 +288,8 @@ public final class AgentProbe implements AutoCloseable {
   }
 
   private AgentProbe expect(Predicate<Threads.View> holds, String expected) {
-    await(() -> holds.test(view()));
-    Threads.View view = view();
+    Threads.View before = settled;
+    Threads.View view = before != null && holds.test(before) ? before : await(this::view, holds);
     return check(holds.test(view), expected + ", but " + described(view, 300));
   }
 
@@ -305,12 +313,16 @@ public final class AgentProbe implements AutoCloseable {
     return this;
   }
 
-  private static void await(BooleanSupplier so) {
+  /** The first that holds; the last that was read if none does. */
+  private static <T> T await(Supplier<T> read, Predicate<T> holds) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     try {
-      while (!so.getAsBoolean() && System.nanoTime() < end) {
+      T last = read.get();
+      while (!holds.test(last) && System.nanoTime() < end) {
         Thread.sleep(10);
+        last = read.get();
       }
+      return last;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new AssertionError("The test was interrupted", e);
@@ -334,8 +346,7 @@ public final class AgentProbe implements AutoCloseable {
   /** Kills the host and starts another one on the same store: only the journal is left. */
   public AgentProbe crash() {
     probed.crash();
-    refused = null;
-    return this;
+    return outdated();
   }
 
   /** Closes the host and starts another one on the same store. */
@@ -343,8 +354,7 @@ public final class AgentProbe implements AutoCloseable {
     if (probed.restart()) {
       history.add("» the host is closed and starts again");
     }
-    refused = null;
-    return this;
+    return outdated();
   }
 
   /**
@@ -362,8 +372,7 @@ public final class AgentProbe implements AutoCloseable {
   public AgentProbe passTime(Duration time) {
     history.add("» " + time + " pass");
     probed.advance(time);
-    refused = null;
-    return this;
+    return outdated();
   }
 
   /**
@@ -383,10 +392,17 @@ public final class AgentProbe implements AutoCloseable {
     return this;
   }
 
+  /** What the last call ended with is no longer so. */
+  private AgentProbe outdated() {
+    settled = null;
+    refused = null;
+    return this;
+  }
+
   private ProbedHost.Ending run(Consumer<AgentProbe> script) {
     threads++;
     threadId = null;
-    refused = null;
+    outdated();
     forget();
     script.accept(this);
     probed.recover();

@@ -169,6 +169,25 @@ class AgentProbeTest {
   }
 
   @Test
+  void anExpectationHoldsOfWhatACallEndedWithAlthoughTheThreadGoesOnByItself() {
+    try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", AgentProbeTest::approved))) {
+      probe.say("Hello");
+      Threads threads = probe.host().threads();
+      Threads.NewMessage more =
+          new Threads.NewMessage(Message.user("A refund, please."), List.of(), "more");
+      threads
+          .post("tester", probe.threadId(), more)
+          .thenCompose(
+              posted -> threads.settled("tester", probe.threadId(), Duration.ofSeconds(30)))
+          .toCompletableFuture()
+          .join();
+      probe.rests("stop_on_response").asks("Pay B-1 back?");
+      assertThatThrownBy(() -> probe.restart().rests("stop_on_response"))
+          .hasMessageContaining("but it asks");
+    }
+  }
+
+  @Test
   void anApprovalIsRepeatedAfterACallThatWasRefused() {
     try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", AgentProbeTest::approved))) {
       probe.say("A refund, please.").asks("Pay B-1 back?");
