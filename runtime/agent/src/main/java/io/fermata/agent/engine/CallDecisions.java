@@ -155,12 +155,15 @@ final class CallDecisions {
     }
     ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
     String child = ToolCalls.reference(relation, arguments, decided.state().children().values());
-    return child == null || decided.state().delegatedTo(child) == null
+    ChildThread working = child == null ? null : decided.state().children().get(child);
+    return working == null
+            || !working.relation().equals(relation.name())
+            || decided.state().delegatedTo(working.threadId()) == null
         ? null
         : ToolResult.error(
             "busy_reference",
             "The %s with the reference %s still works for an earlier call; do not call it before that one has ended"
-                .formatted(relation.name(), child));
+                .formatted(relation.name(), working.threadId()));
   }
 
   /** Asks a person to approve the call if its tool requires that. */

@@ -1038,6 +1038,27 @@ class CallsTest {
   }
 
   @Test
+  void theReferenceOfAnotherRelationIsUnknownAlsoWhileItsChildWorks() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("helper", Map.of("message", "dig", "reference", "child-s1.0"))
+        .say("Somebody decides.");
+    SubAgent helping = SubAgent.of("helper", "Helps").asBlocking();
+    Agent helper = Agent.aiHuman("helper", Prompt.of("help", Scripted.saying().model()));
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", prompt(BLOCKING, helping)), WORKER, helper)
+            .say("Go");
+
+    stands(talk, 1, ChildThread.Status.ASKING).say("Help?");
+
+    assertThat(talk.messages())
+        .filteredOn(Message::failed)
+        .extracting(Message::metadata)
+        .containsExactly(code("unknown_reference"));
+    assertThat(talk.last().content()).isEqualTo("Somebody decides.");
+  }
+
+  @Test
   void promptsSideBySideNeitherShareAChildNorCreateMoreThanAllowed() {
     Scripted one = new Scripted().call("worker", Map.of("message", "dig"));
     Scripted two = new Scripted().call("worker", Map.of("message", "deeper"));
