@@ -9,6 +9,7 @@ import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -192,10 +193,12 @@ class RequestTest {
   // --- compaction ------------------------------------------------------------------------------
 
   private Conversation compacting(Scripted summarizer) {
+    return Conversation.with(compacting(Compaction.by(summarizer.model(), 6, 2)));
+  }
+
+  private Agent compacting(Compaction compaction) {
     model.always(request -> AiMessage.from("ok"));
-    return Conversation.with(
-        Agent.aiHuman("desk", support().text("You help."))
-            .compaction(Compaction.by(summarizer.model(), 6, 2)));
+    return Agent.aiHuman("desk", support().text("You help.")).compaction(compaction);
   }
 
   @Test
@@ -231,6 +234,50 @@ class RequestTest {
         .contains("person: number 1\n", "person: xxx", "support: ok")
         .hasSizeLessThan(Bounds.TEXT);
     assertThat(talk.state().history().summary()).isEqualTo("They counted to three.");
+  }
+
+  @Test
+  void aRequestForASummaryHasTheBeginningsOfAllMessagesInTheContextOfItsModel() {
+    Scripted summarizer = Scripted.saying("They counted. " + "s".repeat(9_000), "On they counted.");
+    Agent desk = compacting(Compaction.by(summarizer.model().contextTokens(1_000), 6, 2));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 8; i++) {
+      talk.say("数字" + i + "数".repeat(620));
+    }
+
+    assertThat(summarizer.request(0).get(1))
+        .contains("person: 数字1", "person: 数字2", "person: 数字3", "person: 数字4")
+        .doesNotContain("characters in all");
+    assertThat(summarizer.request(1).get(1))
+        .contains("They counted.", "person: 数字5", "person: 数字6", "person: 数字7")
+        .doesNotContain("characters in all");
+    assertThat(summarizer.requests()).hasSize(2);
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void messagesThatDoNotFitIntoASummaryAreLeftToTheNextOne() {
+    Scripted summarizer = Scripted.saying("They counted to two.", "They counted to three.");
+    Model small = summarizer.model().contextTokens(100);
+    Agent desk = compacting(Compaction.by(small, 6, 2).instruction("Sum up."));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 5; i++) {
+      talk.say("number " + i + "x".repeat(200));
+    }
+
+    assertThat(summarizer.request(0).get(1))
+        .contains("number 1", "number 2")
+        .doesNotContain("number 3");
+    assertThat(model.lastRequest().get(0)).endsWith("They counted to two.");
+    assertThat(model.lastRequest())
+        .anyMatch(line -> line.startsWith("user: number 3"))
+        .noneMatch(line -> line.startsWith("user: number 2"));
+
+    talk.say("number 6");
+    assertThat(summarizer.request(1).get(1))
+        .contains("They counted to two.", "number 3")
+        .doesNotContain("number 2");
+    talk.requireSame(desk);
   }
 
   @Test

@@ -3,10 +3,6 @@ package io.fermata.agent.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.SystemMessage;
-import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.BlockedException;
@@ -41,7 +37,6 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
-import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -58,12 +53,6 @@ import org.jspecify.annotations.Nullable;
 final class EffectRunner {
   /** How many messages one summary covers at most. */
   private static final int MOST_SUMMED = 4_096;
-
-  /** Of a model that does not say how long a request may be. */
-  private static final int MOST_TOKENS_SUMMED = 100_000;
-
-  /** How many characters of a message a summary sees at least. */
-  private static final int LEAST_SUMMED = 80;
 
   private final Agents agents;
   private final Agent agent;
@@ -428,42 +417,15 @@ final class EffectRunner {
     }
     List<Message> old =
         state.history().hasGap() ? unsummed(all.get(kept).id()) : all.subList(0, kept);
-    List<ChatMessage> chat = new ArrayList<>();
-    String before = ModelRequest.summary(state.history());
-    chat.add(SystemMessage.from(compaction.instruction()));
-    chat.add(UserMessage.from((before == null ? "" : before + "\n\n") + toSum(old, compaction)));
-    ModelReply reply =
-        compaction.model().call(ChatRequest.builder().messages(chat).build(), ModelListener.NONE);
+    SummaryRequest request =
+        SummaryRequest.of(compaction, ModelRequest.summary(state.history()), old, this::label);
+    ModelReply reply = compaction.model().call(request.chat(), ModelListener.NONE);
     String summary = reply.message().text();
     if (ThreadFold.blank(summary)) {
       throw new IllegalStateException("The summary is empty");
     }
     return new ThreadInput.Summed(
-        String.valueOf(Bounds.shortened(summary)),
-        old.get(old.size() - 1).id(),
-        reply.model(),
-        reply.usage());
-  }
-
-  /** The messages as one text; where that is too long, with the beginning of each long one. */
-  private String toSum(List<Message> messages, Compaction compaction) {
-    // Two characters for each token leave room for the instruction and the summary before.
-    int most = 2 * compaction.model().contextTokens().orElse(MOST_TOKENS_SUMMED);
-    long size =
-        messages.stream()
-            .map(Message::content)
-            .filter(Objects::nonNull)
-            .mapToLong(String::length)
-            .sum();
-    int each = size <= most ? Bounds.TEXT : Math.max(LEAST_SUMMED, most / messages.size());
-    StringBuilder text = new StringBuilder();
-    for (Message message : messages) {
-      if (!ThreadFold.blank(message.content())) {
-        String content = Texts.shortened(String.valueOf(message.content()), each);
-        text.append(label(message)).append(": ").append(content).append('\n');
-      }
-    }
-    return text.toString();
+        String.valueOf(Bounds.shortened(summary)), request.upTo(), reply.model(), reply.usage());
   }
 
   /** The messages before another that no summary covers, oldest first, from the journal. */
