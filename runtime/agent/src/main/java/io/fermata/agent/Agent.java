@@ -1,7 +1,9 @@
 package io.fermata.agent;
 
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Side;
 import io.fermata.flow.ToolHints;
+import io.fermata.flow.event.Policy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -364,6 +366,12 @@ public final class Agent {
     if (expiry != null && (expiry.isNegative() || expiry.isZero())) {
       wrong.add("its threads expire after " + expiry + "; use a time that can pass");
     }
+    if (expiry != null) {
+      checkTime("its threads expire after", expiry, wrong);
+    }
+    for (ScheduledHandler effect : effects) {
+      checkPolicy("the effect " + effect.name(), effect.policy(), wrong);
+    }
     Map<String, Prompt> prompts = new LinkedHashMap<>();
     for (Prompt prompt : collectPrompts()) {
       Prompt other = prompts.put(prompt.name(), prompt);
@@ -401,6 +409,21 @@ public final class Agent {
             "the tool %s of the prompt %s has no description; a model needs one"
                 .formatted(tool.name(), prompt.name()));
       }
+      if (tool instanceof Tool work) {
+        checkPolicy("the tool " + tool.name(), work.policy(), wrong);
+      }
+    }
+  }
+
+  private static void checkPolicy(String what, Policy policy, List<String> wrong) {
+    checkTime(what + " has the timeout", policy.timeout(), wrong);
+    checkTime(what + " is tried again after", policy.retry().longest(), wrong);
+  }
+
+  /** Within a thousand years no moment is beyond what a journal can count. */
+  private static void checkTime(String what, Duration time, List<String> wrong) {
+    if (time.compareTo(Bounds.TIME) > 0) {
+      wrong.add(what + " " + time + "; give it at most " + Bounds.TIME.toDays() + " days");
     }
   }
 

@@ -19,6 +19,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -672,6 +673,30 @@ class FlowStateTest {
 
     assertThat(talk.state().stored().storage()).containsOnlyKeys("small");
     assertThat(talk.state().stored().files()).isEmpty();
+  }
+
+  @Test
+  void workIsNotScheduledForATimeThatAJournalCannotCount() {
+    List<Duration> waits =
+        List.of(Duration.ofMillis(Long.MAX_VALUE), ChronoUnit.FOREVER.getDuration());
+    List<String> refused = new ArrayList<>();
+    model.call("work").say("Done.");
+    Offered work =
+        work(
+            flow -> {
+              for (Duration wait : waits) {
+                assertThatThrownBy(() -> flow.scheduleEffect("later", Map.of(), wait))
+                    .hasMessageContaining(wait + "; give it at most 365000 days");
+                refused.add(wait.toString());
+              }
+              return "ok";
+            });
+    ScheduledHandler later = ScheduledHandler.of("later", "Later.", (flow, args) -> {});
+
+    Conversation talk = Conversation.with(agent(work).effects(later)).say("Hi");
+
+    assertThat(refused).hasSize(2);
+    assertThat(talk.state().effects()).isEmpty();
   }
 
   @Test

@@ -10,6 +10,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.json.Json;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -136,5 +137,25 @@ class ThreadExpiryTest {
     assertThatThrownBy(() -> desk().expireAfter(Duration.ZERO))
         .isInstanceOf(InvalidAgentException.class)
         .hasMessageContaining("expire after PT0S; use a time that can pass");
+  }
+
+  @Test
+  void aTimeThatAJournalCannotCountIsRefused() {
+    Duration millis = Duration.ofMillis(Long.MAX_VALUE);
+    Duration forever = ChronoUnit.FOREVER.getDuration();
+    Tool patient =
+        Tool.of("look", "Looks", (flow, args) -> "seen").timeout(millis).retry(2, forever);
+    ScheduledHandler later =
+        ScheduledHandler.of("later", "Later", (flow, args) -> {}).timeout(forever);
+
+    assertThatThrownBy(() -> desk().expireAfter(millis))
+        .isInstanceOf(InvalidAgentException.class)
+        .hasMessageContaining("expire after " + millis + "; give it at most 365000 days");
+    assertThatThrownBy(() -> desk(patient))
+        .hasMessageContaining("look has the timeout " + millis + "; give it at most 365000 days")
+        .hasMessageContaining("look is tried again after " + forever);
+    assertThatThrownBy(() -> desk().effects(later))
+        .hasMessageContaining("the effect later has the timeout " + forever);
+    assertThat(desk().expireAfter(Duration.ofDays(365_000)).expiry()).isNotNull();
   }
 }

@@ -348,6 +348,11 @@ final class RecordingFlowState implements FlowState {
                   effect,
                   recorder.agent().effects().stream().map(ScheduledHandler::name).toList()));
     }
+    if (delay.compareTo(Bounds.TIME) > 0) {
+      throw new IllegalArgumentException(
+          "The effect %s is scheduled for after %s; give it at most %d days"
+              .formatted(effect, delay, Bounds.TIME.toDays()));
+    }
     ObjectNode given = arguments(arguments);
     List<Violation> wrong = deferred.arguments().check(given);
     if (!wrong.isEmpty()) {
@@ -361,7 +366,7 @@ final class RecordingFlowState implements FlowState {
             recorder.agent().name(),
             effect,
             given,
-            recorder.now() + Math.max(0, delay.toMillis())));
+            recorder.now() + (delay.isNegative() ? 0 : delay.toMillis())));
     return id;
   }
 
