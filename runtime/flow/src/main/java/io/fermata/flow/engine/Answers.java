@@ -64,7 +64,7 @@ final class Answers {
   /**
    * The values for items that a list at work does not have.
    *
-   * @param back where the run goes back to; a list there may come to have other items
+   * @param back where the run goes back to; a list there may get other items
    */
   List<Violation> misplaced(Set<String> fields, List<Event.Back> back) {
     List<Violation> misplaced = new ArrayList<>();
