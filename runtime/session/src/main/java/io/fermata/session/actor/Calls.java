@@ -237,7 +237,16 @@ public final class Calls {
   /** Returns the current call to the head of the queue. */
   void putBack(Waiting waiting) {
     current = null;
+    putFirst(waiting);
+  }
+
+  void putFirst(Waiting waiting) {
     queue.addFirst(waiting);
+  }
+
+  /** The call that waits longest; null for none. */
+  @Nullable Waiting first() {
+    return queue.peek();
   }
 
   @Nullable Waiting poll() {

@@ -142,9 +142,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private boolean resultsUnjournaled;
   private boolean working;
 
-  /** A call that is handled as soon as what happened before it is journaled. */
-  private @Nullable Call postponed;
-
   /** The origin of unjournaled events, and the trace of the call. */
   private Entry.Origin origin = Entry.Origin.HOST;
 
@@ -410,7 +407,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       context.getSelf().tell(call);
       return Effect().none();
     } else if (interrupts && !idle()) {
-      return interrupt(state, call);
+      return interrupt(state, new Waiting(call));
     } else if (immediate && canInterleave()) {
       return interleave(state, new Waiting(call));
     } else if (!(repeats && !effects.isEmpty())
@@ -463,20 +460,21 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   /** Handles a call that ends the current work, without waiting for it. */
-  private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Call call) {
+  private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Waiting interrupting) {
     if (!unjournaled.isEmpty()) {
-      // What another call has caused so far is journaled as caused by that one.
-      postponed = call;
-      return write(state, port.working(situation(state)), ready -> context.getSelf().tell(call));
+      // What another call has caused so far is journaled first, as caused by that one.
+      calls.putFirst(interrupting);
+      return write(
+          state,
+          port.working(situation(state)),
+          ready -> context.getSelf().tell(new SessionCommand.Next()));
     }
-    postponed = null;
-    Waiting interrupting = new Waiting(call);
     Waiting driven = calls.release();
     if (driven != null) {
       interrupting.displace(driven);
     }
     drive(interrupting);
-    return admitted(state, port.admit(situation(state), call), interrupting);
+    return admitted(state, port.admit(situation(state), interrupting.call), interrupting);
   }
 
   private Effect<Entry<E>, SessionState<S>> admitted(
@@ -499,12 +497,15 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   private Effect<Entry<E>, SessionState<S>> nextCall(SessionState<S> state) {
-    if (calls.current() != null || working || resuming) {
+    boolean busy = calls.current() != null || working;
+    Waiting first = calls.first();
+    boolean interrupts = busy && first != null && port.interrupts(situation(state), first.call);
+    if (resuming || (busy && !interrupts)) {
       return Effect().none();
     }
     Waiting waiting = calls.poll();
     if (waiting != null) {
-      return begin(state, waiting);
+      return interrupts ? interrupt(state, waiting) : begin(state, waiting);
     }
     return sleepy ? sleep(true) : Effect().none();
   }
@@ -534,8 +535,6 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (withdrawn != null) {
       Situation<S, E> at = situation(state);
       replyWhen(unconfirmed.doubt(), withdrawn, port.withdrawn(at, withdrawn), at);
-    } else if (postponed != null && postponed.id() == id) {
-      context.getSelf().tell(new SessionCommand.DeadlinePassed(id));
     }
     return Effect().none();
   }
