@@ -1,9 +1,9 @@
 package io.fermata.agent;
 
-import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Side;
 import io.fermata.flow.ToolHints;
 import io.fermata.flow.event.Policy;
+import io.fermata.flow.json.Limits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -420,10 +420,9 @@ public final class Agent {
     checkTime(what + " is tried again after", policy.retry().longest(), wrong);
   }
 
-  /** Within a thousand years no moment is beyond what a journal can count. */
   private static void checkTime(String what, Duration time, List<String> wrong) {
-    if (time.compareTo(Bounds.TIME) > 0) {
-      wrong.add(what + " " + time + "; give it at most " + Bounds.TIME.toDays() + " days");
+    if (time.compareTo(Limits.TIME) > 0) {
+      wrong.add(what + " " + time + "; give it at most " + Limits.TIME.toDays() + " days");
     }
   }
 

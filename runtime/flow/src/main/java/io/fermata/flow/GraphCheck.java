@@ -36,7 +36,6 @@ final class GraphCheck<S extends Record> {
   private static final Pattern FLOW_ID = Pattern.compile("[a-z0-9_-]{1,64}");
   private static final Pattern NODE_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
   private static final Set<String> RESERVED = Set.of(Flow.START, Flow.END, "end");
-  private static final Duration LONGEST = Duration.ofDays(365_000);
 
   /** A value of the kind that the engine writes, and a type that can hold it. */
   private record Sample(JsonNode value, String needed) {}
@@ -99,10 +98,9 @@ final class GraphCheck<S extends Record> {
     }
   }
 
-  /** Within a thousand years no moment is beyond what a journal can count. */
   private void ends(String what, Duration time) {
-    if (time.compareTo(LONGEST) > 0) {
-      defects.add(what + " " + time + "; give it at most " + LONGEST.toDays() + " days");
+    if (time.compareTo(Limits.TIME) > 0) {
+      defects.add(what + " " + time + "; give it at most " + Limits.TIME.toDays() + " days");
     }
   }
 

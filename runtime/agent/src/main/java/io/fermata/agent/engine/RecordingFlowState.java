@@ -25,6 +25,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.agent.state.TurnState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import java.time.Duration;
@@ -348,10 +349,10 @@ final class RecordingFlowState implements FlowState {
                   effect,
                   recorder.agent().effects().stream().map(ScheduledHandler::name).toList()));
     }
-    if (delay.compareTo(Bounds.TIME) > 0) {
+    if (delay.compareTo(Limits.TIME) > 0) {
       throw new IllegalArgumentException(
           "The effect %s is scheduled for after %s; give it at most %d days"
-              .formatted(effect, delay, Bounds.TIME.toDays()));
+              .formatted(effect, delay, Limits.TIME.toDays()));
     }
     ObjectNode given = arguments(arguments);
     List<Violation> wrong = deferred.arguments().check(given);

@@ -3,7 +3,6 @@ package io.fermata.agent.message;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
-import java.time.Duration;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
@@ -53,9 +52,6 @@ public final class Bounds {
   public static final int TAGS = 32;
 
   public static final int TAG = 64;
-
-  /** The longest wait. */
-  public static final Duration TIME = Duration.ofDays(365_000);
 
   private Bounds() {}
 

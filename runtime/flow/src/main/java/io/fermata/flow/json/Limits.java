@@ -1,5 +1,7 @@
 package io.fermata.flow.json;
 
+import java.time.Duration;
+
 /**
  * The bounds of one run. Everything a client can make large has one, and reaching it is a clear
  * error that leaves the run where it was.
@@ -20,6 +22,9 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
 
   /** Violations one reply lists. */
   public static final int VIOLATIONS = 100;
+
+  /** The longest wait: within it no moment is beyond what a journal can count. */
+  public static final Duration TIME = Duration.ofDays(365_000);
 
   public Limits {
     if (stateBytes < 1 || visitsPerRun < 1 || visitsPerCall < 1 || depth < 1) {
