@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.schema.SecretComponents;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -37,7 +38,21 @@ public final class SecretFields {
 
   /** The fields at these paths. */
   public static SecretFields of(String... paths) {
-    return new SecretFields(new LinkedHashSet<>(List.of(paths)), Map.of());
+    return paths.length == 0
+        ? NONE
+        : new SecretFields(new LinkedHashSet<>(List.of(paths)), Map.of());
+  }
+
+  /**
+   * What a schema marks.
+   *
+   * @param path where the value stands that it describes
+   */
+  public static SecretFields marked(String path, JsonNode schema) {
+    return of(
+        SecretComponents.of(schema).stream()
+            .map(part -> path.isEmpty() || part.isEmpty() ? path + part : path + "." + part)
+            .toArray(String[]::new));
   }
 
   /** What the flows of a whole graph mark, and what comes into such fields by signals. */

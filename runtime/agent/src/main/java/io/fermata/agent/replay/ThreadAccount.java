@@ -254,7 +254,8 @@ final class ThreadAccount {
     } else if (change instanceof ThreadEvent.StopWanted e) {
       return "the thread is to stop" + because(e.reason());
     } else if (change instanceof ThreadEvent.Scheduled e) {
-      return "the work %s is scheduled: %s".formatted(e.effect(), Json.text(e.arguments()));
+      String arguments = secrets == null ? Json.text(e.arguments()) : secrets.masked(e);
+      return "the work %s is scheduled: %s".formatted(e.effect(), arguments);
     } else if (change instanceof ThreadEvent.HookFailed e) {
       return "the hook %s (%s) failed: %s".formatted(e.hook(), e.point(), e.reason());
     } else if (change instanceof ThreadEvent.ModelReplied e) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Offered;
+import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.state.ThreadEvent;
@@ -14,6 +15,7 @@ import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Inventions;
+import io.fermata.flow.schema.ArgumentSchema;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -32,11 +34,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The values in a thread that must not leave it: those of arguments that the schema of their tool
- * calls {@code writeOnly}, as it does for {@link io.fermata.flow.schema.Secret}, and answers to
- * questions of flows about secret fields. They are found in all texts, as {@link Secrets} says.
+ * or scheduled handler calls {@code writeOnly}, as it does for {@link
+ * io.fermata.flow.schema.Secret}, and answers to questions of flows about secret fields. They are
+ * found in all texts, as {@link Secrets} says.
  */
 public final class ThreadSecrets {
   private final Map<String, SecretFields> arguments;
+  private final Map<String, SecretFields> scheduled;
   private final SecretFields everywhere;
   private final Map<String, SecretFields> asked = new HashMap<>();
   private final Secrets known = new Secrets();
@@ -44,26 +48,38 @@ public final class ThreadSecrets {
   /** The calls of tools that mark arguments. */
   private final Set<RequestedCall> called = new LinkedHashSet<>();
 
-  private ThreadSecrets(Map<String, SecretFields> arguments, SecretFields everywhere) {
+  private ThreadSecrets(
+      Map<String, SecretFields> arguments,
+      Map<String, SecretFields> scheduled,
+      SecretFields everywhere) {
     this.arguments = arguments;
+    this.scheduled = scheduled;
     this.everywhere = everywhere;
   }
 
-  /** What the tools of these agents mark. */
+  /** What the tools and scheduled handlers of these agents mark. */
   public static ThreadSecrets of(Collection<Agent> agents) {
     Map<String, SecretFields> arguments = new HashMap<>();
+    Map<String, SecretFields> scheduled = new HashMap<>();
     for (Agent agent : agents) {
       for (Offered offered : agent.offered(Offered.class)) {
-        SecretFields fields = marked("", offered.arguments().json());
-        if (!fields.isEmpty()) {
-          arguments.merge(offered.name(), fields, SecretFields::and);
-        }
+        mark(arguments, offered.name(), offered.arguments());
+      }
+      for (ScheduledHandler effect : agent.effects()) {
+        mark(scheduled, effect.name(), effect.arguments());
       }
     }
-    return new ThreadSecrets(arguments, SecretFields.NONE);
+    return new ThreadSecrets(arguments, scheduled, SecretFields.NONE);
   }
 
-  /** What the tools of these agents mark, and what flows do that they may call. */
+  private static void mark(Map<String, SecretFields> marked, String name, ArgumentSchema schema) {
+    SecretFields fields = SecretFields.marked("", schema.json());
+    if (!fields.isEmpty()) {
+      marked.merge(name, fields, SecretFields::and);
+    }
+  }
+
+  /** The same, and what flows mark that these agents may call. */
   public static ThreadSecrets of(Collection<Agent> agents, Collection<Flow<?>> flows) {
     Set<String> names = new LinkedHashSet<>();
     flows.forEach(flow -> names.addAll(flow.secretFields().lastNames()));
@@ -73,37 +89,8 @@ public final class ThreadSecrets {
   /** The same, with fields that are secret wherever something has one of that name. */
   public ThreadSecrets and(Collection<String> names) {
     SecretFields more =
-        names.isEmpty()
-            ? SecretFields.NONE
-            : SecretFields.of(names.stream().map(name -> "**." + name).toArray(String[]::new));
-    return new ThreadSecrets(arguments, everywhere.and(more));
-  }
-
-  /** The paths that a schema marks. */
-  private static SecretFields marked(String path, JsonNode schema) {
-    Set<String> paths = new LinkedHashSet<>();
-    mark(path, schema, paths);
-    return paths.isEmpty() ? SecretFields.NONE : SecretFields.of(paths.toArray(String[]::new));
-  }
-
-  private static void mark(String path, JsonNode schema, Set<String> paths) {
-    if (schema.path("writeOnly").asBoolean()) {
-      paths.add(path.isEmpty() ? "**" : path);
-      return;
-    }
-    String prefix = path.isEmpty() ? "" : path + ".";
-    schema
-        .path("properties")
-        .properties()
-        .forEach(part -> mark(prefix + part.getKey(), part.getValue(), paths));
-    for (String each : List.of("items", "additionalProperties")) {
-      if (schema.path(each).isObject()) {
-        mark(prefix + "*", schema.path(each), paths);
-      }
-    }
-    for (String several : List.of("anyOf", "oneOf", "allOf")) {
-      schema.path(several).forEach(one -> mark(path, one, paths));
-    }
+        SecretFields.of(names.stream().map(name -> "**." + name).toArray(String[]::new));
+    return new ThreadSecrets(arguments, scheduled, everywhere.and(more));
   }
 
   // --- what is known ----------------------------------------------------------------------------
@@ -137,6 +124,9 @@ public final class ThreadSecrets {
       answered(e.call()).find("", e.answers(), found);
     }
     calls(requested(event), found);
+    if (event instanceof ThreadEvent.Scheduled e) {
+      ofEffect(e.effect()).find("", e.arguments(), found);
+    }
     if (!everywhere.isEmpty()) {
       named(event, found);
     }
@@ -161,8 +151,6 @@ public final class ThreadSecrets {
       everywhere.find(e.key(), e.value(), found);
     } else if (event instanceof ThreadEvent.ContextSet e && e.value() != null) {
       everywhere.find(e.key(), e.value(), found);
-    } else if (event instanceof ThreadEvent.Scheduled e) {
-      everywhere.find("", e.arguments(), found);
     } else if (event instanceof ThreadEvent.CallReturned e) {
       content(e.result().text(), found);
     } else if (event instanceof ThreadEvent.CallEnded e) {
@@ -194,6 +182,10 @@ public final class ThreadSecrets {
     return arguments.getOrDefault(tool, SecretFields.NONE).and(everywhere);
   }
 
+  private SecretFields ofEffect(String name) {
+    return scheduled.getOrDefault(name, SecretFields.NONE).and(everywhere);
+  }
+
   private SecretFields answered(String call) {
     return asked.getOrDefault(call, SecretFields.NONE).and(everywhere);
   }
@@ -202,7 +194,8 @@ public final class ThreadSecrets {
   private static SecretFields asked(JsonNode question) {
     SecretFields fields = SecretFields.NONE;
     if (question.path("field").isTextual()) {
-      fields = marked(question.path("field").textValue(), question.path("fieldSchema"));
+      fields =
+          SecretFields.marked(question.path("field").textValue(), question.path("fieldSchema"));
     }
     for (JsonNode part : question) {
       fields = part.isContainerNode() ? fields.and(asked(part)) : fields;
@@ -260,6 +253,8 @@ public final class ThreadSecrets {
     } else if (name.equals("arguments") && part.isTextual()) {
       SecretFields fields = ofCall(whole.path("name").asText());
       return TextNode.valueOf(text(fields, part.textValue(), inventions));
+    } else if (name.equals("arguments") && whole.has("effect")) {
+      return inventions.tree(ofEffect(whole.path("effect").asText()), "", part);
     } else if (name.equals("answers")) {
       return inventions.tree(answered(whole.path("call").asText()), "", part);
     } else if (name.equals("question") && whole.path("approval").asBoolean()) {
@@ -325,6 +320,11 @@ public final class ThreadSecrets {
     }
     JsonNode masked = fields.masked("", object);
     return masked(masked.equals(object) ? given : Json.text(masked));
+  }
+
+  /** The arguments of scheduled work, as a JSON text, with a mark in place of the secret ones. */
+  String masked(ThreadEvent.Scheduled scheduled) {
+    return masked(Json.text(ofEffect(scheduled.effect()).masked("", scheduled.arguments())));
   }
 
   /** The question to a person, as a JSON text, with a mark in place of secret arguments. */

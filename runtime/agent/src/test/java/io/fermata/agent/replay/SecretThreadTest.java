@@ -4,17 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Inventions;
+import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.flow.schema.Secret;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -134,6 +138,58 @@ class SecretThreadTest {
         secrets.replaced(new ThreadEvent.CallAsked("s1.0", true, question, 1), inventions);
 
     assertThat(Json.text(Json.tree(replaced))).contains("cvv").doesNotContain("123");
+  }
+
+  @Test
+  void argumentsOfScheduledWorkAreRedactedHoweverShortTheyAre() {
+    Tool pay =
+        Tool.of(
+            "pay",
+            "Pays.",
+            (flow, args) -> {
+              Map<String, String> card = Map.of("order", "B-1", "card", CARD, "cvv", "123");
+              flow.scheduleEffect("charge", card, Duration.ofHours(1));
+              return "Scheduled for " + CARD;
+            });
+    Agent desk =
+        Agent.aiHuman(
+                "desk", Prompt.of("talk", new Scripted().call("pay", Map.of()).model()).tools(pay))
+            .effects(ScheduledHandler.of("charge", "Charges.", Payment.class, (flow, args) -> {}));
+    ThreadJournal journal = recorded(Conversation.with(desk).say("Pay"));
+
+    assertThat(journal.narrative(List.of(desk)))
+        .contains("the work charge is scheduled", "\"order\":\"B-1\"", "Scheduled for [redacted]")
+        .doesNotContain(CARD, "123");
+    assertThat(journal.narrativeWithSecrets()).contains(CARD, "\"cvv\":\"123\"");
+
+    ThreadSecrets secrets = ThreadSecrets.of(List.of(desk));
+    JsonNode arguments = Json.parse("{\"order\":\"B-1\",\"cvv\":\"123\"}");
+    ThreadEvent replaced =
+        secrets.replaced(
+            new ThreadEvent.Scheduled("w1", "desk", "charge", arguments, 1),
+            new Inventions(1, false));
+    assertThat(Json.text(Json.tree(replaced))).contains("B-1", "cvv").doesNotContain("123");
+  }
+
+  @Test
+  void argumentsThatAForeignSchemaMarksBehindAReferenceAreRedacted() {
+    String schema =
+        "{\"type\":\"object\",\"properties\":{\"card\":{\"$ref\":\"#/$defs/card\"},"
+            + "\"other\":{\"type\":\"string\"}},\"$defs\":{\"card\":{"
+            + "\"properties\":{\"cvv\":{\"type\":\"string\",\"writeOnly\":true}}}}}";
+    Tool pay =
+        Tool.of(
+            "pay",
+            "Pays.",
+            ArgumentSchema.of((ObjectNode) Json.parse(schema)),
+            (flow, args) -> "Paid");
+    ThreadSecrets secrets =
+        ThreadSecrets.of(
+            List.of(Agent.aiHuman("desk", Prompt.of("talk", new Scripted().model()).tools(pay))));
+
+    String given = "{\"card\":{\"cvv\":\"123\",\"name\":\"Ann\"},\"other\":\"123\"}";
+    assertThat(secrets.masked(RequestedCall.of("q1", "pay", given)))
+        .isEqualTo("{\"card\":{\"cvv\":\"[redacted]\",\"name\":\"Ann\"},\"other\":\"123\"}");
   }
 
   @Test

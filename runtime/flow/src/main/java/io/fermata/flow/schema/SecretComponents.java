@@ -1,7 +1,6 @@
 package io.fermata.flow.schema;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Paths;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -11,25 +10,25 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The parts of a state that carry {@link Secret}, wherever its schema has them: in records and
- * other classes, also within lists, maps and optionals.
+ * The parts that a schema calls {@code writeOnly}, as it does for {@link Secret}, wherever it has
+ * them: in records and other classes, also within lists, maps and optionals.
  */
-final class SecretComponents {
-  private final ObjectNode schema;
+public final class SecretComponents {
+  private final JsonNode schema;
   private final Set<String> paths = new LinkedHashSet<>();
 
   /** Where a type contains itself, by where. */
   private final Map<String, String> repeated = new LinkedHashMap<>();
 
-  private SecretComponents(ObjectNode schema) {
+  private SecretComponents(JsonNode schema) {
     this.schema = schema;
   }
 
   /**
    * Their paths; {@code *} for the elements of a list and the values of a map, {@code **} for the
-   * ways through a type that contains itself.
+   * ways through a type that contains itself. An empty path is the whole.
    */
-  static Set<String> of(ObjectNode schema) {
+  public static Set<String> of(JsonNode schema) {
     SecretComponents found = new SecretComponents(schema);
     found.in(schema, "", Map.of("#", ""));
     Set<String> all = new LinkedHashSet<>(found.paths);
@@ -47,7 +46,7 @@ final class SecretComponents {
    */
   private void in(JsonNode part, String path, Map<String, String> followed) {
     if (part.path("writeOnly").asBoolean()) {
-      paths.add(path.substring(0, path.length() - 1));
+      paths.add(path.isEmpty() ? path : path.substring(0, path.length() - 1));
       return;
     }
     part.path("properties")
@@ -58,13 +57,16 @@ final class SecretComponents {
         in(part.get(each), path + Paths.ANY + ".", followed);
       }
     }
+    for (String several : List.of("prefixItems", "patternProperties")) {
+      part.path(several).forEach(one -> in(one, path + Paths.ANY + ".", followed));
+    }
     for (String several : List.of("anyOf", "oneOf", "allOf")) {
       part.path(several).forEach(one -> in(one, path, followed));
     }
     String reference = part.path("$ref").asText();
     if (followed.containsKey(reference)) {
       repeated.put(path, followed.get(reference));
-    } else if (!reference.isEmpty()) {
+    } else if (reference.startsWith("#/")) {
       Map<String, String> further = new HashMap<>(followed);
       further.put(reference, path);
       in(schema.at(reference.substring(1)), path, further);
