@@ -635,6 +635,8 @@ class ModelTest {
 
     assertThatThrownBy(() -> model.attempts(0)).hasMessageContaining("gpt cannot be asked 0 times");
     assertThatThrownBy(() -> model.timeout(Duration.ZERO)).hasMessageContaining("gpt: timeout");
+    assertThatThrownBy(() -> model.timeout(Duration.ofHours(7)))
+        .hasMessageContainingAll("gpt: timeout is PT7H", "at most PT6H");
     assertThatThrownBy(() -> model.price("-1", "1", "1")).hasMessageContaining("is negative");
   }
 

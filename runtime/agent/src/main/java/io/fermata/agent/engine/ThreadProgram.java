@@ -12,6 +12,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
@@ -49,7 +50,7 @@ public final class ThreadProgram
     implements Program<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
   /** Models have stall guards of their own and no limit on the whole reply. */
-  static final Policy LONG = Policy.DEFAULT.timeout(Duration.ofHours(6));
+  static final Policy LONG = Policy.DEFAULT.timeout(Model.LONGEST);
 
   private static final Policy DELIVERY =
       Policy.DEFAULT

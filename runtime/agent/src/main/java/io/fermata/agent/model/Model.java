@@ -37,6 +37,9 @@ public final class Model {
   private static final ChatRequestParameters NO_PARAMETERS =
       ChatRequestParameters.builder().build();
 
+  /** How long one step of a thread may take, with all attempts and fallbacks. */
+  public static final Duration LONGEST = Duration.ofHours(6);
+
   private final String name;
   private final @Nullable ChatModel chat;
   private final @Nullable StreamingChatModel streaming;
@@ -134,8 +137,8 @@ public final class Model {
    * that is used, up to the longest wait; beyond it, the fallback is called at once.
    */
   public Model backoff(Duration first, Duration longest) {
-    requirePositive("backoff", first);
-    requirePositive("longest backoff", longest);
+    requireInRange("backoff", first);
+    requireInRange("longest backoff", longest);
     return with(
         terms -> {
           terms.firstWait = first;
@@ -150,7 +153,7 @@ public final class Model {
 
   /** How long a stream may take to start; two minutes by default. */
   public Model firstChunk(Duration timeout) {
-    requirePositive("firstChunk", timeout);
+    requireInRange("firstChunk", timeout);
     return with(terms -> terms.firstChunk = timeout);
   }
 
@@ -159,13 +162,13 @@ public final class Model {
    * streaming never times out.
    */
   public Model betweenChunks(Duration timeout) {
-    requirePositive("betweenChunks", timeout);
+    requireInRange("betweenChunks", timeout);
     return with(terms -> terms.betweenChunks = timeout);
   }
 
   /** How long a reply in one piece may take; five minutes by default. */
   public Model timeout(Duration timeout) {
-    requirePositive("timeout", timeout);
+    requireInRange("timeout", timeout);
     return with(terms -> terms.timeout = timeout);
   }
 
@@ -193,10 +196,11 @@ public final class Model {
     return new Model(name, chat, streaming, changed);
   }
 
-  private void requirePositive(String option, Duration given) {
-    if (given.isNegative() || given.isZero()) {
+  private void requireInRange(String option, Duration given) {
+    if (given.isNegative() || given.isZero() || given.compareTo(LONGEST) > 0) {
       throw new IllegalArgumentException(
-          "Model " + name + ": " + option + " is " + given + "; give a time longer than zero");
+          "Model %s: %s is %s; give a time longer than zero and at most %s"
+              .formatted(name, option, given, LONGEST));
     }
   }
 
