@@ -72,12 +72,12 @@ public final class ScheduleActor
   private final Rhythm rhythm;
   private final Function<ToolCall, CompletionStage<ToolReply>> host;
   private final InstantSource clock;
+  private final Instant started;
   private final Telemetry telemetry;
   private final ActorContext<Command> context;
   private final TimerScheduler<Command> timers;
   private final Queue<Instant> waiting = new ArrayDeque<>();
   private Duration pause = SHORTEST_PAUSE;
-  private boolean justStarted = true;
   private boolean calling;
 
   private ScheduleActor(
@@ -85,6 +85,7 @@ public final class ScheduleActor
       Rhythm rhythm,
       Function<ToolCall, CompletionStage<ToolReply>> host,
       InstantSource clock,
+      Instant started,
       Telemetry telemetry,
       ActorContext<Command> context,
       TimerScheduler<Command> timers) {
@@ -95,6 +96,7 @@ public final class ScheduleActor
     this.rhythm = rhythm;
     this.host = host;
     this.clock = clock;
+    this.started = started;
     this.telemetry = telemetry;
     this.context = context;
     this.timers = timers;
@@ -104,17 +106,24 @@ public final class ScheduleActor
     return JOURNALS + schedule.name();
   }
 
+  /**
+   * The actor of a schedule.
+   *
+   * @param started when its host started
+   */
   static Behavior<Command> create(
       Schedule schedule,
       Rhythm rhythm,
       Function<ToolCall, CompletionStage<ToolReply>> host,
       InstantSource clock,
+      Instant started,
       Telemetry telemetry) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers ->
-                    new ScheduleActor(schedule, rhythm, host, clock, telemetry, context, timers)));
+                    new ScheduleActor(
+                        schedule, rhythm, host, clock, started, telemetry, context, timers)));
   }
 
   @Override
@@ -176,14 +185,12 @@ public final class ScheduleActor
     if (waiting.isEmpty()) {
       waiting.addAll(missed(Instant.ofEpochMilli(state.upTo()), now));
     }
-    boolean skips = justStarted && schedule.missed() == MissedRuns.NONE;
-    justStarted = false;
     Instant next = waiting.poll();
     if (next == null) {
       waitForTheNext(state, now);
       return Effect().none();
     }
-    return write(next, !skips);
+    return write(next, schedule.missed() != MissedRuns.NONE || next.isAfter(started));
   }
 
   /** A new or changed schedule has no missed occurrences. */

@@ -31,19 +31,22 @@ public final class Timetable {
   private record Entry(Schedule schedule, Rhythm rhythm) {}
 
   private final List<Entry> entries;
+  private final Instant started;
 
   /** How many schedules there are. */
   public int size() {
     return entries.size();
   }
 
-  private Timetable(List<Entry> entries) {
+  private Timetable(List<Entry> entries, Instant started) {
     this.entries = entries;
+    this.started = started;
   }
 
   /**
    * Validates the schedules of a host.
    *
+   * @param now when the host starts
    * @throws IllegalStateException if any is invalid; the message lists all errors
    */
   public static Timetable of(List<Schedule> schedules, Collection<String> flows, Instant now) {
@@ -53,7 +56,7 @@ public final class Timetable {
       throw new IllegalStateException(
           "The host's schedules are invalid:\n- " + String.join("\n- ", reader.faults));
     }
-    return new Timetable(List.copyOf(reader.entries));
+    return new Timetable(List.copyOf(reader.entries), now);
   }
 
   /** Starts the schedules, or continues where they were. */
@@ -67,7 +70,7 @@ public final class Timetable {
       region.tell(
           new SessionRegion.Spawn(
               "schedule-" + schedule.name(),
-              ScheduleActor.create(schedule, entry.rhythm(), host, clock, telemetry)));
+              ScheduleActor.create(schedule, entry.rhythm(), host, clock, started, telemetry)));
     }
   }
 
@@ -82,7 +85,7 @@ public final class Timetable {
       Schedule schedule = entry.schedule();
       if (Shard.of(ScheduleActor.journalOf(schedule)) == shard) {
         context.spawn(
-            ScheduleActor.create(schedule, entry.rhythm(), host, clock, telemetry),
+            ScheduleActor.create(schedule, entry.rhythm(), host, clock, started, telemetry),
             "schedule-" + schedule.name());
       }
     }

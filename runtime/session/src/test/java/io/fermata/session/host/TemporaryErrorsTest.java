@@ -97,6 +97,7 @@ class TemporaryErrorsTest {
                 return replyOf(replies.get(Math.min(calls.size(), replies.size()) - 1));
               },
               Instant::now,
+              Instant.now(),
               telemetry));
       kit.createTestProbe()
           .awaitAssert(Duration.ofMinutes(1), () -> assertThat(outcomes).hasSizeGreaterThan(3));
