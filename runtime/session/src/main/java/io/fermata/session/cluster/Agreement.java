@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -71,9 +72,16 @@ final class Agreement {
     }
   }
 
-  /** What the hosts should agree on instead; null if they need not. */
-  static @Nullable Offers next(Offers before, List<Offers> all) {
-    if (all.isEmpty()) {
+  /**
+   * What the hosts should agree on instead; null if they need not, or if a member that stays was
+   * not seen lately, as it is to have its say.
+   *
+   * @param seen what hosts have, by their addresses
+   * @param staying the addresses of the members that do not leave
+   */
+  static @Nullable Offers next(Offers before, Map<String, Offers> seen, Set<String> staying) {
+    List<Offers> all = List.copyOf(seen.values());
+    if (all.isEmpty() || !seen.keySet().containsAll(staying)) {
       return null;
     }
     boolean same = all.stream().allMatch(all.get(0)::equals);

@@ -5,6 +5,7 @@ import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.RootCauses;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -303,8 +304,8 @@ final class Membership {
         // A host may have formed the cluster since the look.
         others = membersOf(beat());
         first = others.isEmpty();
-        if (others.isEmpty() && agreeAlone() && comesUp(List.of())) {
-          requireAlone(membersOf(beat()));
+        if (others.isEmpty() && comesUp(List.of())) {
+          requireAlone(membersOf(beat()).isEmpty() && agreeAlone());
           joined = id;
         }
       } else {
@@ -322,8 +323,8 @@ final class Membership {
   }
 
   /** Hosts whose store was away are back a moment later than one that has just started. */
-  private void requireAlone(List<Peer> others) {
-    if (!others.isEmpty()) {
+  private void requireAlone(boolean alone) {
+    if (!alone) {
       now(store.endLease(LEASE, id));
       throw new IllegalStateException(
           "The hosts of the cluster have come back to the store while this one formed another;"
@@ -377,12 +378,11 @@ final class Membership {
   private void agree(List<Peer> hosts) {
     String written = now(store.agreement()).orElseThrow();
     Offers before = Offers.parse(written);
-    List<Offers> all =
-        hosts.stream()
-            .filter(host -> Objects.equals(host.cluster(), joined))
-            .map(Peer::offers)
-            .toList();
-    Offers next = Agreement.next(before, all);
+    Map<String, Offers> seen = new LinkedHashMap<>();
+    ofCluster(hosts).forEach(host -> seen.put(host.address(), host.offers()));
+    Set<String> staying = members();
+    staying.removeIf(this::isLeaving);
+    Offers next = Agreement.next(before, seen, staying);
     if (next == null) {
       agreement.agreed(before);
     } else if (now(store.agree(written, next.text()))) {
@@ -454,18 +454,26 @@ final class Membership {
    * them all, so the smaller part ends.
    */
   private void endIfApart(List<Peer> hosts) {
-    List<Peer> all = hosts.stream().filter(host -> Objects.equals(host.cluster(), joined)).toList();
+    if (Peer.areMost(ofCluster(hosts), members())) {
+      togetherNanos = System.nanoTime();
+    } else if (System.nanoTime() - togetherNanos > APART.toNanos()) {
+      lose(APART_FROM_MOST);
+    }
+  }
+
+  private List<Peer> ofCluster(List<Peer> hosts) {
+    return hosts.stream().filter(host -> Objects.equals(host.cluster(), joined)).toList();
+  }
+
+  /** The addresses of the members, as this host knows them. */
+  private Set<String> members() {
     Set<String> members = new HashSet<>();
     for (Member member : cluster.state().getMembers()) {
       if (!member.status().equals(MemberStatus.down())) {
         members.add(member.address().toString());
       }
     }
-    if (Peer.areMost(all, members)) {
-      togetherNanos = System.nanoTime();
-    } else if (System.nanoTime() - togetherNanos > APART.toNanos()) {
-      lose(APART_FROM_MOST);
-    }
+    return members;
   }
 
   /**

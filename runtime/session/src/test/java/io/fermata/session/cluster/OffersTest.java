@@ -3,7 +3,7 @@ package io.fermata.session.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
-import java.util.List;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -66,23 +66,44 @@ class OffersTest {
     Offers other = Offers.parse("{\"tools\":[\"trip\"]}");
     assertThat(OLD.gap(other)).contains("other formats");
     assertThat(other.runs(OLD)).isFalse();
-    assertThat(Agreement.next(OLD, List.of(OLD, other))).isNull();
+    assertThat(next(OLD, other)).isNull();
   }
 
   @Test
   void hostsAgreeOnTheNewReleaseWhenAllHaveIt() {
-    assertThat(Agreement.next(OLD, List.of(OLD, BOTH))).isNull();
-    assertThat(Agreement.next(OLD, List.of(OLD, HEIR))).isNull();
-    assertThat(Agreement.next(OLD, List.of(BOTH, BOTH))).isEqualTo(BOTH);
-    assertThat(Agreement.next(OLD, List.of(HEIR))).isEqualTo(HEIR);
-    assertThat(Agreement.next(OLD, List.of(OLD, OLD))).isNull();
-    assertThat(Agreement.next(OLD, List.of())).isNull();
+    assertThat(next(OLD, BOTH)).isNull();
+    assertThat(next(OLD, HEIR)).isNull();
+    assertThat(next(BOTH, BOTH)).isEqualTo(BOTH);
+    assertThat(next(HEIR)).isEqualTo(HEIR);
+    assertThat(next(OLD, OLD)).isNull();
+    assertThat(next()).isNull();
+  }
+
+  /** What hosts that are all seen agree on instead of the old release. */
+  private static @Nullable Offers next(Offers... offers) {
+    Map<String, Offers> seen = seen(offers);
+    return Agreement.next(OLD, seen, seen.keySet());
+  }
+
+  private static Map<String, Offers> seen(Offers... offers) {
+    Map<String, Offers> seen = new LinkedHashMap<>();
+    for (Offers each : offers) {
+      seen.put("host" + seen.size(), each);
+    }
+    return seen;
+  }
+
+  @Test
+  void aMemberThatWasNotSeenLatelyHasItsSay() {
+    assertThat(Agreement.next(OLD, seen(HEIR), Set.of("host0", "host1"))).isNull();
+    assertThat(Agreement.next(OLD, seen(HEIR, HEIR), Set.of("host0", "host1"))).isEqualTo(HEIR);
+    assertThat(Agreement.next(OLD, seen(HEIR, OLD), Set.of("host0"))).isNull();
   }
 
   @Test
   void hostsOfDifferentReleasesAgreeOnTheEldestWhenNoneIsLeftThatRunsTheLast() {
-    assertThat(Agreement.next(OLD, List.of(HEIR, STRANGER))).isEqualTo(HEIR);
-    assertThat(Agreement.next(OLD, List.of(BOTH, HEIR))).isNull();
+    assertThat(next(HEIR, STRANGER)).isEqualTo(HEIR);
+    assertThat(next(BOTH, HEIR)).isNull();
   }
 
   @Test
