@@ -255,6 +255,11 @@ final class HostParts {
           }
 
           @Override
+          public CompletionStage<?> closing() {
+            return directory.entered();
+          }
+
+          @Override
           public void closed(int shard) {
             directory.closed(shard);
             lostEffects.forget(entityId -> Shard.of(entityId) == shard);

@@ -170,6 +170,13 @@ public final class HostCluster {
      */
     void opened(int shard, long mark, ActorContext<?> context);
 
+    /**
+     * The sessions of a shard have stopped, and it is about to be released.
+     *
+     * @return completes when nothing is left to be written of it
+     */
+    CompletionStage<?> closing();
+
     /** This host does not hold a shard any more. */
     void closed(int shard);
 

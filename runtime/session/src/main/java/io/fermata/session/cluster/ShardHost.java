@@ -163,10 +163,13 @@ final class ShardHost {
 
   /** Completes when the next host that takes the shard knows that this one gave it up. */
   CompletionStage<?> release(int shard) {
-    return store
-        .release(shard)
+    return upkeep
+        .closing()
         .toCompletableFuture()
-        .orTimeout(RELEASES.toMillis(), TimeUnit.MILLISECONDS);
+        .completeOnTimeout(null, RELEASES.toMillis(), TimeUnit.MILLISECONDS)
+        .handle((written, failed) -> store.release(shard))
+        .thenCompose(released -> released)
+        .orTimeout(2 * RELEASES.toMillis(), TimeUnit.MILLISECONDS);
   }
 
   /** The shard's actor has stopped, for any reason. */

@@ -3,6 +3,7 @@ package io.fermata.session.runs;
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.admin.Runs;
@@ -16,11 +17,13 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
@@ -86,6 +89,10 @@ public final class SessionDirectory {
   private final InstantSource clock;
   private final RunJournals journals;
   private final Map<String, Change> pending = new ConcurrentHashMap<>();
+
+  /** Those who wait until what is pending has been written. */
+  private final Queue<CompletableFuture<Void>> awaiting = new ConcurrentLinkedQueue<>();
+
   private final AtomicBoolean lagging = new AtomicBoolean(true);
   private final AtomicLong reported = new AtomicLong();
   private final ScheduledExecutorService thread =
@@ -139,6 +146,7 @@ public final class SessionDirectory {
 
   /** Another host lists the sessions of a shard from now on. */
   public void closed(int shard) {
+    drop(entityId -> Shard.of(entityId) == shard);
     inTurn(() -> marks.remove(shard));
   }
 
@@ -205,6 +213,7 @@ public final class SessionDirectory {
 
   /** A thread has changed. As its journal is long, the entry stays pending until it is written. */
   public void threadChanged(DirectoryEntry entry) {
+    reported.incrementAndGet();
     pending.put(entry.persistenceId(), new ThreadChanged(entry));
   }
 
@@ -220,17 +229,29 @@ public final class SessionDirectory {
 
   /** Drops the pending changes of sessions that are to be erased. */
   public CompletionStage<Void> forget(Predicate<String> entityIds) {
-    return CompletableFuture.runAsync(
-        () -> pending.keySet().removeIf(id -> entityIds.test(session(id))), thread);
+    return CompletableFuture.runAsync(() -> drop(entityIds), thread);
+  }
+
+  private void drop(Predicate<String> entityIds) {
+    pending.keySet().removeIf(id -> entityIds.test(session(id)));
   }
 
   private static String session(String id) {
     return SessionKey.agentOf(id) == null ? RunRow.session(id) : id;
   }
 
-  /** Writes all pending changes. */
+  /**
+   * Completes when the pending changes were written, or could not be. It does not wait for a catch
+   * up, which may take long.
+   */
   public CompletionStage<Void> entered() {
-    return unlessClosed(() -> CompletableFuture.runAsync(this::tick, thread));
+    CompletableFuture<Void> written = new CompletableFuture<>();
+    awaiting.add(written);
+    return unlessClosed(
+        () -> {
+          thread.execute(this::tick);
+          return written;
+        });
   }
 
   // --- writing -------------------------------------------------------------------------------
@@ -258,17 +279,30 @@ public final class SessionDirectory {
     }
   }
 
-  /** Writes the pending changes. If that fails, they are read from the journals later. */
   private void enter() {
+    List<CompletableFuture<Void>> awaited = new ArrayList<>();
+    while (awaiting.peek() != null) {
+      awaited.add(awaiting.remove());
+    }
+    try {
+      write();
+    } finally {
+      awaited.forEach(written -> written.complete(null));
+    }
+  }
+
+  /** Writes the pending changes. If that fails, those of runs are read from the journals later. */
+  private void write() {
     List<CompletionStage<?>> writes = new ArrayList<>();
-    List<DirectoryEntry> threads = new ArrayList<>();
     for (String id : List.copyOf(pending.keySet())) {
       Change latest = pending.remove(id);
       if (latest instanceof RunChanged changed) {
         writer.put(changed.row(), writes);
       } else if (latest instanceof ThreadChanged listed) {
-        threads.add(listed.entry());
-        writes.add(directory.put(listed.entry()));
+        writes.add(
+            directory
+                .put(listed.entry())
+                .whenComplete((done, thrown) -> again(id, listed, thrown)));
       } else if (latest != null) {
         writes.add(directory.remove(id));
       }
@@ -277,9 +311,14 @@ public final class SessionDirectory {
       Stages.all(writes);
     } catch (CompletionException e) {
       lagging.set(true);
-      threads.forEach(
-          entry -> pending.putIfAbsent(entry.persistenceId(), new ThreadChanged(entry)));
       throw e;
+    }
+  }
+
+  /** A thread whose shard has moved is listed by the host that has it now. */
+  private void again(String id, ThreadChanged listed, @Nullable Throwable thrown) {
+    if (thrown != null && StoreProblem.of(thrown) != StoreProblem.MOVED) {
+      pending.putIfAbsent(id, listed);
     }
   }
 

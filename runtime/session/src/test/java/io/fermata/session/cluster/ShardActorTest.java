@@ -48,6 +48,9 @@ class ShardActorTest {
   /** Completes when the shard may be taken. */
   private final CompletableFuture<Long> acquired = new CompletableFuture<>();
 
+  /** Completes when the last changes of the sessions are listed. */
+  private CompletableFuture<Void> listed = CompletableFuture.completedFuture(null);
+
   /** A database that any host may take shards in. */
   private SharedStore database() {
     return (SharedStore)
@@ -65,9 +68,14 @@ class ShardActorTest {
                 });
   }
 
-  private static final class NoUpkeep implements HostCluster.Upkeep {
+  private final class NoUpkeep implements HostCluster.Upkeep {
     @Override
     public void opened(int shard, long mark, ActorContext<?> context) {}
+
+    @Override
+    public CompletionStage<?> closing() {
+      return listed;
+    }
 
     @Override
     public void closed(int shard) {}
@@ -196,6 +204,20 @@ class ShardActorTest {
 
     store.expectMessage(RELEASED);
     region.expectTerminated(shard);
+  }
+
+  @Test
+  void itIsReleasedOnceTheLastChangesOfItsSessionsAreListed() {
+    listed = new CompletableFuture<>();
+    ActorRef<ToShard> shard = open(host(LONG));
+
+    shard.tell(new ToShard.HandOver());
+    region.expectMessageClass(SessionRegion.CloseShard.class).closed().complete(null);
+    store.expectNoMessage();
+
+    listed.complete(null);
+
+    store.expectMessage(RELEASED);
   }
 
   @Test

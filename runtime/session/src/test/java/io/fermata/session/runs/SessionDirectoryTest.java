@@ -1,5 +1,6 @@
 package io.fermata.session.runs;
 
+import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.event.RunState;
@@ -7,6 +8,9 @@ import io.fermata.persistence.Store;
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.call.ToolReply;
@@ -18,7 +22,9 @@ import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -35,6 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 class SessionDirectoryTest {
   private static final int RUNS = 5;
+  private static final String THREAD = "agent:t|t.1";
 
   private final List<RunRow> rows = new ArrayList<>();
   private final OpenStore store;
@@ -171,5 +178,64 @@ class SessionDirectoryTest {
     assertThat(failing.await(60, TimeUnit.SECONDS)).isTrue();
     put = real::put;
     soonAllAreEntered();
+  }
+
+  private static DirectoryEntry thread() {
+    return new DirectoryEntry(THREAD, "thread", "ann", "t", 1, 1, 1, Set.of("tag"), Map.of());
+  }
+
+  @Test
+  void aThreadWhoseShardHasMovedHoldsNothingUpAndIsNotListedHereLater() throws Exception {
+    AtomicInteger refused = new AtomicInteger();
+    Directory real = store.directory();
+    put =
+        entry -> {
+          if (entry.kind().equals("thread")) {
+            refused.incrementAndGet();
+            return CompletableFuture.failedFuture(
+                new StoreException(StoreProblem.MOVED, "The shard has moved", null));
+          }
+          return real.put(entry);
+        };
+    directory.threadChanged(thread());
+    now(directory.entered());
+    directory.lookAgain();
+    soonAllAreEntered();
+
+    put = real::put;
+    now(directory.entered());
+    assertThat(refused).hasValue(1);
+    assertThat(now(real.get(THREAD))).isEmpty();
+  }
+
+  @Test
+  void aThreadThatTheStoreDidNotTakeIsListedOnceItIsBack() {
+    put = entry -> CompletableFuture.failedFuture(new IOException("The disk is gone"));
+    directory.threadChanged(thread());
+    now(directory.entered());
+
+    put = store.directory()::put;
+    now(directory.entered());
+    assertThat(now(store.directory().get(THREAD))).isPresent();
+  }
+
+  @Test
+  void aThreadOfAShardThatIsGivenUpIsListedByItsNextHostOnly() {
+    put = entry -> CompletableFuture.failedFuture(new IOException("The disk is gone"));
+    directory.threadChanged(thread());
+    now(directory.entered());
+    directory.closed(Shard.of(THREAD));
+
+    put = store.directory()::put;
+    now(directory.entered());
+    assertThat(now(store.directory().get(THREAD))).isEmpty();
+  }
+
+  @Test
+  void theMarkAdvancesAlsoIfOnlyThreadsChange() throws Exception {
+    directory.threadChanged(thread());
+
+    long newest = now(store.newest());
+    eventually(() -> now(store.directory().marked()) >= newest);
   }
 }
