@@ -64,21 +64,25 @@ final class SqlJournals implements StoreJournals {
               journal.append(connection, writes);
               return Arrays.asList(new @Nullable Void[writes.size()]);
             },
-            failure ->
-                isDamage(failure)
-                    || shards.isMoved(failure)
-                    || (failure.getCause() instanceof SQLException failed
-                        && journal.refusesRecord(failed)));
+            failure -> isOfOne(journal, failure) || shards.isMoved(failure));
     this.tips =
-        new SqlBatches<>(SqlBatches.AT_ONCE, reader::query, journal::tips, SqlJournals::isDamage);
+        new SqlBatches<>(
+            SqlBatches.AT_ONCE, reader::query, journal::tips, failure -> isOfOne(journal, failure));
     this.snapshots =
         new SqlBatches<>(
-            SNAPSHOTS_AT_ONCE, reader::query, journal::snapshots, SqlJournals::isDamage);
+            SNAPSHOTS_AT_ONCE,
+            reader::query,
+            journal::snapshots,
+            failure -> isOfOne(journal, failure));
   }
 
-  /** A damaged page concerns the sessions on it, not those that are read together with them. */
-  private static boolean isDamage(Throwable failure) {
-    return failure instanceof DamagedException;
+  /**
+   * A damaged page concerns the sessions on it, and what the database does not take the session
+   * that it is of, not those that are served together with them.
+   */
+  private static boolean isOfOne(SqlJournal journal, Throwable failure) {
+    return failure instanceof DamagedException
+        || (failure.getCause() instanceof SQLException failed && journal.refusesRecord(failed));
   }
 
   /** The journal does not exist, as its name was just generated. */

@@ -7,6 +7,7 @@ import io.fermata.persistence.PostgresProbe;
 import io.fermata.persistence.SqlContract;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.directory.DirectoryCursor;
 import io.fermata.persistence.directory.DirectoryQuery;
@@ -73,6 +74,23 @@ final class PostgresStoreTest extends SqlContract {
           .hasRootCauseInstanceOf(StoreException.class)
           .rootCause()
           .hasMessage(database().address() + " is closed; open the store again");
+    }
+  }
+
+  @Test
+  void aSessionWhoseNameTheDatabaseDoesNotTakeHarmsNoneThatIsReadTogetherWithIt() {
+    try (Host host = Host.on(store())) {
+      List<Host.Desk> desks = new ArrayList<>();
+      for (int i = 0; i < 200; i++) {
+        if (i % 4 == 0) {
+          host.open("no\0name" + i);
+        }
+        desks.add(host.open("desk" + i));
+      }
+      for (Host.Desk desk : desks) {
+        desk.write(new Line("one"));
+        assertThat(desk.lines()).containsExactly("one");
+      }
     }
   }
 
