@@ -1,5 +1,6 @@
 package io.fermata.agent.mcp;
 
+import io.fermata.agent.model.ModelHttp;
 import io.fermata.flow.logging.LogTexts;
 import io.modelcontextprotocol.client.transport.HttpClientStreamableHttpTransport;
 import io.modelcontextprotocol.client.transport.ServerParameters;
@@ -69,7 +70,9 @@ sealed interface Server {
           .connectTimeout(connectTimeout)
           .addHttpRequestCustomizer(
               (request, method, uri, body, context) ->
-                  headers.forEach((name, value) -> request.setHeader(name, value.get())))
+                  headers.forEach(
+                      (name, value) ->
+                          request.setHeader(name, ModelHttp.headerValue(name, value.get()))))
           .build();
     }
 

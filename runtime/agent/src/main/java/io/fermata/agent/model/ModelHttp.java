@@ -46,6 +46,21 @@ public final class ModelHttp implements HttpClientBuilder {
     return connectTimeout;
   }
 
+  /**
+   * The value of a header, which may be secret: without the line break that a file may end with.
+   *
+   * @throws IllegalArgumentException if no header may have it; the message does not quote it
+   */
+  public static String headerValue(String name, String value) {
+    String stripped = value.strip();
+    if (!stripped.chars().allMatch(c -> c == '\t' || (c >= ' ' && c <= 0xFF && c != 0x7F))) {
+      throw new IllegalArgumentException(
+          "The value of the header %s has a character that no header may have; correct it"
+              .formatted(name));
+    }
+    return stripped;
+  }
+
   @Override
   public ModelHttp connectTimeout(Duration timeout) {
     connectTimeout = timeout;
@@ -171,7 +186,9 @@ public final class ModelHttp implements HttpClientBuilder {
               .method(request.method().name(), publisher);
       request
           .headers()
-          .forEach((name, values) -> values.forEach(value -> sent.header(name, value)));
+          .forEach(
+              (name, values) ->
+                  values.forEach(value -> sent.header(name, headerValue(name, value))));
       if (readTimeout != null) {
         sent.timeout(readTimeout);
       }

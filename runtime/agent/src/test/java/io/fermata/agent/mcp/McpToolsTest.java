@@ -260,6 +260,19 @@ class McpToolsTest {
   }
 
   @Test
+  void aTokenMayEndWithTheLineBreakOfItsFileAndIsNotQuotedIfItCannotBeSent() throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url()).bearer(() -> "s3cr3t\n")) {
+      shop.tools();
+      assertThat(server.tokens).contains("Bearer s3cr3t");
+    }
+    try (McpTools shop = McpTools.http("shop", server.url()).bearer(() -> "s3cr3t\nt0ken")) {
+      assertThatThrownBy(shop::tools)
+          .hasMessageContaining("The value of the header Authorization has a character")
+          .hasMessageNotContainingAny("s3cr3t", "t0ken");
+    }
+  }
+
+  @Test
   void toolsArePickedAndChangedByTheNamesThatTheServerHas() throws Exception {
     try (McpTools shop =
         McpTools.http("shop", server.url())
