@@ -1,5 +1,6 @@
 package io.fermata.mcp.http;
 
+import io.fermata.flow.logging.LogTexts;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.RateLimitedLog;
 import io.fermata.mcp.rpc.RpcException;
@@ -48,6 +49,10 @@ public final class Refusals {
     if (reason != Refusal.RATE) {
       audit.notAdmitted(principal, address, HttpError.code(refusal));
     }
-    log.warn("A request of {} was refused with {}: {}", address, refusal.status, refusal.reason);
+    log.warn(
+        "A request of {} was refused with {}: {}",
+        address,
+        refusal.status,
+        LogTexts.inOneLine(refusal.reason));
   }
 }
