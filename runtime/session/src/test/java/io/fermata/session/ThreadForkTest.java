@@ -388,6 +388,20 @@ class ThreadForkTest {
     }
   }
 
+  @Test
+  @Tag("slow")
+  void aThreadThatIsTooLargeToBeReadWholeIsNotForked() {
+    try (Fermata host = builder(file()).start()) {
+      String source = talked(host);
+      for (int i = 0; i < 50; i++) {
+        say(host, source, i + "x".repeat(250 * 1024));
+      }
+      assertThatThrownBy(() -> now(host.threads().fork("ann", source, NewFork.sandbox())))
+          .hasMessageContaining("more than 32 MiB");
+      assertThat(refusal(host, source, NewFork.live())).isEqualTo("thread_too_large");
+    }
+  }
+
   private static String refusal(Fermata host, String id, NewFork how) {
     try {
       now(host.threads().fork("ann", id, how));

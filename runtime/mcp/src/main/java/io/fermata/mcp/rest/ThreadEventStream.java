@@ -42,8 +42,8 @@ import org.slf4j.LoggerFactory;
 final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private static final Logger LOG = LoggerFactory.getLogger(ThreadEventStream.class);
 
-  /** How many events may be in flight from the journal to the client. */
-  private static final int WINDOW = 16;
+  /** How many events may be in flight from the journal to the client; each may be large. */
+  private static final int WINDOW = 2;
 
   /** How many characters of deltas may be queued. */
   private static final int ROOM = 32_000;

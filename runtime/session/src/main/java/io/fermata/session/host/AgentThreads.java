@@ -31,6 +31,7 @@ import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.journal.ThreadReply;
 import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.thread.ThreadEvents;
@@ -49,6 +50,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -63,7 +65,16 @@ public final class AgentThreads implements Threads {
   private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
   /** How many threads are forked at once: the whole journal of each is in memory. */
-  private static final int FORKS = 4;
+  private static final int FORKS = 2;
+
+  /** How many bytes of entries a fork may begin with. */
+  private static final long FORKED = 32 << 20;
+
+  /** How many feeds read at once. */
+  private static final int READS = 8;
+
+  /** How many bytes of entries a feed reads at once, if they are several. */
+  private static final long FED = 64 << 10;
 
   private static final int PAGE = 64;
 
@@ -75,6 +86,7 @@ public final class AgentThreads implements Threads {
   private final Gateway gateway;
   private final Agents agents;
   private final BoundedWork forking = new BoundedWork(FORKS);
+  private final QueuedWork feeding;
   private final OpenStore store;
   private final SessionSubscriptions subscriptions;
   private final Encryption encryption;
@@ -107,6 +119,7 @@ public final class AgentThreads implements Threads {
     this.clock = clock;
     this.executor = executor;
     this.feedThreads = feedThreads;
+    this.feeding = new QueuedWork(READS);
     this.closed = closed;
     this.creations = new ConcurrentHashMap<>();
     this.trace = TraceContext.NONE;
@@ -121,6 +134,7 @@ public final class AgentThreads implements Threads {
     this.clock = same.clock;
     this.executor = same.executor;
     this.feedThreads = same.feedThreads;
+    this.feeding = same.feeding;
     this.closed = same.closed;
     this.creations = same.creations;
     this.trace = trace;
@@ -264,6 +278,7 @@ public final class AgentThreads implements Threads {
 
   private CompletionStage<List<ThreadJournal.Entry>> journal(String entityId) {
     List<ThreadJournal.Entry> entries = new ArrayList<>();
+    AtomicLong bytes = new AtomicLong();
     return StoreErrors.translated(
         JournalPages.foldAsync(
             store,
@@ -271,6 +286,12 @@ public final class AgentThreads implements Threads {
             1,
             entries,
             (read, stored) -> {
+              if (bytes.addAndGet(stored.payload().length) > FORKED) {
+                throw new ThreadException(
+                    "thread_too_large",
+                    "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
+                        .formatted(FORKED >> 20));
+              }
               read.add(ThreadEvents.of(entry(entityId, stored)));
               return read;
             },
@@ -571,7 +592,7 @@ public final class AgentThreads implements Threads {
           (query.status() == null
                   ? all
                   : all.having(ThreadViews.STATUS, RunJson.name(query.status())))
-              .belongingTo(query.principal())
+              .belongingTo(SessionKey.lookup(query.principal()))
               .named(query.agent())
               .tagged(query.tags().toArray(String[]::new))
               .containing(query.text())
@@ -635,22 +656,37 @@ public final class AgentThreads implements Threads {
   }
 
   private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    StoreErrors.translated(store.read(entityId, from, max))
-        .whenCompleteAsync(
-            (records, thrown) -> {
-              if (thrown != null) {
-                received.records(null, RootCauses.of(thrown));
-                return;
-              }
-              try {
-                List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
-                records.forEach(stored -> entries.add(entry(entityId, stored)));
-                received.records(entries, null);
-              } catch (Throwable e) { // an Error must not leave the feed reading for ever
-                received.records(null, e);
-              }
-            },
-            feedThreads);
+    feeding.begin(
+        () ->
+            StoreErrors.translated(store.read(entityId, from, max))
+                .handleAsync(
+                    (records, thrown) -> {
+                      if (thrown != null) {
+                        received.records(null, RootCauses.of(thrown));
+                        return null;
+                      }
+                      try {
+                        received.records(decoded(entityId, records), null);
+                      } catch (Throwable e) { // an Error must not leave the feed reading for ever
+                        received.records(null, e);
+                      }
+                      return null;
+                    },
+                    feedThreads));
+  }
+
+  /** The first entries, up to a size, and at least one. */
+  private ThreadFeed.Read decoded(String entityId, List<StoredEntry> records) {
+    List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
+    long bytes = 0;
+    for (StoredEntry stored : records) {
+      bytes += stored.payload().length;
+      if (bytes > FED && !entries.isEmpty()) {
+        break;
+      }
+      entries.add(entry(entityId, stored));
+    }
+    return new ThreadFeed.Read(entries, bytes > FED);
   }
 
   /** The key of a thread of a principal, without waking the thread. */
@@ -665,7 +701,7 @@ public final class AgentThreads implements Threads {
                     entry -> {
                       if (entry
                           .map(DirectoryEntry::principal)
-                          .filter(principal::equals)
+                          .filter(SessionKey.lookup(principal)::equals)
                           .isEmpty()) {
                         throw unknown(threadId);
                       }

@@ -23,7 +23,7 @@ public final class JournalPages {
   private static final int PAGE = 500;
 
   /** Smaller, as many journals may be read at once. */
-  private static final int PAGE_OF_MANY = 64;
+  private static final int PAGE_OF_MANY = 16;
 
   private JournalPages() {}
 

@@ -16,20 +16,30 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A subscription to a thread: delivers journaled events from a position on, on demand. Events that
- * are not requested yet stay in the journal, so nothing piles up.
+ * are not requested yet stay in the journal, so nothing piles up: of small entries it keeps those
+ * that it has read, and reads large ones again.
  */
 public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subscriber {
-  /** Entries per read. */
+  /** The most entries per read. */
   private static final int PAGE = 32;
+
+  private static final int FIRST_PAGE = 4;
 
   /** Reads the entries of a journal. */
   public interface Journal {
     void read(long from, int max, Received received);
   }
 
+  /**
+   * The entries that were read.
+   *
+   * @param large whether there are fewer than wanted, or just one, because of their size
+   */
+  public record Read(List<Entry<ThreadEvent>> entries, boolean large) {}
+
   /** Receives the entries. */
   public interface Received {
-    void records(@Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed);
+    void records(@Nullable Read read, @Nullable Throwable failed);
   }
 
   private record Item(long seq, int index, long at, ThreadEvent event) {}
@@ -50,6 +60,12 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
 
   /** Whether entries, or the end, may have come without a notification since a read began. */
   private boolean uncertain = true;
+
+  /** How many entries to read next. */
+  private int page = FIRST_PAGE;
+
+  /** Whether what was read last is too large to be kept until it is requested. */
+  private boolean large;
 
   private long nextSeq;
   private int skip;
@@ -128,7 +144,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   private void journaled(long seq, long at, List<ThreadEvent> events) {
     in(
         () -> {
-          if (caughtUp && seq == nextSeq && ready.isEmpty() && !reading) {
+          if (demand > 0 && caughtUp && seq == nextSeq && ready.isEmpty() && !reading) {
             add(seq, at, events);
           }
           newest = Math.max(newest, seq);
@@ -208,6 +224,9 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
       demand--;
       listener.happened(item.seq(), item.index(), item.at(), item.event());
     }
+    if (!over && large && !ready.isEmpty()) {
+      leaveInJournal();
+    }
     settleAwaited();
     if (!over && demand > 0 && !reading && (!caughtUp || nextSeq <= newest)) {
       // A journal that exists has the entry before.
@@ -215,31 +234,43 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
       boolean finds = uncertain || nextSeq <= newest;
       reading = true;
       uncertain = false;
-      journal.read(from, PAGE, (entries, failed) -> in(() -> received(entries, failed, finds)));
+      int most = page;
+      journal.read(from, most, (read, failed) -> in(() -> received(read, most, failed, finds)));
     }
+  }
+
+  private void leaveInJournal() {
+    Item next = ready.element();
+    newest = Math.max(newest, ready.getLast().seq());
+    nextSeq = next.seq();
+    skip = next.index();
+    ready.clear();
   }
 
   /**
    * @param finds whether a journal that is not erased has entries there
    */
-  private void received(
-      @Nullable List<Entry<ThreadEvent>> entries, @Nullable Throwable failed, boolean finds) {
+  private void received(@Nullable Read read, int most, @Nullable Throwable failed, boolean finds) {
     reading = false;
     if (over) {
       return;
-    } else if (entries == null) {
+    } else if (read == null) {
       ended(failed);
       return;
-    } else if (entries.isEmpty() && finds) {
+    }
+    List<Entry<ThreadEvent>> entries = read.entries();
+    if (entries.isEmpty() && finds) {
       ended(null);
       return;
     }
+    large = read.large();
+    page = large ? Math.max(1, entries.size()) : Math.min(PAGE, 2 * most);
     for (Entry<ThreadEvent> entry : entries) {
       if (entry.seq() >= nextSeq) {
         add(entry.seq(), entry.at(), entry.events());
       }
     }
-    caughtUp |= entries.size() < PAGE && !uncertain;
+    caughtUp |= !large && entries.size() < most && !uncertain;
     pump();
   }
 

@@ -17,7 +17,7 @@ class ThreadFeedTest {
 
   private final List<String> received = new ArrayList<>();
   private @Nullable Error failure;
-  private final List<ThreadFeed.Received> reads = new ArrayList<>();
+  private final List<Asked> reads = new ArrayList<>();
   private final SessionSubscriptions subscriptions = new SessionSubscriptions();
   private final ThreadFeed feed =
       new ThreadFeed(
@@ -43,9 +43,16 @@ class ThreadFeedTest {
               received.add("ended");
             }
           },
-          (from, max, received) -> reads.add(received),
+          (from, max, received) -> reads.add(new Asked(from, max, received)),
           subscriptions,
           Runnable::run);
+
+  /** A read that the journal is to answer. */
+  private record Asked(long from, int max, ThreadFeed.Received received) {
+    void answer(boolean large, List<Entry<ThreadEvent>> entries) {
+      received.records(new ThreadFeed.Read(entries, large), null);
+    }
+  }
 
   ThreadFeedTest() {
     subscriptions.add("thread", feed);
@@ -61,7 +68,7 @@ class ThreadFeedTest {
 
   /** The journal answers the read that is under way. */
   private void answer(List<Long> seqs) {
-    reads.remove(0).records(seqs.stream().map(ThreadFeedTest::entry).toList(), null);
+    reads.remove(0).answer(false, seqs.stream().map(ThreadFeedTest::entry).toList());
   }
 
   @Test
@@ -101,6 +108,54 @@ class ThreadFeedTest {
     assertThat(received).containsExactly("1.0 Released", "2.0 Released");
     assertThat(reads).isEmpty();
     assertThat(subscriptions.has("thread")).isTrue();
+  }
+
+  @Test
+  void largeEntriesThatAreNotRequestedYetStayInTheJournal() {
+    feed.request(1);
+    reads.remove(0).answer(true, List.of(entry(1), entry(2)));
+    assertThat(received).containsExactly("1.0 Released");
+    assertThat(reads).isEmpty();
+
+    feed.request(1);
+    Asked again = reads.remove(0);
+    assertThat(again.from()).isEqualTo(2);
+    assertThat(again.max()).isEqualTo(2);
+    again.answer(false, List.of(entry(2)));
+    assertThat(received).containsExactly("1.0 Released", "2.0 Released");
+    assertThat(feed.deliveredUpTo(2)).isCompleted();
+  }
+
+  @Test
+  void anEntryThatWasDeliveredInPartContinuesWhereItStopped() {
+    Entry<ThreadEvent> two =
+        Entry.of(
+            1,
+            7,
+            Entry.Origin.HOST,
+            List.of(new ThreadEvent.Released(), new ThreadEvent.Unscheduled("w")));
+    feed.request(1);
+    reads.remove(0).answer(true, List.of(two));
+
+    feed.request(5);
+    Asked again = reads.remove(0);
+    assertThat(again.from()).isEqualTo(1);
+    again.answer(true, List.of(two));
+
+    assertThat(received).containsExactly("1.0 Released", "1.1 Unscheduled");
+    assertThat(reads.remove(0).from()).isEqualTo(2);
+  }
+
+  @Test
+  void whatIsPersistedWhileNothingIsRequestedIsReadLater() {
+    feed.request(1);
+    answer(List.of(1L));
+    subscriptions.persisted("thread", entry(2), false);
+    assertThat(received).containsExactly("1.0 Released");
+
+    feed.request(1);
+    answer(List.of(2L));
+    assertThat(received).containsExactly("1.0 Released", "2.0 Released");
   }
 
   @Test
@@ -151,7 +206,7 @@ class ThreadFeedTest {
     subscriptions.persisted("thread", deleted(3), true);
     assertThat(received).containsExactly("3.0 Deleted", "ended");
 
-    reads.forEach(read -> read.records(List.of(), null));
+    reads.forEach(read -> read.answer(false, List.of()));
     assertThat(received).hasSize(2);
     assertThat(subscriptions.has("thread")).isFalse();
   }
@@ -159,7 +214,7 @@ class ThreadFeedTest {
   @Test
   void whoHasReadOfADeletionIsNotNotifiedAgain() {
     feed.request(1);
-    reads.forEach(read -> read.records(List.of(deleted(1)), null));
+    reads.forEach(read -> read.answer(false, List.of(deleted(1))));
     subscriptions.persisted("thread", deleted(1), true);
     assertThat(received).containsExactly("1.0 Deleted", "ended");
   }
