@@ -101,10 +101,14 @@ public final class Bounds {
   public static Set<String> tags(Collection<String> tags) {
     Set<String> all = new TreeSet<>();
     tags.forEach(tag -> all.add(Texts.sound(tag)));
-    if (all.size() > TAGS || all.stream().anyMatch(t -> t.isBlank() || t.length() > TAG)) {
+    if (all.size() > TAGS || !all.stream().allMatch(Bounds::isTag)) {
       throw new IllegalArgumentException(
-          "A thread has at most %d tags of 1 to %d characters".formatted(TAGS, TAG));
+          "A thread has at most %d tags of 1 to %d characters, each one line".formatted(TAGS, TAG));
     }
     return all;
+  }
+
+  private static boolean isTag(String tag) {
+    return !tag.isBlank() && tag.length() <= TAG && tag.chars().noneMatch(Character::isISOControl);
   }
 }

@@ -687,6 +687,27 @@ class ThreadsOverHttpTest {
   }
 
   @Test
+  void aTagOfSeveralLinesIsRefusedAndCreatesNothing() {
+    int before = alice.get("/threads").is(200).body().path("threads").size();
+    for (String tag : List.of("x\\u0000", "x\\ny")) {
+      assertThat(
+              alice
+                  .post("/threads", "{\"agent\":\"desk\",\"tags\":[\"" + tag + "\"]}")
+                  .is(400)
+                  .code())
+          .isEqualTo("invalid_tags");
+    }
+    assertThat(alice.get("/threads").is(200).body().path("threads")).hasSize(before);
+  }
+
+  @Test
+  void anIdThatNoThreadCanHaveIsNotLookedUp() {
+    for (String id : List.of("desk.%00", "desk.a%0Ab", "desk.a%7Cb", "desk", "d%20k.a")) {
+      assertThat(alice.get("/threads/" + id).is(404).code()).isEqualTo("unknown_thread");
+    }
+  }
+
+  @Test
   void aThreadThatHasTooMuchToReadSaysWhenToComeAgain() {
     String thread = alice.thread();
     alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);

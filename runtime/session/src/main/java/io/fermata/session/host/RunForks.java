@@ -151,6 +151,9 @@ public record RunForks(
   }
 
   private CompletionStage<Source> read(Source source) {
+    if (!SessionKey.isOfRun(source.entityId)) {
+      return CompletableFuture.completedFuture(source);
+    }
     return JournalPages.foldAsync(
         store,
         source.entityId,

@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  */
 public record SessionKey(String principal, String flow, String session) {
   /** No flow's id has a colon. */
+  private static final int LONGEST_LOOKUP = 256;
+
   private static final String AGENT = "agent:";
 
   /** 96 bits, in characters of 6. */
@@ -59,6 +61,12 @@ public record SessionKey(String principal, String flow, String session) {
     return digest(name).substring(0, BRIEF);
   }
 
+  /** What a directory looks a principal or a session up by: a digest if it does not take it. */
+  public static String lookup(String name) {
+    boolean taken = name.length() <= LONGEST_LOOKUP && name.indexOf('\0') < 0;
+    return taken ? name : digest(name);
+  }
+
   /** A short name for a long one. */
   public static String digest(String name) {
     try {
@@ -97,9 +105,12 @@ public record SessionKey(String principal, String flow, String session) {
     return AGENT + agent + "|" + id;
   }
 
-  /** Whether a journal is that of a run, and not of a thread or of a schedule. */
+  /** Whether a journal may be that of a run, and is not of a thread or of a schedule. */
   public static boolean isOfRun(String journal) {
-    return journal.indexOf('|') > 0 && agentOf(journal) == null && journal.charAt(0) != '~';
+    return journal.indexOf('|') > 0
+        && agentOf(journal) == null
+        && journal.charAt(0) != '~'
+        && journal.chars().noneMatch(Character::isISOControl);
   }
 
   /** The agent of a thread's entity; null for that of a run. */

@@ -7,6 +7,7 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  */
 public record ThreadKey(String agent, String secret) {
   private static final SecureRandom RANDOM = new SecureRandom();
+
+  /** A store need not take any others. */
+  private static final Pattern ID = Pattern.compile("[A-Za-z0-9_-]{1,64}\\.[A-Za-z0-9_.-]{1,128}");
 
   public static ThreadKey random(String agent, String principal) {
     byte[] random = new byte[18];
@@ -73,8 +77,7 @@ public record ThreadKey(String agent, String secret) {
   /** The key of a thread id; null if the id is malformed. */
   public static @Nullable ThreadKey of(String threadId) {
     int dot = threadId.indexOf('.');
-    boolean plausible = dot > 0 && threadId.length() < 256 && threadId.indexOf('|') < 0;
-    return plausible
+    return ID.matcher(threadId).matches()
         ? new ThreadKey(threadId.substring(0, dot), threadId.substring(dot + 1))
         : null;
   }

@@ -5,6 +5,7 @@ import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.key.SessionKey;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -80,7 +81,7 @@ public final class QuotaCounts {
   /** Of the threads in a directory. */
   public static Listed threads(Directory directory) {
     return (principal, most) ->
-        directory.count(DirectoryQuery.of(THREADS).belongingTo(principal), most);
+        directory.count(DirectoryQuery.of(THREADS).belongingTo(SessionKey.lookup(principal)), most);
   }
 
   /**

@@ -52,8 +52,6 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   private static final String FORK = "fork";
 
   /** The limits of the directory for a principal, a session and an attribute. */
-  private static final int LONGEST_KEY = 256;
-
   private static final int LONGEST_ATTRIBUTE = 1_024;
 
   /** Replaces the character with the code 0, which the directory refuses. */
@@ -93,21 +91,21 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     if (fork != null) {
       attributes.put(FORK, Json.text(RunJson.fork(fork.origin())));
     }
-    if (!key(session).equals(session)) {
+    if (!SessionKey.lookup(session).equals(session)) {
       String shown = session.substring(0, Math.min(session.length(), LONGEST_ATTRIBUTE));
       attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
     }
     return new DirectoryEntry(
             id(),
             run.sandboxed() ? SANDBOX : KIND,
-            key(principal),
+            SessionKey.lookup(principal),
             flow,
             seq,
             run.startedAt(),
             run.changedAt(),
             Set.copyOf(run.tags()),
             attributes)
-        .in(key(session), RunJson.name(status), since(run, status));
+        .in(SessionKey.lookup(session), RunJson.name(status), since(run, status));
   }
 
   private static RunInfo.Status status(RunState run) {
@@ -186,12 +184,6 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     return Json.text(list);
   }
 
-  /** The lookup key of a principal or a session. */
-  private static String key(String name) {
-    boolean taken = name.length() <= LONGEST_KEY && name.indexOf('\0') < 0;
-    return taken ? name : SessionKey.digest(name);
-  }
-
   // --- out of it -------------------------------------------------------------------------------
 
   static RunInfo info(DirectoryEntry entry) {
@@ -246,8 +238,8 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     DirectoryQuery query =
         DirectoryQuery.of(wanted.sandboxed() ? SANDBOX : KIND)
             .named(wanted.flow())
-            .belongingTo(wanted.principal() == null ? null : key(wanted.principal()))
-            .inSession(wanted.session() == null ? null : key(wanted.session()))
+            .belongingTo(wanted.principal() == null ? null : SessionKey.lookup(wanted.principal()))
+            .inSession(wanted.session() == null ? null : SessionKey.lookup(wanted.session()))
             .statuses(names)
             .tagged(wanted.tags().toArray(String[]::new))
             .containing(wanted.text())

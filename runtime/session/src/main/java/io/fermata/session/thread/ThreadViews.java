@@ -8,6 +8,7 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.QuotaCounts;
 import java.util.List;
 import java.util.Map;
@@ -58,7 +59,7 @@ public final class ThreadViews {
     return new DirectoryEntry(
         entityId,
         KIND,
-        about.principal(),
+        SessionKey.lookup(about.principal()),
         about.agent(),
         seq,
         about.createdAt(),
