@@ -6,39 +6,27 @@ import io.fermata.flow.FieldScope;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
 import io.fermata.flow.Node;
-import io.fermata.flow.SecretFields;
-import io.fermata.flow.Secrets;
 import io.fermata.flow.Step;
-import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Fold;
-import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
-import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
-import io.fermata.flow.event.RecordedResult;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
-import io.fermata.flow.event.StepEffect;
-import io.fermata.flow.event.Tagging;
-import io.fermata.flow.event.Verdict;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
-import io.fermata.flow.json.Paths;
-import io.fermata.flow.json.Texts;
 import io.fermata.flow.route.Facts;
 import io.fermata.flow.route.Route;
 import io.fermata.flow.route.Rules;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -50,9 +38,6 @@ import org.jspecify.annotations.Nullable;
  * waits for somebody or something. Lives for one call of {@link FlowProgram#accept}.
  */
 final class Drive {
-  private static final String CRASHED = "the process ended during attempt ";
-  private static final int LONGEST_INPUT = 1_000;
-  private static final String DISCARDED = "ran, but its outcome could not be kept";
 
   private final Graph graph;
   private final Flow<?> flow;
@@ -62,6 +47,8 @@ final class Drive {
   private final List<Event> events = new ArrayList<>();
   private final List<Throwable> thrown = new ArrayList<>();
   private final Forks forks;
+  private final EffectAttempts attempts;
+  private final OpenQuestions questions;
   private final SubflowEntry nesting;
   private RunState state;
   private @Nullable Tried tried;
@@ -77,7 +64,17 @@ final class Drive {
     this.state = state;
     this.at = at;
     this.forks = new Forks(this);
+    this.attempts = new EffectAttempts(this, flow);
+    this.questions = new OpenQuestions(this);
     this.nesting = new SubflowEntry(this);
+  }
+
+  EffectAttempts attempts() {
+    return attempts;
+  }
+
+  OpenQuestions questions() {
+    return questions;
   }
 
   RunState before() {
@@ -132,6 +129,10 @@ final class Drive {
     return state.at(place);
   }
 
+  TypedPlace<?> spot(Place place) {
+    return TypedPlace.of(state, place, graph);
+  }
+
   // --- what a call gives ----------------------------------------------------------------------
 
   /**
@@ -159,7 +160,7 @@ final class Drive {
     return false;
   }
 
-  private boolean unseen(PlaceState at) {
+  boolean unseen(PlaceState at) {
     return at.phase() instanceof Phase.Asking asking
         && !asking.seen()
         && state.shown() == null
@@ -281,8 +282,11 @@ final class Drive {
       if (phase instanceof Phase.Entering) {
         enter(entry.getKey());
         return true;
-      } else if (phase instanceof Phase.Leaving leaving) {
-        leave(entry.getKey(), leaving.to());
+      } else if (phase instanceof Phase.Leaving leaving && leaving.to() != null) {
+        move(entry.getKey(), leaving.to());
+        return true;
+      } else if (phase instanceof Phase.Leaving) {
+        leave(entry.getKey());
         return true;
       } else if (phase instanceof Phase.Returning returning) {
         emit(new Event.Arrived(entry.getKey(), returning.result(), at));
@@ -300,7 +304,7 @@ final class Drive {
     if (!(at(undo).phase() instanceof Phase.Entering)) {
       return false;
     }
-    attempt(undo, null);
+    attempts.begin(undo, null);
     return true;
   }
 
@@ -327,13 +331,13 @@ final class Drive {
     } else if (node == null && step.scope().each()) {
       nesting.openItem(place, step.scope());
     } else if (node == null) {
-      leave(place, null);
+      leave(place);
     } else if (node instanceof Node.Ask<S> ask) {
-      ask(spot, ask);
+      questions.ask(spot, ask);
     } else if (node instanceof Node.Show<S> show) {
-      show(spot, show);
+      questions.show(spot, show);
     } else if (node instanceof Node.Act) {
-      attempt(place, null);
+      attempts.begin(place, null);
     } else if (node instanceof Node.Compute<S> compute) {
       compute(spot, compute);
     } else if (node instanceof Node.Sleep<S> sleep) {
@@ -355,88 +359,6 @@ final class Drive {
       nesting.closeItem(place, closes);
     } else {
       nesting.close(place, step, closes);
-    }
-  }
-
-  private void attempt(Place place, @Nullable String field) {
-    attempt(place, field, at(place).attempts() + 1);
-  }
-
-  /** Begins an effect; in a fork of another run, its result may be known from there. */
-  void attempt(Place place, @Nullable String field, int number) {
-    RunState.Fork fork = state.fork();
-    RecordedResult known =
-        fork == null || place.undoes()
-            ? null
-            : fork.result(place, field, state.memory(place.branch()).data());
-    emit(new Event.Attempted(place, field, number, at));
-    if (known != null) {
-      repeat(working(place), known);
-    } else if (fork != null && fork.sandboxed() && !place.undoes()) {
-      String message = sandboxed(place, field);
-      emit(
-          new Event.Stopped(
-              place, Event.Resume.WORKING, ErrorCode.SANDBOXED, message, "", field, null));
-    }
-  }
-
-  private StepEffect working(Place place) {
-    return new PendingEffects(graph)
-        .of(state).stream()
-            .filter(effect -> effect.place().equals(place) && ofStep(effect))
-            .findFirst()
-            .orElseThrow();
-  }
-
-  private static boolean ofStep(StepEffect effect) {
-    return effect.kind() == StepEffect.Kind.ACT || effect.kind() == StepEffect.Kind.CHECK;
-  }
-
-  /** The effect and its input, for the one who forked the run. */
-  private String sandboxed(Place place, @Nullable String field) {
-    TypedPlace<?> spot = TypedPlace.of(state, place, graph);
-    ObjectNode input = Json.object();
-    if (field != null) {
-      input.set(field, Paths.get(state.memory(place.branch()).data(), field));
-    } else if (spot.step().node() instanceof Node.Act<?> act && !act.reads().isEmpty()) {
-      act.reads().forEach(read -> input.set(read, Paths.get(spot.data(), read)));
-    } else {
-      input.setAll(spot.data());
-    }
-    SecretFields fields = flow.secretFields();
-    Secrets secrets = new Secrets();
-    secrets.learn(fields, state);
-    String home = field == null ? spot.step().scope().home(place) : "";
-    JsonNode masked = secrets.masked(fields.masked(home, input));
-    return "The fork asked for "
-        + (field == null ? "the step " : "the check of an answer in ")
-        + place.node()
-        + " with "
-        + Texts.shortened(Json.text(masked), LONGEST_INPUT)
-        + ", which was not performed: the run is in a sandbox, and its source has no result of it.";
-  }
-
-  /** Repeats the result of an effect. What happened elsewhere is not undone by this run. */
-  private void repeat(StepEffect effect, RecordedResult known) {
-    Place place = effect.place();
-    Tagging tagging = Tagging.NONE;
-    for (Event event : known.events()) {
-      if (event instanceof Event.Tagged e) {
-        tagging = new Tagging(e.added(), e.removed());
-      } else if (event instanceof Event.Committed e) {
-        ended(
-            effect, new Input.Wrote(e.writes(), e.reads(), e.emitted(), tagging, e.ends()), false);
-      } else if (event instanceof Event.Accepted e) {
-        emit(new Event.Accepted(place, e.field(), e.value(), e.sets()));
-      } else if (event instanceof Event.Rejected e) {
-        emit(new Event.Rejected(place, e.field(), e.message()));
-      } else if (event instanceof Event.AttemptFailed e) {
-        ended(effect, new Input.Failed(e.code(), e.message(), e.detail(), null), false);
-      } else if (event instanceof Event.Stopped e) {
-        emit(
-            new Event.Stopped(
-                place, e.resume(), e.code(), e.message(), e.detail(), e.field(), null));
-      }
     }
   }
 
@@ -463,228 +385,14 @@ final class Drive {
     }
   }
 
-  // --- asking ---------------------------------------------------------------------------------
-
-  private <S extends Record> void ask(TypedPlace<S> spot, Node.Ask<S> ask) {
-    Place place = spot.place();
-    for (Node.Question<S> q = unjudged(spot, ask); q != null; q = unjudged(spot, ask)) {
-      if (q.check() instanceof Node.Async) {
-        attempt(place, spot.path(q.field()));
-        if (!judged(place)) {
-          return;
-        }
-        continue;
-      }
-      if (!check(spot, q.field(), q.check())) {
-        return;
-      }
-    }
-    List<Node.Question<S>> open =
-        ask.questions().stream()
-            .filter(q -> !at(place).accepted().contains(spot.path(q.field())))
-            .toList();
-    if (open.stream().allMatch(question -> leftOpen(spot, question))) {
-      pass(spot, open);
-    } else if (!(at(place).phase() instanceof Phase.Asking)) {
-      put(spot.now(state), ask, open);
-    } else if (unseen(at(place)) && state.called()) {
-      emit(new Event.Asked(place, at(place).open(), at(place).context(), null, at));
-    }
-  }
-
-  /** Whether the result of a check is there already. */
-  private boolean judged(Place place) {
-    Phase phase = at(place).phase();
-    return !(phase instanceof Phase.Working) && !(phase instanceof Phase.Halted);
-  }
-
-  private <S extends Record> boolean leftOpen(TypedPlace<S> spot, Node.Question<S> question) {
-    Place place = spot.place();
-    return question.optional()
-        && state.memory(place.branch()).leftOpen(spot.path(question.field()), place.node());
-  }
-
-  /** Continues without answers to these questions. */
-  private <S extends Record> void pass(TypedPlace<S> spot, List<Node.Question<S>> questions) {
-    try {
-      for (Node.Question<S> question : questions) {
-        String path = spot.path(question.field());
-        Event passed = new Event.Passed(spot.place(), path, question.byDefault());
-        requireKept(passed, spot, "The default of " + path);
-        emit(passed);
-      }
-    } catch (Throwable e) {
-      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
-      return;
-    }
-    leave(spot.place(), null);
-  }
-
-  /** The next question to judge; a verdict may answer questions before it, too. */
-  private <S extends Record> Node.@Nullable Question<S> unjudged(
-      TypedPlace<S> spot, Node.Ask<S> ask) {
-    for (Node.Question<S> question : ask.questions()) {
-      if (answered(spot.place(), spot.path(question.field()))) {
-        return question;
-      }
-    }
-    return null;
-  }
-
-  /** Whether a question has an answer of this pass that nobody has judged yet. */
-  private boolean answered(Place place, String path) {
-    PlaceState here = at(place);
-    return !here.accepted().contains(path)
-        && !here.rejected().containsKey(path)
-        && state.memory(place.branch()).fresh(path, place.node());
-  }
-
-  /** Judges an answer within the step; false if the place had to stop. */
-  private boolean check(TypedPlace<?> spot, String field, Node.@Nullable Check check) {
-    String path = spot.path(field);
-    if (check == null || check instanceof Node.Async) {
-      emit(new Event.Accepted(spot.place(), path, null, Map.of()));
-      return true;
-    }
-    try {
-      JsonNode answer = Paths.get(state.memory(spot.place().branch()).data(), path);
-      Object typed = spot.schema().value(field, answer);
-      Verdict verdict =
-          check instanceof Node.Quick quick
-              ? quick.validator().check(Objects.requireNonNull(typed))
-              : ((Node.Cross) check)
-                  .validator()
-                  .check(spot.now(state).view(), Objects.requireNonNull(typed));
-      emit(judged(spot, path, verdict));
-      return true;
-    } catch (Throwable e) {
-      stop(spot.place(), path, Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
-      return false;
-    }
-  }
-
-  private Event judged(TypedPlace<?> spot, String path, Verdict verdict) {
-    if (verdict instanceof Verdict.Rejected rejected) {
-      return new Event.Rejected(spot.place(), path, rejected.message());
-    }
-    Verdict.Accepted accepted = (Verdict.Accepted) verdict;
-    String field = path;
-    try {
-      JsonNode value = accepted.normalised() == null ? null : Json.tree(accepted.normalised());
-      Map<String, JsonNode> sets = new LinkedHashMap<>();
-      for (Map.Entry<String, Object> set : accepted.sets().entrySet()) {
-        field = spot.path(set.getKey());
-        spot.schema().requireWritable(set.getKey());
-        sets.put(field, Json.tree(set.getValue()));
-      }
-      Event.Accepted event = new Event.Accepted(spot.place(), path, value, sets);
-      requireKept(event, spot, "The verdict on " + path);
-      return event;
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(
-          "The verdict on %s at %s, which gives %s a value: %s"
-              .formatted(path, spot.place(), field, e.getMessage()),
-          e);
-    }
-  }
-
-  /** Refuses an event after which the state would be unreadable, or too large. */
-  void requireKept(Event event, TypedPlace<?> spot, String what) {
-    RunState after = tried(event);
-    spot.now(after).requireReadable(state);
-    requireFits(after, spot.place(), what);
-  }
-
-  /** Refuses an event after which the state would be too large. */
-  void requireFits(Event event, Place place, String what) {
-    requireFits(tried(event), place, what);
-  }
-
-  private void requireFits(RunState after, Place place, String what) {
-    if (tooLarge(after.memory(place.branch()))) {
-      throw new IllegalStateException(what + " makes the state too large");
-    }
-  }
-
-  private <S extends Record> void put(
-      TypedPlace<S> spot, Node.Ask<S> ask, List<Node.Question<S>> open) {
-    try {
-      List<Event.Question> questions = open.stream().map(q -> put(spot, q)).toList();
-      String context = text(spot, ask.context());
-      boolean again = !at(spot.place()).questions().isEmpty();
-      Event.WaitLimits waitLimits = again ? null : waitLimits(spot);
-      emit(new Event.Asked(spot.place(), questions, context, waitLimits, at));
-    } catch (Throwable e) {
-      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
-    }
-  }
-
-  private static <S extends Record> Event.Question put(
-      TypedPlace<S> spot, Node.Question<S> question) {
-    List<String> suggestions = List.copyOf(question.suggestions().apply(spot.view()));
-    if (suggestions.size() > Limits.SUGGESTIONS) {
-      throw new IllegalStateException(
-          "Question "
-              + question.field()
-              + " offers more than "
-              + Limits.SUGGESTIONS
-              + " suggestions");
-    }
-    return new Event.Question(
-        spot.path(question.field()),
-        Objects.requireNonNull(text(spot, question.text()), "The question has no text"),
-        question.schema(spot.schema()),
-        suggestions.stream().map(Texts::sound).toList(),
-        text(spot, question.context()),
-        question.optional());
-  }
-
-  private static <S extends Record> @Nullable String text(
-      TypedPlace<S> spot, @Nullable Function<S, String> text) {
-    String given = text == null ? null : text.apply(spot.view());
-    return given == null ? null : Texts.sound(given);
-  }
-
-  // --- showing and waiting --------------------------------------------------------------------
-
-  private <S extends Record> void show(TypedPlace<S> spot, Node.Show<S> show) {
-    Place place = spot.place();
-    String path = show.field() == null ? null : spot.path(show.field());
-    if (path != null
-        && answered(place, path)
-        && !check(spot, Objects.requireNonNull(show.field()), show.check())) {
-      return;
-    }
-    if (path != null && at(place).accepted().contains(path)) {
-      leave(place, null);
-    } else if (!(at(place).phase() instanceof Phase.Showing showing)) {
-      putWidget(spot.now(state), show, false);
-    } else if (showing.displayOnly()
-        && !showing.seen()
-        && state.called()
-        && place.equals(state.shown())) {
-      putWidget(spot, show, true);
-    }
-  }
-
-  private <S extends Record> void putWidget(TypedPlace<S> spot, Node.Show<S> show, boolean again) {
-    try {
-      JsonNode data = show.data() == null ? null : Json.tree(show.data().apply(spot.view()));
-      String path = show.field() == null ? null : spot.path(show.field());
-      JsonNode schema = show.field() == null ? null : spot.schema().fieldSchema(show.field());
-      Event.Widget widget = new Event.Widget(show.tool(), data, show.interactive(), path, schema);
-      emit(new Event.Shown(spot.place(), widget, again ? null : waitLimits(spot), at));
-    } catch (Throwable e) {
-      stop(spot.place(), Event.Resume.ENTERING, ErrorCode.QUESTION_FAILED, e);
-    }
-  }
+  // --- waiting --------------------------------------------------------------------------------
 
   private <S extends Record> void sleep(TypedPlace<S> spot, Node.Sleep<S> sleep) {
     try {
       Instant now = Instant.ofEpochMilli(at);
       long until = sleep.until().apply(spot.view(), now).toEpochMilli();
       if (until <= at) {
-        leave(spot.place(), null);
+        leave(spot.place());
       } else {
         emit(new Event.Slept(spot.place(), until, at));
       }
@@ -721,8 +429,7 @@ final class Drive {
 
   /** A signal that cannot be kept must not stand in the way of the next one. */
   private void drop(Place place, String signal, Throwable cause) {
-    Failures.rethrowFatal(cause);
-    thrown.add(cause);
+    caught(cause);
     emit(
         new Event.Stopped(
             place,
@@ -735,7 +442,7 @@ final class Drive {
             signal));
   }
 
-  private <S extends Record> Event.@Nullable WaitLimits waitLimits(TypedPlace<S> spot) {
+  <S extends Record> Event.@Nullable WaitLimits waitLimits(TypedPlace<S> spot) {
     Node.Waiting<S> waiting = spot.waiting();
     Duration time = waiting.deadline() == null ? null : waiting.deadline().apply(spot.view());
     Duration every = waiting.every();
@@ -746,63 +453,28 @@ final class Drive {
             every == null ? null : Math.addExact(at, every.toMillis()));
   }
 
-  // --- effects --------------------------------------------------------------------------------
+  // --- what can be kept -----------------------------------------------------------------------
 
-  void ended(StepEffect effect, Input.Result result) {
-    ended(effect, result, true);
+  /** Refuses an event after which the state would be unreadable, or too large. */
+  void requireKept(Event event, TypedPlace<?> spot, String what) {
+    RunState after = tried(event);
+    spot.now(after).requireReadable(state);
+    requireFits(after, spot.place(), what);
   }
 
-  /**
-   * @param own whether this run performed the effect, so that it may have to undo it
-   */
-  private void ended(StepEffect effect, Input.Result result, boolean own) {
-    try {
-      if (result instanceof Input.Failed failed) {
-        failed(effect, failed);
-      } else if (effect.kind() == StepEffect.Kind.UNDO) {
-        if (result instanceof Input.Wrote wrote) {
-          tag(effect, wrote);
-        }
-        emit(new Event.Undone(effect.place().undone()));
-      } else if (result instanceof Input.Wrote wrote) {
-        commit(effect, wrote, own);
-      } else if (result instanceof Input.Judged judged && effect.field() != null) {
-        TypedPlace<?> spot = TypedPlace.of(state, effect.place(), graph);
-        emit(judged(spot, effect.field(), judged.verdict()));
-      }
-    } catch (Throwable e) {
-      Failures.rethrowFatal(e);
-      thrown.add(e);
-      ErrorCode code = ErrorCode.ofFailed(effect);
-      discarded(
-          effect,
-          code,
-          StepFailures.message(effect.place(), effect.field(), code, e),
-          Failures.detail(e));
-    }
+  /** Refuses an event after which the state would be too large. */
+  void requireFits(Event event, Place place, String what) {
+    requireFits(tried(event), place, what);
   }
 
-  private void commit(StepEffect effect, Input.Wrote wrote, boolean own) {
-    TypedPlace<?> spot = TypedPlace.of(state, effect.place(), graph);
-    Event.Committed event =
-        new Event.Committed(
-            effect.place(),
-            wrote.writes(),
-            wrote.reads(),
-            wrote.emitted(),
-            own && spot.undoable(),
-            wrote.ends());
-    String tooLarge = tooLarge(event, spot);
-    if (tooLarge != null) {
-      discarded(effect, ErrorCode.STATE_TOO_LARGE, tooLarge, tooLarge);
-      return;
+  private void requireFits(RunState after, Place place, String what) {
+    if (tooLarge(after.memory(place.branch()))) {
+      throw new IllegalStateException(what + " makes the state too large");
     }
-    tag(effect, wrote);
-    emit(event);
   }
 
   /** Why a step's writes make the state too large; null if they do not. Unreadable ones throw. */
-  private @Nullable String tooLarge(Event.Committed event, TypedPlace<?> spot) {
+  @Nullable String tooLarge(Event.Committed event, TypedPlace<?> spot) {
     RunState after = tried(event);
     spot.now(after).requireReadable(state);
     return !event.writes().isEmpty() && tooLarge(after.memory(event.place().branch()))
@@ -814,103 +486,14 @@ final class Drive {
         : null;
   }
 
-  /** Branches that know nothing of each other may together give the run more than it can have. */
-  void tag(StepEffect effect, Input.Wrote wrote) {
-    Tagging tagging = wrote.tagged();
-    if (!tagging.fits(state.tags())) {
-      throw new StepException("The run would have more than " + Tagging.MOST + " tags.");
-    }
-    if (!tagging.none()) {
-      requireOpenTags(tagging, wrote);
-      emit(new Event.Tagged(effect.place(), tagging.added(), tagging.removed()));
-    }
-  }
-
-  /** Tags are there to be found, so they are stored as they are. */
-  private void requireOpenTags(Tagging tagging, Input.Wrote wrote) {
-    SecretFields fields = flow.secretFields();
-    Secrets secrets = new Secrets();
-    secrets.learn(fields, state);
-    secrets.writes(fields, wrote.writes());
-    if (tagging.added().stream().anyMatch(secrets::in)) {
-      throw new StepException(
-          "A tag of the run has the value of a secret field in it, for everybody to find.");
-    }
-  }
-
-  /** An effect succeeded, but what came of it cannot be kept. */
-  private void discarded(StepEffect effect, ErrorCode code, String message, String detail) {
-    if (effect.policy().once()) {
-      emit(outcomeUnknown(effect.place(), DISCARDED, detail));
-    } else {
-      halt(effect.place(), Event.Resume.WORKING, code, message, detail);
-    }
-  }
-
   private boolean tooLarge(StateMemory memory) {
     return memory.bytes() > limits.stateBytes();
   }
 
-  private void failed(StepEffect effect, Input.Failed failed) {
-    Policy policy = effect.policy();
-    String detail = failed.detail() == null ? "" : failed.detail();
-    int tries = effect.attempt() - at(effect.place()).base();
-    if (policy.once() && failed.code() == ErrorCode.STEP_TIMEOUT) {
-      emit(interrupted(effect.place(), detail));
-    } else if (tries < policy.retry().attempts()) {
-      long due = at + policy.retry().after(tries).toMillis();
-      emit(
-          new Event.AttemptFailed(
-              effect.place(), effect.attempt(), failed.code(), failed.message(), detail, due));
-    } else {
-      halt(effect.place(), Event.Resume.WORKING, failed.code(), failed.message(), detail);
-    }
-  }
-
-  /** Attempts that were running when the process ended are lost, or their outcome is unknown. */
-  void recover(StepEffect effect) {
-    Place place = effect.place();
-    PlaceState.Reminder reminder = at(place).reminder();
-    if (effect.kind() == StepEffect.Kind.REMIND && reminder != null) {
-      emit(new Event.Reminding(place, reminder.number(), reminder.attempt() + 1, at));
-    } else if (effect.policy().once()) {
-      emit(interrupted(place, CRASHED + effect.attempt()));
-    } else {
-      emit(new Event.Attempted(place, effect.field(), effect.attempt() + 1, at));
-    }
-  }
-
-  /** Whether a once step stopped because a crash interrupted it. */
-  static boolean ofCrash(Event.Stopped stopped) {
-    return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.detail().startsWith(CRASHED);
-  }
-
-  /** Whether a once step stopped because its outcome could not be kept. */
-  static boolean ofDiscarded(Event.Stopped stopped) {
-    return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.message().contains(DISCARDED);
-  }
-
-  private static Event.Stopped interrupted(Place place, String detail) {
-    return outcomeUnknown(place, "was interrupted; whether it happened is not known", detail);
-  }
-
-  private static Event.Stopped outcomeUnknown(Place place, String what, String detail) {
-    return new Event.Stopped(
-        place,
-        Event.Resume.WORKING,
-        ErrorCode.OUTCOME_UNKNOWN,
-        "The step " + place.undone().node() + " may run only once and " + what + ".",
-        detail);
-  }
-
   // --- moving on ------------------------------------------------------------------------------
 
-  private void leave(Place place, @Nullable String settled) {
+  void leave(Place place) {
     Step<?> step = graph.step(place);
-    if (settled != null) {
-      move(place, settled);
-      return;
-    }
     Route route = step.route();
     if (route == null) {
       throw new IllegalStateException("Nothing leads out of " + place.node() + " in " + flow);
@@ -992,7 +575,7 @@ final class Drive {
 
   private void complete(Place place) {
     try {
-      emit(new Event.Completed(result(TypedPlace.of(state, place, graph)), state.reason(), at));
+      emit(new Event.Completed(result(spot(place)), state.reason(), at));
     } catch (Throwable e) {
       stop(place, Event.Resume.ENTERING, ErrorCode.RESULT_FAILED, e);
     }
@@ -1008,12 +591,17 @@ final class Drive {
     stop(place, null, resume, code, cause);
   }
 
-  private void stop(
+  void stop(
       Place place, @Nullable String field, Event.Resume resume, ErrorCode code, Throwable cause) {
-    Failures.rethrowFatal(cause);
-    thrown.add(cause);
+    caught(cause);
     String message = StepFailures.message(place, field, code, cause);
     emit(new Event.Stopped(place, resume, code, message, Failures.detail(cause), field, null));
+  }
+
+  /** Reports what an author's code has thrown, unless the process must not survive it. */
+  void caught(Throwable cause) {
+    Failures.rethrowFatal(cause);
+    thrown.add(cause);
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {

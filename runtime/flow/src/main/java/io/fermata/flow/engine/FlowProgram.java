@@ -521,7 +521,7 @@ public final class FlowProgram<S extends Record>
     if (!wanted.running(state, effect) || lateFailure) {
       return new Accepted<>(List.of());
     }
-    drive.ended(effect, ended.result());
+    drive.attempts().ended(effect, ended.result());
     return drive.accepted();
   }
 
@@ -529,7 +529,7 @@ public final class FlowProgram<S extends Record>
     String failure = ended.result() instanceof Input.Failed failed ? failed.message() : null;
     if (ended.result() instanceof Input.Wrote wrote) {
       try {
-        drive.tag(effect, wrote);
+        drive.attempts().tag(effect, wrote);
       } catch (StepException tooMany) {
         failure = tooMany.getMessage();
       }
@@ -558,7 +558,7 @@ public final class FlowProgram<S extends Record>
       case DEADLINE ->
           drive.emit(new Event.DeadlinePassed(place, lateTarget(state, place), due.at()));
       case REMIND -> drive.emit(new Event.Reminding(place, effect.attempt(), 1, due.at()));
-      default -> drive.attempt(place, effect.field(), effect.attempt() + 1);
+      default -> drive.attempts().begin(place, effect.field(), effect.attempt() + 1);
     }
     return drive.accepted();
   }
@@ -649,7 +649,7 @@ public final class FlowProgram<S extends Record>
     }
     wanted.of(state).stream()
         .filter(e -> !e.timer() && !recovered.running().contains(e.key()))
-        .forEach(drive::recover);
+        .forEach(drive.attempts()::recover);
     return drive.accepted();
   }
 

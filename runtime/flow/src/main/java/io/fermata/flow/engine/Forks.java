@@ -169,8 +169,7 @@ final class Forks {
               ? null
               : step.scope().node(((Route.Fork) Objects.requireNonNull(step.route())).join());
       Event.Joined event = joined(place, forked.labels(), merged, writes, to, null);
-      drive.requireKept(
-          event, TypedPlace.of(state(), place, drive.graph()), "The join after " + place);
+      drive.requireKept(event, drive.spot(place), "The join after " + place);
       drive.emit(event);
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.JOINING, ErrorCode.STEP_FAILED, e);
@@ -187,8 +186,7 @@ final class Forks {
   private void joinNone(Place place, Phase.Forked none, Joining joining, @Nullable String to) {
     List<Write> writes = outcomes(place, drive.graph().step(place), none, joining);
     Event.Joined event = joined(place, List.of(), List.of(), writes, to, null);
-    drive.requireKept(
-        event, TypedPlace.of(state(), place, drive.graph()), "The join after " + place);
+    drive.requireKept(event, drive.spot(place), "The join after " + place);
     drive.emit(event);
   }
 
@@ -427,7 +425,7 @@ final class Forks {
       boolean began = entry.getValue().phase().busy() instanceof Phase.Working;
       boolean own = fork == null || fork.performed(place);
       if (began && own && !place.undoes() && which.test(place)) {
-        if (TypedPlace.of(state(), place, drive.graph()).undoable()) {
+        if (drive.spot(place).undoable()) {
           places.add(place);
         }
       }
@@ -447,8 +445,7 @@ final class Forks {
     try {
       Merge.Merged merge = merge(fork, scope, own);
       Event.Joined event = joined(fork, at(fork).labels(), own, merge.writes(), null, reason);
-      drive.requireKept(
-          event, TypedPlace.of(state(), fork, drive.graph()), "The end after " + place);
+      drive.requireKept(event, drive.spot(fork), "The end after " + place);
       drive.emit(event);
     } catch (Throwable e) {
       drive.stop(place, Event.Resume.LEAVING, ErrorCode.STEP_FAILED, e);

@@ -84,7 +84,7 @@ record RecordedInputs(
       StepEffect again = attempt(e.place());
       return again != null && again.timer() ? listOf(due(again)) : List.of(recovered());
     } else if (first instanceof Event.Stopped e && e.resume() == Event.Resume.WORKING) {
-      return List.of(Drive.ofCrash(e) ? recovered() : failed(e));
+      return List.of(EffectAttempts.ofCrash(e) ? recovered() : failed(e));
     }
     return listOf(ended(first, Tagging.NONE));
   }

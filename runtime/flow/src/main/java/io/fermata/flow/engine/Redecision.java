@@ -296,7 +296,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
     }
     RunState state = state();
     List<Program.Acceptance<Event>> again = new ArrayList<>();
-    if (!(first instanceof Event.Stopped stopped && Drive.ofDiscarded(stopped))) {
+    if (!(first instanceof Event.Stopped stopped && EffectAttempts.ofDiscarded(stopped))) {
       RecordedInputs inputs = new RecordedInputs(program, graph, wanted, state, rest, at);
       for (Input input : inputs.candidates()) {
         again.add(program.accept(state, input));
