@@ -1,13 +1,11 @@
 package io.fermata.flow.engine;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
 import io.fermata.flow.Node;
 import io.fermata.flow.World;
 import io.fermata.flow.action.StepException;
-import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -18,16 +16,10 @@ import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
-import io.fermata.flow.json.Paths;
-import io.fermata.flow.json.Violation;
-import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -49,6 +41,7 @@ public final class FlowProgram<S extends Record>
   private final PauseReport pauses;
   private final ActionRunner actions;
   private final Migrations migrations;
+  private final CallerInputs callers;
 
   /** The program of a flow. */
   public static <S extends Record> FlowProgram<S> of(Flow<S> flow, Limits limits) {
@@ -63,6 +56,7 @@ public final class FlowProgram<S extends Record>
     this.pauses = new PauseReport();
     this.actions = new ActionRunner(graph, flow.secretFields());
     this.migrations = new Migrations(flow);
+    this.callers = new CallerInputs(this, limits);
   }
 
   public Flow<S> flow() {
@@ -82,22 +76,22 @@ public final class FlowProgram<S extends Record>
   @Override
   public Acceptance<Event> accept(RunState state, Input input) {
     if (input instanceof Input.Start start) {
-      return start(state, start);
+      return callers.start(state, start);
     }
     Outcome.Failure gone = gone(state, input);
     if (gone != null) {
       return new Refused<>(gone);
     }
     if (input instanceof Input.Continue next) {
-      return proceed(state, next);
+      return callers.proceed(state, next);
     } else if (input instanceof Input.Reset reset) {
-      return reset(state, reset);
+      return callers.reset(state, reset);
     } else if (input instanceof Input.Cancel cancel) {
-      return cancel(state, cancel);
+      return callers.cancel(state, cancel);
     } else if (input instanceof Input.Signal signal) {
-      return signal(state, signal);
+      return callers.signal(state, signal);
     } else if (input instanceof Input.Resolve resolve) {
-      return resolve(state, resolve);
+      return callers.resolve(state, resolve);
     } else if (input instanceof Input.Unattended unattended) {
       return unattended(state, unattended);
     } else if (input instanceof Input.EffectEnded ended) {
@@ -119,7 +113,7 @@ public final class FlowProgram<S extends Record>
    */
   public Acceptance<Event> migrate(RunState state, long at) {
     if (expired(state, at)) {
-      return refused(state, Outcome.Failure.of(ErrorCode.RUN_EXPIRED));
+      return new Refused<>(Outcome.Failure.of(ErrorCode.RUN_EXPIRED).open(open(state)));
     }
     try {
       Drive drive = new Drive(flow, limits, state, at);
@@ -169,49 +163,7 @@ public final class FlowProgram<S extends Record>
    * @param state its state after {@link Event.ForkedFrom}
    */
   public Acceptance<Event> fork(RunState state, ObjectNode answers, long at) {
-    Updates updates = updates(answers);
-    if (!updates.violations().isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
-    }
-    Map<String, JsonNode> given = state.answers();
-    Answers open = new Answers(graph, state);
-    ObjectNode corrected = Json.object();
-    ObjectNode early = Json.object();
-    ObjectNode again = Json.object();
-    updates
-        .filled()
-        .forEach(
-            (field, value) -> {
-              boolean asked = open.awaited(field);
-              JsonNode before = given.get(field);
-              boolean repeats = before != null && Json.same(before, value);
-              if (asked && repeats) {
-                again.set(field, value);
-              } else if (asked || before == null) {
-                early.set(field, value);
-              } else if (!repeats) {
-                corrected.set(field, value);
-              }
-            });
-    // A correction may lead back before the question, where a repeated answer says nothing new.
-    (corrected.isEmpty() ? early : corrected).setAll(again);
-    List<Event> events = new ArrayList<>();
-    List<Throwable> thrown = new ArrayList<>();
-    RunState now = state;
-    for (Input input : List.of(new Input.Reset(corrected, at), new Input.Continue(early, at))) {
-      ObjectNode values = input instanceof Input.Reset ? corrected : early;
-      Acceptance<Event> next = values.isEmpty() ? new Accepted<>(List.of()) : accept(now, input);
-      if (!(next instanceof Accepted<Event> accepted)) {
-        return next;
-      }
-      events.addAll(accepted.events());
-      thrown.addAll(accepted.thrown());
-      now = now.apply(accepted.events());
-    }
-    Accepted<Event> onward = onward(now, at);
-    events.addAll(onward.events());
-    thrown.addAll(onward.thrown());
-    return new Accepted<>(events, thrown);
+    return callers.fork(state, answers, at);
   }
 
   /** What a run does by itself that was read up to an event within a step. */
@@ -282,228 +234,6 @@ public final class FlowProgram<S extends Record>
   @Override
   public Input recovered(Set<String> running, long at) {
     return new Input.Recovered(running, at);
-  }
-
-  // --- calls ----------------------------------------------------------------------------------
-
-  private Acceptance<Event> start(RunState state, Input.Start start) {
-    if (start.runId().equals(state.runId())) {
-      return new Accepted<>(List.of());
-    }
-    if (state.running() && state.ending() != null) {
-      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
-    }
-    if (start.intent().isBlank()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.MISSING_INTENT));
-    }
-    Updates updates = updates(start.updates());
-    if (!updates.violations().isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
-    }
-    Drive drive = new Drive(flow, limits, state, start.at());
-    if (state.running()) {
-      drive.emit(new Event.Abandoned(start.at()));
-    }
-    drive.emit(
-        new Event.Started(
-            start.runId(), flow.version(), flow.fingerprint(), start.intent(), start.at()));
-    return answer(drive, updates.filled());
-  }
-
-  private Acceptance<Event> proceed(RunState state, Input.Continue next) {
-    Updates updates = updates(next.updates());
-    if (!updates.violations().isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
-    }
-    Drive drive = new Drive(flow, limits, state, next.at());
-    if (state.ending() != null) {
-      return ending(drive, updates.filled());
-    }
-    Answers answers = new Answers(graph, state);
-    List<Violation> misplaced = answers.misplaced(updates.filled().keySet(), List.of());
-    if (!misplaced.isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, misplaced));
-    }
-    List<Violation> conflicts = answers.conflicts(updates.filled());
-    if (!conflicts.isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.ALREADY_ANSWERED, conflicts));
-    }
-    Map<String, JsonNode> news = answers.news(updates.filled());
-    boolean passes = next.updates().isEmpty();
-    List<String> left =
-        passes && drive.retries()
-            ? List.of()
-            : answers.leftOpen(updates.values().keySet(), updates.filled().keySet());
-    if (news.isEmpty() && left.isEmpty() && !drive.canGoOn(passes)) {
-      return new Accepted<>(List.of());
-    }
-    drive.answered(news, left, passes);
-    return fits(drive, news.keySet());
-  }
-
-  private Acceptance<Event> reset(RunState state, Input.Reset reset) {
-    Updates updates = updates(reset.updates());
-    if (!updates.violations().isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
-    }
-    if (updates.values().isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.MISSING_UPDATES));
-    }
-    if (PauseReport.unknownOutcome(state) != null) {
-      return refused(state, Outcome.Failure.of(ErrorCode.OUTCOME_UNKNOWN));
-    }
-    if (state.ending() != null) {
-      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
-    }
-    Corrections corrections = new Corrections(graph, state);
-    List<Event.Back> back = corrections.goBackTo(updates.values().keySet());
-    List<Violation> misplaced =
-        new Answers(graph, state).misplaced(updates.values().keySet(), back);
-    if (!misplaced.isEmpty()) {
-      return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, misplaced));
-    }
-    Drive drive = new Drive(flow, limits, state, reset.at());
-    if (back.isEmpty()) {
-      return answer(drive, updates.values());
-    }
-    for (Event.Back to : back) {
-      String once = corrections.onceAfter(to);
-      if (once != null) {
-        return refused(state, pastOnce(once));
-      }
-    }
-    List<Place> undo =
-        new Forks(drive)
-            .undoable(
-                (place, tick) ->
-                    back.stream()
-                        .anyMatch(
-                            to ->
-                                Place.within(place.branch(), to.place().branch())
-                                    && tick > corrections.tick(to)));
-    drive.reset(back, updates.values(), undo);
-    return fits(drive, updates.values().keySet());
-  }
-
-  private static Outcome.Failure pastOnce(String step) {
-    return Outcome.Failure.of(
-        ErrorCode.RESET_PAST_ONCE,
-        "The correction lies before the step "
-            + step
-            + ", which may run only once and has begun. "
-            + ErrorCode.RESET_PAST_ONCE.repair()
-            + ".");
-  }
-
-  /** A run that ends accepts no answers; what could not be undone is retried. */
-  private Acceptance<Event> ending(Drive drive, Map<String, JsonNode> news) {
-    if (!news.isEmpty()) {
-      return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
-    }
-    drive.answered(Map.of(), List.of(), false);
-    return drive.accepted();
-  }
-
-  private Acceptance<Event> cancel(RunState state, Input.Cancel cancel) {
-    if (state.ending() != null) {
-      return new Accepted<>(List.of());
-    }
-    Drive drive = new Drive(flow, limits, state, cancel.at());
-    List<Place> undo = new Forks(drive).undoable((place, tick) -> true);
-    if (undo.isEmpty() && state.undoing().isEmpty()) {
-      return new Accepted<>(List.of(new Event.Cancelled(cancel.at())));
-    }
-    drive.emit(new Event.Ending(null, null, undo, cancel.at()));
-    return drive.accepted();
-  }
-
-  private Acceptance<Event> signal(RunState state, Input.Signal signal) {
-    if (state.ending() != null) {
-      return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
-    }
-    Outcome.Failure unfit = new Signals(graph, limits).unfit(state, signal);
-    if (unfit != null) {
-      return refused(state, unfit);
-    }
-    Drive drive = new Drive(flow, limits, state, signal.at());
-    drive.emit(new Event.Signalled(signal.name(), signal.payload(), signal.at()));
-    return drive.accepted();
-  }
-
-  private Acceptance<Event> resolve(RunState state, Input.Resolve resolve) {
-    Place place = PauseReport.undecided(state);
-    if (place == null) {
-      return refused(state, Outcome.Failure.of(ErrorCode.NOTHING_TO_RESOLVE));
-    }
-    Drive drive = new Drive(flow, limits, state, resolve.at());
-    drive.emit(
-        resolve.resolution() == Input.Resolution.RETRY
-            ? new Event.Retried(place)
-            : new Event.Skipped(place, undoable(state, place)));
-    return drive.accepted();
-  }
-
-  /** Gives values to a run and continues, unless they make its state too large or unreadable. */
-  private Acceptance<Event> answer(Drive drive, Map<String, JsonNode> values) {
-    drive.answered(values, List.of(), false);
-    return fits(drive, values.keySet());
-  }
-
-  private Acceptance<Event> fits(Drive drive, Set<String> fields) {
-    RunState answered = drive.state();
-    if (tooLarge(answered)) {
-      return refused(
-          drive.before(),
-          Outcome.Failure.of(
-              ErrorCode.STATE_TOO_LARGE,
-              "The state would become larger than "
-                  + limits.stateBytes()
-                  + " bytes. "
-                  + ErrorCode.STATE_TOO_LARGE.repair()
-                  + "."));
-    }
-    try {
-      answered.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));
-    } catch (IllegalArgumentException e) {
-      String field = fields.isEmpty() ? "stateUpdates" : String.join(", ", fields);
-      return refused(
-          drive.before(),
-          Outcome.Failure.of(
-              ErrorCode.INVALID_UPDATES,
-              List.of(new Violation(field, "cannot be read as what the flow expects"))));
-    }
-    return drive.accepted();
-  }
-
-  private boolean tooLarge(RunState state) {
-    for (Branch branch : state.branches().values()) {
-      if (branch.memory().bytes() > limits.stateBytes()) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private void requireReadable(RunState before, String name, Branch branch) {
-    Branch known = before.branches().getOrDefault(name, Branch.EMPTY);
-    flow.schema().requireReadable(branch.memory().data(), known.memory().data());
-  }
-
-  private record Updates(Map<String, JsonNode> values, List<Violation> violations) {
-    Map<String, JsonNode> filled() {
-      Map<String, JsonNode> filled = new LinkedHashMap<>(values);
-      filled.values().removeIf(value -> !Paths.filled(value));
-      return filled;
-    }
-  }
-
-  private Updates updates(ObjectNode sent) {
-    StateSchema.Checked checked = flow.schema().check(sent, limits);
-    return new Updates(checked.values(), checked.violations());
-  }
-
-  private boolean undoable(RunState state, Place place) {
-    return !place.undoes() && TypedPlace.of(state, place, graph).undoable();
   }
 
   // --- effects --------------------------------------------------------------------------------
@@ -689,10 +419,6 @@ public final class FlowProgram<S extends Record>
       case EXPIRED -> Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
       default -> Outcome.Failure.of(ErrorCode.UNKNOWN_RUN);
     };
-  }
-
-  private Acceptance<Event> refused(RunState state, Outcome.Failure failure) {
-    return new Refused<>(failure.open(open(state)));
   }
 
   /** What the run waits for, without what went wrong; null where it waits for nobody. */
