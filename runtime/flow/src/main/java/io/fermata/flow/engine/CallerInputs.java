@@ -143,11 +143,8 @@ final class CallerInputs {
   private static Outcome.Failure pastOnce(String step) {
     return Outcome.Failure.of(
         ErrorCode.RESET_PAST_ONCE,
-        "The correction lies before the step "
-            + step
-            + ", which may run only once and has begun. "
-            + ErrorCode.RESET_PAST_ONCE.repair()
-            + ".");
+        "The correction lies before the step %s, which may run only once and has begun. %s."
+            .formatted(step, ErrorCode.RESET_PAST_ONCE.repair()));
   }
 
   /** A run that ends accepts no answers; what could not be undone is retried. */
@@ -260,11 +257,8 @@ final class CallerInputs {
           drive.before(),
           Outcome.Failure.of(
               ErrorCode.STATE_TOO_LARGE,
-              "The state would become larger than "
-                  + limits.stateBytes()
-                  + " bytes. "
-                  + ErrorCode.STATE_TOO_LARGE.repair()
-                  + "."));
+              "The state would become larger than %s bytes. %s."
+                  .formatted(limits.stateBytes(), ErrorCode.STATE_TOO_LARGE.repair())));
     }
     try {
       answered.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));

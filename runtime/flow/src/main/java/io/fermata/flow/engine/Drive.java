@@ -478,11 +478,8 @@ final class Drive {
     RunState after = tried(event);
     spot.now(after).requireReadable(state);
     return !event.writes().isEmpty() && tooLarge(after.memory(event.place().branch()))
-        ? "The step "
-            + event.place().node()
-            + " would make the state larger than "
-            + limits.stateBytes()
-            + " bytes."
+        ? "The step %s would make the state larger than %s bytes."
+            .formatted(event.place().node(), limits.stateBytes())
         : null;
   }
 

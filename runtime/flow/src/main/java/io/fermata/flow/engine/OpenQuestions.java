@@ -98,11 +98,8 @@ final class OpenQuestions {
     List<String> suggestions = List.copyOf(question.suggestions().apply(spot.view()));
     if (suggestions.size() > Limits.SUGGESTIONS) {
       throw new IllegalStateException(
-          "Question "
-              + question.field()
-              + " offers more than "
-              + Limits.SUGGESTIONS
-              + " suggestions");
+          "Question %s offers more than %s suggestions"
+              .formatted(question.field(), Limits.SUGGESTIONS));
     }
     return new Event.Question(
         spot.path(question.field()),
