@@ -75,9 +75,8 @@ final class GraphCheck<S extends Record> {
   private void header() {
     if (!FLOW_ID.matcher(flow.id()).matches()) {
       defects.add(
-          "The flow's id \""
-              + flow.id()
-              + "\" is not 1 to 64 of a-z, 0-9, _ and -; it becomes the name of a tool");
+          "The flow's id \"%s\" is not 1 to 64 of a-z, 0-9, _ and -; it becomes the name of a tool"
+              .formatted(flow.id()));
     }
     if (flow.description().isBlank()) {
       defects.add("The flow has no description; a model needs one to know when to use it");
@@ -115,11 +114,8 @@ final class GraphCheck<S extends Record> {
       ask(ask);
     } else if (node instanceof Node.Show<S> show && !NODE_ID.matcher(show.tool()).matches()) {
       defects.add(
-          "Node "
-              + node.id()
-              + " names the display tool \""
-              + show.tool()
-              + "\", which is no tool name");
+          "Node %s names the display tool \"%s\", which is no tool name"
+              .formatted(node.id(), show.tool()));
     } else if (node instanceof Node.Show<S> show && show.check() != null && show.field() == null) {
       defects.add("Node " + node.id() + " validates a choice, but has no field for it; add one");
     } else if (node instanceof Node.Act<S> act) {
@@ -149,11 +145,8 @@ final class GraphCheck<S extends Record> {
   private void ownField(String what, String path) {
     if (flow.schema().ownField(path) == null) {
       defects.add(
-          what
-              + " "
-              + path
-              + ", which the state does not have"
-              + suggestion(path, flow.schema().paths()));
+          "%s %s, which the state does not have%s"
+              .formatted(what, path, Nearest.suggestion(path, flow.schema().paths())));
     }
   }
 
@@ -171,26 +164,21 @@ final class GraphCheck<S extends Record> {
     }
     if (!held) {
       defects.add(
-          what
-              + " "
-              + path
-              + ", which is a "
-              + field.type().toCanonical().replaceAll("[a-z]+\\.", "")
-              + " and cannot hold it; make it "
-              + sample.needed());
+          "%s %s, which is a %s and cannot hold it; make it %s"
+              .formatted(
+                  what,
+                  path,
+                  field.type().toCanonical().replaceAll("[a-z]+\\.", ""),
+                  sample.needed()));
     }
   }
 
   private void joining(String what, Joining joining, int branches) {
     if (joining.needed() < 0 || joining.needed() > branches) {
       defects.add(
-          "The join of "
-              + what
-              + " waits for "
-              + joining.needed()
-              + " of "
-              + branches
-              + " branches; wait for one of them at least and for all at most");
+          ("The join of %s waits for %s of %s branches; wait for one of them at least"
+                  + " and for all at most")
+              .formatted(what, joining.needed(), branches));
     }
     if (joining.into() != null) {
       ownField("The join of " + what + " lists failures in", joining.into());
@@ -208,10 +196,8 @@ final class GraphCheck<S extends Record> {
         node instanceof Node.Ask || node instanceof Node.Show || node instanceof Node.Await;
     if (node == null) {
       defects.add(
-          "There is a deadline or a reminder for "
-              + id
-              + ", but no such node"
-              + suggestion(id, flow.nodes().keySet()));
+          "There is a deadline or a reminder for %s, but no such node%s"
+              .formatted(id, Nearest.suggestion(id, flow.nodes().keySet())));
     } else if (!waits) {
       defects.add("Node " + id + " waits for nobody, so it needs no deadline and no reminder");
     }
@@ -242,10 +228,8 @@ final class GraphCheck<S extends Record> {
               }
               if (!(flow.nodes().get(id) instanceof Node.Act)) {
                 defects.add(
-                    "There is a compensation for "
-                        + id
-                        + ", which is no action"
-                        + suggestion(id, flow.nodes().keySet()));
+                    "There is a compensation for %s, which is no action%s"
+                        .formatted(id, Nearest.suggestion(id, flow.nodes().keySet())));
               }
               policy("The compensation of " + id, compensation.policy());
             });
@@ -264,10 +248,9 @@ final class GraphCheck<S extends Record> {
     for (Node<S> node : flow.nodes().values()) {
       if (node instanceof Node.Nested && flow.schema().ownField(node.id()) != null) {
         defects.add(
-            "Node "
-                + node.id()
-                + " has the name of a field, so the fields of its flow would be ambiguous; rename one"
-                + " of the two");
+            ("Node %s has the name of a field, so the fields of its flow would be ambiguous; rename"
+                    + " one of the two")
+                .formatted(node.id()));
       }
     }
   }
@@ -302,10 +285,8 @@ final class GraphCheck<S extends Record> {
       }
       if (region.contains(from)) {
         defects.add(
-            branch
-                + " leads back to "
-                + from
-                + "; lead it to the join, and decide there to go back");
+            "%s leads back to %s; lead it to the join, and decide there to go back"
+                .formatted(branch, from));
       }
       if (flow.nodes().containsKey(fork.join()) || fork.join().equals(Flow.END)) {
         arrives(branch, head, fork);
@@ -338,12 +319,8 @@ final class GraphCheck<S extends Record> {
     for (Map.Entry<String, String> asked : askedIn.entrySet()) {
       if (!asked.getValue().equals(head) && Paths.related(asked.getKey(), field)) {
         defects.add(
-            branch
-                + " asks for "
-                + field
-                + ", and so does branch "
-                + asked.getValue()
-                + "; ask before the fork, or in one of them");
+            "%s asks for %s, and so does branch %s; ask before the fork, or in one of them"
+                .formatted(branch, field, asked.getValue()));
       }
     }
     askedIn.putIfAbsent(field, head);
@@ -372,11 +349,8 @@ final class GraphCheck<S extends Record> {
     for (Node.Question<S> question : ask.questions()) {
       if (seen.stream().anyMatch(other -> Paths.related(other, question.field()))) {
         defects.add(
-            "Node "
-                + ask.id()
-                + " asks twice for "
-                + question.field()
-                + "; ask once for each field");
+            "Node %s asks twice for %s; ask once for each field"
+                .formatted(ask.id(), question.field()));
       }
       seen.add(question.field());
       byDefault(ask, question);
@@ -433,19 +407,12 @@ final class GraphCheck<S extends Record> {
     StateSchema.Field field = flow.schema().ownField(path);
     if (field == null) {
       defects.add(
-          "Node "
-              + node.id()
-              + " asks for "
-              + path
-              + ", which the state does not have"
-              + suggestion(path, flow.schema().paths()));
+          "Node %s asks for %s, which the state does not have%s"
+              .formatted(node.id(), path, Nearest.suggestion(path, flow.schema().paths())));
     } else if (field.computed()) {
       defects.add(
-          "Node "
-              + node.id()
-              + " asks for "
-              + path
-              + ", which is computed; ask for another field, or remove @Computed");
+          "Node %s asks for %s, which is computed; ask for another field, or remove @Computed"
+              .formatted(node.id(), path));
     }
   }
 
@@ -463,10 +430,8 @@ final class GraphCheck<S extends Record> {
   private void route(String from, Route route) {
     if (!from.equals(Flow.START) && !flow.nodes().containsKey(from)) {
       defects.add(
-          "There is a way out of "
-              + from
-              + ", but no such node"
-              + suggestion(from, flow.nodes().keySet()));
+          "There is a way out of %s, but no such node%s"
+              .formatted(from, Nearest.suggestion(from, flow.nodes().keySet())));
     }
     route.targets().forEach(target -> target(from, target));
     defects.addAll(ConditionCheck.rules(from, route.rules(), flow.schema(), flow.nodes().keySet()));
@@ -477,12 +442,8 @@ final class GraphCheck<S extends Record> {
       defects.add("Node " + from + " leads to START; lead to the first node instead");
     } else if (!target.isEmpty() && !known(target)) {
       defects.add(
-          "Node "
-              + from
-              + " leads to "
-              + target
-              + ", but there is no such node"
-              + suggestion(target, flow.nodes().keySet()));
+          "Node %s leads to %s, but there is no such node%s"
+              .formatted(from, target, Nearest.suggestion(target, flow.nodes().keySet())));
     }
   }
 
@@ -523,9 +484,8 @@ final class GraphCheck<S extends Record> {
           loop.stream().flatMap(n -> flow.targets(n).stream()).anyMatch(t -> !loop.contains(t));
       if (!pauses && !leaves) {
         defects.add(
-            "The loop "
-                + String.join(" → ", loop)
-                + " can neither pause nor end; lead out of it, or ask somebody in it");
+            "The loop %s can neither pause nor end; lead out of it, or ask somebody in it"
+                .formatted(String.join(" → ", loop)));
       }
     }
   }
@@ -589,9 +549,5 @@ final class GraphCheck<S extends Record> {
 
   private boolean known(String target) {
     return target.equals(Flow.END) || flow.nodes().containsKey(target);
-  }
-
-  private static String suggestion(String name, Collection<String> known) {
-    return Nearest.to(name, known).map(near -> "; did you mean " + near + "?").orElse("");
   }
 }

@@ -50,11 +50,8 @@ public final class MigrationPath {
           String name = "The migration from version " + from + " ";
           migration.defects().forEach(defect -> defects.add(name + defect));
           if (from < 1 || from >= flow.version()) {
-            defects.add(
-                name
-                    + "is none: the flow is version "
-                    + flow.version()
-                    + ", and only earlier ones, from 1 on, are carried over");
+            String none = "is none: the flow is version " + flow.version();
+            defects.add(name + none + ", and only earlier ones, from 1 on, are carried over");
           }
           nodes(migration).forEach((old, now) -> node(name, from, old, now, defects));
           if (from.equals(byVersion.lastKey())) {
@@ -73,12 +70,8 @@ public final class MigrationPath {
   private void node(String name, int from, String old, String now, List<String> defects) {
     String last = inTheEnd(from, now);
     if (!flow.graph().has(last)) {
-      defects.add(
-          name
-              + "leads to "
-              + last
-              + ", but there is no such node"
-              + Nearest.to(last, flow.nodeIds()).map(n -> "; did you mean " + n + "?").orElse(""));
+      String near = Nearest.suggestion(last, flow.nodeIds());
+      defects.add(name + "leads to " + last + ", but there is no such node" + near);
     }
     Map<String, String> mounts = Objects.requireNonNull(byVersion.get(from)).nodes();
     if (!MigrationFold.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
@@ -102,23 +95,13 @@ public final class MigrationPath {
 
   private void field(String name, String old, String field, List<String> defects) {
     if (items(old) != items(field)) {
-      defects.add(
-          name
-              + "takes "
-              + old
-              + " out of the items of a list or into them, to "
-              + field
-              + "; write a * for each of the items in both names");
+      String where =
+          "takes %s out of the items of a list or into them, to %s".formatted(old, field);
+      defects.add(name + where + "; write a * for each of the items in both names");
     }
     if (flow.schema().field(field.replace(Paths.ANY, "0")) == null) {
-      defects.add(
-          name
-              + "puts a value into "
-              + field
-              + ", which the state does not have"
-              + Nearest.to(field, flow.schema().paths())
-                  .map(n -> "; did you mean " + n + "?")
-                  .orElse(""));
+      String near = Nearest.suggestion(field, flow.schema().paths());
+      defects.add(name + "puts a value into " + field + ", which the state does not have" + near);
     }
   }
 

@@ -59,18 +59,14 @@ final class CheckedSerializer extends SerializerWithStringManifest {
     } else if (object instanceof Entry<?> entry
         && read instanceof Entry<?> again
         && !entry.events().equals(again.events())) {
-      return "A journal would not store the events "
-          + entry.events()
-          + " as they are: they are read as "
-          + again.events();
+      return "A journal would not store the events %s as they are: they are read as %s"
+          .formatted(entry.events(), again.events());
     } else if (object instanceof SessionState<?> state
         && state.program() instanceof RunState run
         && read instanceof SessionState<?> again
         && !run.equals(again.program())) {
-      return "A snapshot would not store the state "
-          + run
-          + " as it is: it is read as "
-          + again.program();
+      return "A snapshot would not store the state %s as it is: it is read as %s"
+          .formatted(run, again.program());
     }
     return null;
   }

@@ -6,8 +6,10 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import java.time.Instant;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +36,7 @@ final class Story {
   }
 
   private static String questions(Outcome.Interrupt interrupt) {
-    return interrupt.questions().stream().map(Story::question).collect(Collectors.joining(", "));
+    return list(interrupt.questions(), Story::question);
   }
 
   private static String question(Event.Question question) {
@@ -63,9 +65,7 @@ final class Story {
       String took = e.value() == null ? "" : ", which takes its default " + json(e.value());
       return e.place() + " was left without " + e.field() + took;
     } else if (event instanceof Event.Asked e) {
-      return e.place()
-          + " asked "
-          + e.questions().stream().map(Event.Question::field).collect(Collectors.joining(", "));
+      return e.place() + " asked " + list(e.questions(), Event.Question::field);
     } else if (event instanceof Event.Shown e) {
       return e.place() + " showed " + widget(e.widget());
     } else if (event instanceof Event.Attempted e) {
@@ -79,20 +79,14 @@ final class Story {
     } else if (event instanceof Event.Moved e) {
       return e.to().node().equals(Flow.END) ? "→ END" : "→ " + e.to();
     } else if (event instanceof Event.Stopped e) {
-      return e.place()
-          + " stopped with "
-          + e.code().wireName()
-          + ": "
-          + because(e.message(), e.detail());
+      String why = because(e.message(), e.detail());
+      return e.place() + " stopped with " + e.code().wireName() + ": " + why;
     } else if (event instanceof Event.Retried e) {
       return e.place() + " is tried again";
     } else if (event instanceof Event.Skipped e) {
       return e.place() + " is taken as done";
     } else if (event instanceof Event.Reset e) {
-      return "reset to "
-          + e.to().stream().map(back -> back.place().toString()).collect(Collectors.joining(", "))
-          + " with "
-          + values(e.corrected());
+      return "reset to " + list(e.to(), Event.Back::place) + " with " + values(e.corrected());
     } else if (event instanceof Event.Completed e) {
       return "completed with " + json(e.result());
     } else if (event instanceof Event.Cancelled) {
@@ -111,9 +105,7 @@ final class Story {
     } else if (event instanceof Event.ForkedFrom e) {
       return "forked from entry " + e.origin().entry() + " of run " + e.origin().runId();
     } else if (event instanceof Event.Forked e) {
-      return e.place()
-          + " forked into "
-          + e.heads().stream().map(Event.Head::label).collect(Collectors.joining(", "));
+      return e.place() + " forked into " + list(e.heads(), Event.Head::label);
     } else if (event instanceof Event.Arrived e) {
       return e.place() + " arrived at the join";
     } else if (event instanceof Event.BranchFailed e) {
@@ -153,10 +145,8 @@ final class Story {
     } else if (event instanceof Event.Ending e) {
       return e.code() == null ? "to be cancelled" : "to end with " + e.code().wireName();
     } else if (event instanceof Event.Tagged e) {
-      return e.place()
-          + " tagged the run"
-          + tags(" with ", e.added())
-          + tags(" without ", e.removed());
+      String without = tags(" without ", e.removed());
+      return e.place() + " tagged the run" + tags(" with ", e.added()) + without;
     } else if (event instanceof Event.Failed e) {
       return "failed: " + e.message();
     }
@@ -178,9 +168,8 @@ final class Story {
   private static String writes(Event.Committed e) {
     return e.writes().isEmpty()
         ? "nothing"
-        : e.writes().stream()
-            .map(w -> w.path() + (w.value() == null ? " deleted" : " = " + json(w.value())))
-            .collect(Collectors.joining(", "));
+        : list(
+            e.writes(), w -> w.path() + (w.value() == null ? " deleted" : " = " + json(w.value())));
   }
 
   private static String decided(Event.Decided e) {
@@ -206,10 +195,11 @@ final class Story {
 
   private static String values(Map<String, JsonNode> values) {
     return Trees.shortened(
-        values.entrySet().stream()
-            .map(e -> e.getKey() + " = " + e.getValue())
-            .collect(Collectors.joining(", ")),
-        MAX_LENGTH);
+        list(values.entrySet(), e -> e.getKey() + " = " + e.getValue()), MAX_LENGTH);
+  }
+
+  private static <T> String list(Collection<T> some, Function<T, ?> text) {
+    return some.stream().map(text).map(String::valueOf).collect(Collectors.joining(", "));
   }
 
   private static String json(@Nullable JsonNode value) {

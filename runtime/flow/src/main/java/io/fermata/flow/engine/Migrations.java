@@ -288,12 +288,9 @@ final class Migrations {
   private void place(Place place, Phase phase) {
     Graph graph = flow.graph();
     if (!graph.has(place.node())) {
+      String what = "%s, which is no node of version %s".formatted(place.node(), flow.version());
       throw new Unfit(
-          "it is at "
-              + place.node()
-              + ", which is no node of version "
-              + flow.version()
-              + "; say in the migration what became of that: node(…) or removed(…)");
+          "it is at " + what + "; say in the migration what became of that: node(…) or removed(…)");
     }
     branch(place);
     Step<?> step = graph.step(place);
@@ -349,9 +346,8 @@ final class Migrations {
     boolean kept = after.done().stream().anyMatch(done -> done.place().equals(place));
     require(
         kept && flow.graph().has(place.node()),
-        "its step "
-            + place.node()
-            + " is done and may have to be undone, so it must keep its name");
+        "its step %s is done and may have to be undone, so it must keep its name"
+            .formatted(place.node()));
     require(
         TypedPlace.asOf(before.data(), place, flow.graph()).undoable(),
         "its step " + place.node() + " is done and has no compensation any more");
@@ -369,11 +365,8 @@ final class Migrations {
     Set<String> unknown = new LinkedHashSet<>(flow.schema().unknown(data));
     require(
         unknown.isEmpty(),
-        "its state has "
-            + String.join(", ", unknown)
-            + ", which version "
-            + flow.version()
-            + " does not; rename or delete it in the migration");
+        "its state has %s, which version %s does not; rename or delete it in the migration"
+            .formatted(String.join(", ", unknown), flow.version()));
     try {
       flow.schema().requireReadable(data, Json.object());
     } catch (IllegalArgumentException e) {

@@ -21,9 +21,7 @@ public record PlaceFacts(RunState state, Place place, FieldScope<?> scope) imple
     Set<String> nodes = scope.flow().nodeIds();
     if (!nodes.contains(node)) {
       throw new IllegalArgumentException(
-          "There is no node "
-              + node
-              + Nearest.to(node, nodes).map(n -> "; did you mean " + n + "?").orElse(""));
+          "There is no node " + node + Nearest.suggestion(node, nodes));
     }
     return state.passes(place.branch(), scope.node(node));
   }

@@ -18,6 +18,11 @@ public final class Nearest {
         .filter(candidate -> distance(name, candidate) <= allowed);
   }
 
+  /** The end of a refusal: whether the closest name was meant; empty if none is close. */
+  public static String suggestion(String name, Collection<String> known) {
+    return to(name, known).map(near -> "; did you mean " + near + "?").orElse("");
+  }
+
   private static int distance(String left, String right) {
     String a = left.toLowerCase(Locale.ROOT);
     String b = right.toLowerCase(Locale.ROOT);

@@ -15,7 +15,6 @@ import io.fermata.flow.route.Conditions.Subject;
 import io.fermata.flow.schema.FieldKind;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -90,11 +89,8 @@ public final class ConditionCheck {
     }
     if (matching.pattern() == null) {
       defects.add(
-          "says "
-              + matching.text()
-              + ", which is no regular expression: "
-              + matching.fault()
-              + "; correct it");
+          "says %s, which is no regular expression: %s; correct it"
+              .formatted(matching.text(), matching.fault()));
     }
   }
 
@@ -106,10 +102,8 @@ public final class ConditionCheck {
     if (comparison.subject() instanceof Subject.Visits visits) {
       if (!nodes.contains(visits.node())) {
         defects.add(
-            "counts the visits of "
-                + visits.node()
-                + ", but there is no such node"
-                + suggestion(visits.node(), nodes));
+            "counts the visits of %s, but there is no such node%s"
+                .formatted(visits.node(), Nearest.suggestion(visits.node(), nodes)));
       }
       return;
     }
@@ -160,9 +154,8 @@ public final class ConditionCheck {
   private void value(Comparison comparison, String path, @Nullable JavaType type, JsonNode value) {
     if (value.isNull()) {
       defects.add(
-          "says "
-              + comparison.text()
-              + ", but null is no value; use exists or not(exists) instead");
+          "says %s, but null is no value; use exists or not(exists) instead"
+              .formatted(comparison.text()));
     } else if (type != null
         && !(comparison.operator().orders()
             ? FieldKind.orders(type, value)
@@ -173,14 +166,8 @@ public final class ConditionCheck {
 
   private void misfit(Condition condition, String path, JavaType type, String repair) {
     defects.add(
-        "says "
-            + condition.text()
-            + ", but "
-            + path
-            + " is "
-            + FieldKind.words(type)
-            + "; "
-            + repair);
+        "says %s, but %s is %s; %s"
+            .formatted(condition.text(), path, FieldKind.words(type), repair));
   }
 
   /** The type of a field; null, and a defect, if there is none. */
@@ -188,12 +175,9 @@ public final class ConditionCheck {
     JavaType type = schema.typeAt(path);
     if (type == null) {
       defects.add(
-          "reads " + path + ", which the state does not have" + suggestion(path, schema.paths()));
+          "reads %s, which the state does not have%s"
+              .formatted(path, Nearest.suggestion(path, schema.paths())));
     }
     return type;
-  }
-
-  private static String suggestion(String name, Collection<String> known) {
-    return Nearest.to(name, known).map(near -> "; did you mean " + near + "?").orElse("");
   }
 }

@@ -113,12 +113,8 @@ public final class StateReads {
   private static JsonNode require(boolean fits, String path, JsonNode value, String wanted) {
     if (!fits) {
       throw new IllegalArgumentException(
-          "Field "
-              + path
-              + " is not "
-              + wanted
-              + "; it holds JSON of type "
-              + value.getNodeType().name().toLowerCase(Locale.ROOT));
+          "Field %s is not %s; it holds JSON of type %s"
+              .formatted(path, wanted, value.getNodeType().name().toLowerCase(Locale.ROOT)));
     }
     return value;
   }

@@ -232,9 +232,7 @@ public final class StateSchema<S extends Record> {
   /** The refusal of a path that the state does not have. */
   public IllegalArgumentException unknown(String path) {
     return new IllegalArgumentException(
-        "There is no field "
-            + path
-            + Nearest.to(path, paths()).map(n -> "; did you mean " + n + "?").orElse(""));
+        "There is no field " + path + Nearest.suggestion(path, paths()));
   }
 
   /**
@@ -479,11 +477,8 @@ public final class StateSchema<S extends Record> {
       }
       if (componentType.isPrimitive()) {
         defects.add(
-            "Field "
-                + path
-                + " is a primitive "
-                + componentType
-                + " and could never be unanswered; use its wrapper type");
+            "Field %s is a primitive %s and could never be unanswered; use its wrapper type"
+                .formatted(path, componentType));
       }
       boolean isComputed = computed || component.isAnnotationPresent(Computed.class);
       JsonNode property = schema.path("properties").path(name);

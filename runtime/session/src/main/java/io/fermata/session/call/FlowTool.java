@@ -124,14 +124,8 @@ public final class FlowTool {
             field -> {
               if (!known.contains(field)) {
                 throw new IllegalArgumentException(
-                    "The argument "
-                        + field
-                        + " of "
-                        + name
-                        + " is not a field that a client of the flow may write"
-                        + Nearest.to(field, known)
-                            .map(n -> "; did you mean " + n + "?")
-                            .orElse(""));
+                    "The argument %s of %s is not a field that a client of the flow may write%s"
+                        .formatted(field, name, Nearest.suggestion(field, known)));
               }
               String contradiction =
                   ArgumentSchema.contradiction(
