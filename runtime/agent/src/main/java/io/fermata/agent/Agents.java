@@ -3,16 +3,17 @@ package io.fermata.agent;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadState;
-import java.util.ArrayDeque;
+import io.fermata.flow.json.Reached;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** The agents of a host, by name. */
@@ -55,19 +56,12 @@ public final class Agents {
     if (agent.budget().cost() == null) {
       return;
     }
-    Set<String> reached = new LinkedHashSet<>(List.of(agent.name()));
-    Deque<String> rest = new ArrayDeque<>(reached);
-    while (!rest.isEmpty()) {
-      Agent next = byName.get(rest.remove());
-      if (next == null) {
-        continue;
-      }
+    for (Agent next : reached(agent.name(), Agent::others)) {
       for (String model : next.unpriced()) {
         wrong.add(
             "its budget is a cost, but the model %s%s has no price, so that its cost would count as nothing; give it price(input, output, cachedInput), with \"0\" for a free model, or bound tokens with Budget.tokens"
                 .formatted(model, next == agent ? "" : " of the agent " + next.name()));
       }
-      next.others().stream().filter(reached::add).forEach(rest::add);
     }
   }
 
@@ -77,19 +71,25 @@ public final class Agents {
    */
   public Set<String> instructionEnv(String agent) {
     Set<String> names = new LinkedHashSet<>();
-    Set<String> reached = new LinkedHashSet<>(List.of(agent));
-    Deque<String> rest = new ArrayDeque<>(reached);
-    while (!rest.isEmpty()) {
-      Agent next = byName.get(rest.remove());
-      if (next != null) {
-        names.addAll(next.instructionEnv());
-        next.offered(Handoff.class).stream()
-            .map(Handoff::agent)
-            .filter(reached::add)
-            .forEach(rest::add);
-      }
+    for (Agent next : reached(agent, Agents::successors)) {
+      names.addAll(next.instructionEnv());
     }
     return names;
+  }
+
+  private static List<String> successors(Agent agent) {
+    return agent.offered(Handoff.class).stream().map(Handoff::agent).toList();
+  }
+
+  /** An agent and those that it leads to; a missing one is passed over. */
+  private List<Agent> reached(String from, Function<Agent, Collection<String>> ways) {
+    return Reached.from(List.of(from), name -> known(name).map(ways).orElse(List.of())).stream()
+        .flatMap(name -> known(name).stream())
+        .toList();
+  }
+
+  private Optional<Agent> known(String name) {
+    return Optional.ofNullable(byName.get(name));
   }
 
   /**

@@ -2,15 +2,13 @@ package io.fermata.flow;
 
 import io.fermata.flow.event.Place;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Reached;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.route.Route;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -166,16 +164,7 @@ public final class Graph {
 
   /** All that can be reached from these steps, themselves included. */
   public Set<String> reachable(Collection<String> from) {
-    Set<String> reached = new LinkedHashSet<>(from);
-    Deque<String> open = new ArrayDeque<>(from);
-    while (!open.isEmpty()) {
-      for (String target : targets(open.remove())) {
-        if (reached.add(target)) {
-          open.add(target);
-        }
-      }
-    }
-    return reached;
+    return Reached.from(from, this::targets);
   }
 
   /** The steps that ask for a field, or for a part of it, or for what it is part of. */
@@ -218,15 +207,9 @@ public final class Graph {
 
     /** The nodes of a branch. */
     Set<String> branch(String head, Route.Fork fork) {
-      Set<String> region = new LinkedHashSet<>();
-      Deque<String> open = new ArrayDeque<>(List.of(head));
-      while (!open.isEmpty()) {
-        String node = open.remove();
-        if (!node.equals(fork.join()) && region.add(node)) {
-          open.addAll(flow.targets(node));
-        }
-      }
-      return region;
+      return Reached.from(
+          List.of(head),
+          node -> flow.targets(node).stream().filter(to -> !to.equals(fork.join())).toList());
     }
 
     /** The forks around each node, the innermost first, with the head of its branch. */

@@ -10,16 +10,14 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Reached;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.route.ConditionCheck;
 import io.fermata.flow.route.Joining;
 import io.fermata.flow.route.Route;
 import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -28,7 +26,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.regex.Pattern;
 
 /** Finds everything that is wrong with a flow before it runs. */
@@ -305,7 +302,7 @@ final class GraphCheck<S extends Record> {
   }
 
   private void arrives(String branch, String head, Route.Fork fork) {
-    if (!reachable(flow, Set.of(head)).contains(fork.join())) {
+    if (!Reached.from(Set.of(head), flow::targets).contains(fork.join())) {
       defects.add(branch + " never reaches the join " + fork.join() + "; lead it there");
     }
   }
@@ -459,7 +456,7 @@ final class GraphCheck<S extends Record> {
   }
 
   private void reachability() {
-    Set<String> reached = reachable(flow, Set.of(Flow.START));
+    Set<String> reached = Reached.from(Set.of(Flow.START), flow::targets);
     for (String node : flow.nodes().keySet()) {
       if (!reached.contains(node)) {
         defects.add("Node " + node + " can never be reached from START");
@@ -500,18 +497,18 @@ final class GraphCheck<S extends Record> {
                 goals.add(id);
               }
             });
-    Set<String> freed = reachable(at -> sources.getOrDefault(at, List.of()), goals);
+    Set<String> freed = Reached.from(goals, at -> sources.getOrDefault(at, List.of()));
     return flow.nodes().keySet().stream().filter(node -> !freed.contains(node)).toList();
   }
 
   /** The nodes that are reached from this one and lead back to it; empty if none does. */
   private Set<String> loopOf(String node) {
-    Set<String> ahead = reachable(flow::targets, flow.targets(node));
+    Set<String> ahead = Reached.from(flow.targets(node), flow::targets);
     if (!ahead.contains(node)) {
       return Set.of();
     }
     Set<String> loop = new LinkedHashSet<>(List.of(node));
-    ahead.retainAll(reachable(at -> sources.getOrDefault(at, List.of()), Set.of(node)));
+    ahead.retainAll(Reached.from(Set.of(node), at -> sources.getOrDefault(at, List.of())));
     loop.addAll(ahead);
     return loop;
   }
@@ -526,25 +523,6 @@ final class GraphCheck<S extends Record> {
           .forEach(target -> sources.computeIfAbsent(target, t -> new ArrayList<>()).add(node));
     }
     return sources;
-  }
-
-  /** All that can be reached from these nodes, themselves included. */
-  static <S extends Record> Set<String> reachable(Flow<S> flow, Collection<String> from) {
-    return reachable(flow::targets, from);
-  }
-
-  private static Set<String> reachable(
-      Function<String, ? extends Collection<String>> ways, Collection<String> from) {
-    Set<String> reached = new LinkedHashSet<>(from);
-    Deque<String> open = new ArrayDeque<>(from);
-    while (!open.isEmpty()) {
-      for (String target : ways.apply(open.remove())) {
-        if (reached.add(target)) {
-          open.add(target);
-        }
-      }
-    }
-    return reached;
   }
 
   private boolean known(String target) {

@@ -3,6 +3,7 @@ package io.fermata.flow.record;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.json.Reached;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
@@ -11,9 +12,7 @@ import io.fermata.flow.picture.Picture.Arrow;
 import io.fermata.flow.picture.Picture.Kind;
 import io.fermata.flow.picture.Picture.Shape;
 import io.fermata.flow.picture.Picture.Style;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -325,15 +324,9 @@ final class PathTrace implements Recorder {
     if (first == null || first.kind() == Kind.JOIN) {
       return Set.of();
     }
-    Set<String> region = new HashSet<>(Set.of(head));
-    Deque<String> open = new ArrayDeque<>(region);
-    while (!open.isEmpty()) {
-      for (Arrow arrow : ways(open.remove())) {
-        if (!arrow.to().equals(Picture.join(node)) && region.add(arrow.to())) {
-          open.add(arrow.to());
-        }
-      }
-    }
-    return region;
+    return Reached.from(
+        Set.of(head),
+        at ->
+            ways(at).stream().map(Arrow::to).filter(to -> !to.equals(Picture.join(node))).toList());
   }
 }
