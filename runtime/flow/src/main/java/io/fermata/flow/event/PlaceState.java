@@ -64,8 +64,7 @@ public record PlaceState(
   }
 
   PlaceState phase(Phase next) {
-    return new PlaceState(
-        next, accepted, rejected, questions, context, attempts, base, since, deadline, reminder);
+    return begun(next, attempts, base, since);
   }
 
   PlaceState asked(Event.Asked asked, boolean seen) {
@@ -89,8 +88,7 @@ public record PlaceState(
 
   /** It begins to wait for something that happens outside. */
   PlaceState waits(Phase next, long at) {
-    return new PlaceState(
-        next, accepted, rejected, questions, context, attempts, base, at, deadline, reminder);
+    return begun(next, attempts, base, at);
   }
 
   /** Bounds the wait. A question that is put again in the same visit keeps the bounds it has. */
@@ -116,17 +114,10 @@ public record PlaceState(
         phase instanceof Phase.Working working
             ? working.field() == null ? new Phase.Entering() : asking(false)
             : phase;
-    return new PlaceState(
-        again,
-        accepted,
-        rejected,
-        questions,
-        context,
-        attempts,
-        base,
-        since + later,
-        deadline == null ? null : Long.valueOf(deadline + later),
-        reminder == null ? null : reminder.later(later));
+    return begun(again, attempts, base, since + later)
+        .timed(
+            deadline == null ? null : Long.valueOf(deadline + later),
+            reminder == null ? null : reminder.later(later));
   }
 
   PlaceState remind(Reminder next) {
@@ -138,20 +129,6 @@ public record PlaceState(
       Phase next, Set<String> kept, @Nullable Long newDeadline, @Nullable Reminder newReminder) {
     return new PlaceState(
         next, kept, Map.of(), List.of(), null, attempts, base, since, newDeadline, newReminder);
-  }
-
-  private PlaceState timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {
-    return new PlaceState(
-        phase,
-        accepted,
-        rejected,
-        questions,
-        context,
-        attempts,
-        base,
-        since,
-        newDeadline,
-        newReminder);
   }
 
   /**
@@ -167,29 +144,17 @@ public record PlaceState(
   PlaceState accept(String field, boolean called) {
     Set<String> more = new LinkedHashSet<>(accepted);
     more.add(field);
-    return judged(more, without(field), called);
+    return judged(afterVerdict(called), more, without(field));
   }
 
   PlaceState reject(String field, Rejection rejection, boolean called) {
     Map<String, Rejection> more = new LinkedHashMap<>(rejected);
     more.put(field, rejection);
-    return judged(accepted, more, called);
+    return judged(afterVerdict(called), accepted, more);
   }
 
-  private PlaceState judged(
-      Set<String> newAccepted, Map<String, Rejection> newRejected, boolean called) {
-    Phase next = phase instanceof Phase.Working ? asking(called) : phase;
-    return new PlaceState(
-        next,
-        newAccepted,
-        newRejected,
-        questions,
-        context,
-        attempts,
-        base,
-        since,
-        deadline,
-        reminder);
+  private Phase afterVerdict(boolean called) {
+    return phase instanceof Phase.Working ? asking(called) : phase;
   }
 
   /** It waits for answers again, or for its questions to be put if they were not yet. */
@@ -200,17 +165,7 @@ public record PlaceState(
   PlaceState answered(Set<String> fields, boolean acknowledged) {
     Map<String, Rejection> left = new LinkedHashMap<>(rejected);
     left.keySet().removeIf(r -> Paths.anyRelated(fields, r));
-    return new PlaceState(
-        afterAnswer(fields, acknowledged),
-        accepted,
-        left,
-        questions,
-        context,
-        attempts,
-        base,
-        since,
-        deadline,
-        reminder);
+    return judged(afterAnswer(fields, acknowledged), accepted, left);
   }
 
   /**
@@ -232,17 +187,7 @@ public record PlaceState(
     boolean again =
         phase instanceof Phase.Working before && Objects.equals(before.field(), attempted.field());
     Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null);
-    return new PlaceState(
-        working,
-        accepted,
-        rejected,
-        questions,
-        context,
-        attempted.attempt(),
-        again ? base : attempts,
-        attempted.at(),
-        deadline,
-        reminder);
+    return begun(working, attempted.attempt(), again ? base : attempts, attempted.at());
   }
 
   private Map<String, Rejection> without(String field) {
@@ -252,5 +197,50 @@ public record PlaceState(
     Map<String, Rejection> fewer = new LinkedHashMap<>(rejected);
     fewer.remove(field);
     return fewer;
+  }
+
+  // --- the same but for some of it ------------------------------------------------------------
+
+  private PlaceState begun(Phase newPhase, int newAttempts, int newBase, long at) {
+    return new PlaceState(
+        newPhase,
+        accepted,
+        rejected,
+        questions,
+        context,
+        newAttempts,
+        newBase,
+        at,
+        deadline,
+        reminder);
+  }
+
+  private PlaceState judged(
+      Phase newPhase, Set<String> newAccepted, Map<String, Rejection> newRejected) {
+    return new PlaceState(
+        newPhase,
+        newAccepted,
+        newRejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        deadline,
+        reminder);
+  }
+
+  private PlaceState timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {
+    return new PlaceState(
+        phase,
+        accepted,
+        rejected,
+        questions,
+        context,
+        attempts,
+        base,
+        since,
+        newDeadline,
+        newReminder);
   }
 }
