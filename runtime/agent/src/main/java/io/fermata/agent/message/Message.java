@@ -1,7 +1,8 @@
 package io.fermata.agent.message;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
@@ -66,12 +67,10 @@ public record Message(
   }
 
   /** The status of a message. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum Status {
-    @JsonProperty("pending")
     PENDING,
-    @JsonProperty("completed")
     COMPLETED,
-    @JsonProperty("failed")
     FAILED
   }
 

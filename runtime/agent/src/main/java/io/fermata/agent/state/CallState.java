@@ -1,7 +1,8 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
@@ -43,34 +44,25 @@ public record CallState(
   public record Request(String key, RequestedCall call, boolean queued) {}
 
   /** The phase of a call. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum Phase {
     /** It waits for earlier calls. */
-    @JsonProperty("waiting")
     WAITING,
-    @JsonProperty("running")
     RUNNING,
     /** It failed and will be retried. */
-    @JsonProperty("retrying")
     RETRYING,
     /** The flow behind it waits for a moment, a signal or another person, and is polled. */
-    @JsonProperty("paused")
     PAUSED,
     /** A person must approve it. */
-    @JsonProperty("approving")
     APPROVING,
     /** The flow behind it asks a person. */
-    @JsonProperty("asking")
     ASKING,
     /** A sub-prompt or a child works for it. */
-    @JsonProperty("delegated")
     DELEGATED,
     /** It returned; the hooks for its result have not run yet. */
-    @JsonProperty("returned")
     RETURNED,
     /** Its step has ended; it waits while the conversation continues. */
-    @JsonProperty("detached")
     DETACHED,
-    @JsonProperty("over")
     OVER
   }
 

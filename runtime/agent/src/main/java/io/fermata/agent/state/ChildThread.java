@@ -1,6 +1,7 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.agent.model.Usage;
 
 /**
@@ -14,15 +15,12 @@ public record ChildThread(
     String threadId, String relation, String agent, Status status, String note, Usage usage) {
 
   /** The status of a child. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum Status {
-    @JsonProperty("running")
     RUNNING,
     /** A person is asked in it, or in a thread that it waits for. */
-    @JsonProperty("asking")
     ASKING,
-    @JsonProperty("idle")
     IDLE,
-    @JsonProperty("failed")
     FAILED
   }
 

@@ -1,6 +1,7 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,15 +14,13 @@ import org.jspecify.annotations.Nullable;
 public record HeldWork(What what, @Nullable String id, String agent, @Nullable String name) {
 
   /** What is held. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum What {
     /** All that the thread does, as its agent is not registered. */
-    @JsonProperty("thread")
     THREAD,
     /** A scheduled effect without a handler. */
-    @JsonProperty("effect")
     EFFECT,
     /** A call that a person decides, without its tool. */
-    @JsonProperty("call")
     CALL
   }
 

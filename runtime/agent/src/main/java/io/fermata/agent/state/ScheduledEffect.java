@@ -1,7 +1,8 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.agent.ScheduledHandler;
 import org.jspecify.annotations.Nullable;
 
@@ -24,14 +25,11 @@ public record ScheduledEffect(
     @Nullable String error) {
 
   /** The status of the effect. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum Status {
-    @JsonProperty("pending")
     PENDING,
-    @JsonProperty("running")
     RUNNING,
-    @JsonProperty("completed")
     COMPLETED,
-    @JsonProperty("failed")
     FAILED
   }
 

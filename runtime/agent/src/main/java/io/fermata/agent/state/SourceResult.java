@@ -1,10 +1,11 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.databind.annotation.JsonTypeIdResolver;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.json.KindNames;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -12,12 +13,8 @@ import org.jspecify.annotations.Nullable;
  * What an effect of the source of a fork ended with, which the same effect of the fork takes
  * instead of being performed.
  */
-@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "r")
-@JsonSubTypes({
-  @JsonSubTypes.Type(value = SourceResult.Reply.class, name = "reply"),
-  @JsonSubTypes.Type(value = SourceResult.Work.class, name = "work"),
-  @JsonSubTypes.Type(value = SourceResult.Summary.class, name = "summary")
-})
+@JsonTypeInfo(use = JsonTypeInfo.Id.CUSTOM, property = "r")
+@JsonTypeIdResolver(KindNames.class)
 public sealed interface SourceResult {
 
   /**

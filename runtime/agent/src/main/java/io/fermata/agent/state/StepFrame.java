@@ -1,6 +1,7 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
@@ -57,18 +58,15 @@ public record StepFrame(
   }
 
   /** What a step is doing. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum Stage {
     /** A sub-prompt is about to ask its model. */
-    @JsonProperty("opened")
     OPENED,
     /** A model is asked. */
-    @JsonProperty("thinking")
     THINKING,
     /** Code has the turn. */
-    @JsonProperty("handling")
     HANDLING,
     /** Tools are called. */
-    @JsonProperty("calling")
     CALLING
   }
 

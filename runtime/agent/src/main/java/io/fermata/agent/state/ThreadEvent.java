@@ -1,8 +1,8 @@
 package io.fermata.agent.state;
 
-import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.JsonTypeIdResolver;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageUpdate;
@@ -11,6 +11,7 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.json.KindNames;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -21,75 +22,11 @@ import org.jspecify.annotations.Nullable;
  * An event of a thread. A thread's state is the fold of its events alone, and an event contains
  * everything that the fold needs, so replay calls no agent code.
  *
- * <p>Names are part of the journal's format: they never change. Times are milliseconds of the
- * epoch.
+ * <p>Names, those of its kinds included, are part of the journal's format: they never change. Times
+ * are milliseconds of the epoch.
  */
-@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "e")
-@JsonSubTypes({
-  @JsonSubTypes.Type(value = ThreadEvent.Created.class, name = "created"),
-  @JsonSubTypes.Type(value = ThreadEvent.ForkedFrom.class, name = "forked_from"),
-  @JsonSubTypes.Type(value = ThreadEvent.Greeted.class, name = "greeted"),
-  @JsonSubTypes.Type(value = ThreadEvent.Widened.class, name = "widened"),
-  @JsonSubTypes.Type(value = ThreadEvent.Received.class, name = "received"),
-  @JsonSubTypes.Type(value = ThreadEvent.Taken.class, name = "taken"),
-  @JsonSubTypes.Type(value = ThreadEvent.Released.class, name = "released"),
-  @JsonSubTypes.Type(value = ThreadEvent.Woke.class, name = "woke"),
-  @JsonSubTypes.Type(value = ThreadEvent.StepBegan.class, name = "step_began"),
-  @JsonSubTypes.Type(value = ThreadEvent.StepEnded.class, name = "step_ended"),
-  @JsonSubTypes.Type(value = ThreadEvent.StepFailed.class, name = "step_failed"),
-  @JsonSubTypes.Type(value = ThreadEvent.TurnBegan.class, name = "turn_began"),
-  @JsonSubTypes.Type(value = ThreadEvent.FrameOpened.class, name = "frame_opened"),
-  @JsonSubTypes.Type(value = ThreadEvent.FrameClosed.class, name = "frame_closed"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallBegan.class, name = "call_began"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallFailed.class, name = "call_failed"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallWaits.class, name = "call_waits"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallAsked.class, name = "call_asked"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallAnswered.class, name = "call_answered"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallDelegated.class, name = "call_delegated"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallReturned.class, name = "call_returned"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallEnded.class, name = "call_ended"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallDetached.class, name = "call_detached"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallRemoved.class, name = "call_removed"),
-  @JsonSubTypes.Type(value = ThreadEvent.SideTurned.class, name = "side_turned"),
-  @JsonSubTypes.Type(value = ThreadEvent.HandedOver.class, name = "handed_over"),
-  @JsonSubTypes.Type(value = ThreadEvent.Stopped.class, name = "stopped"),
-  @JsonSubTypes.Type(value = ThreadEvent.Compacting.class, name = "compacting"),
-  @JsonSubTypes.Type(value = ThreadEvent.Compacted.class, name = "compacted"),
-  @JsonSubTypes.Type(value = ThreadEvent.EffectBegan.class, name = "effect_began"),
-  @JsonSubTypes.Type(value = ThreadEvent.EffectEnded.class, name = "effect_ended"),
-  @JsonSubTypes.Type(value = ThreadEvent.EffectDelayed.class, name = "effect_delayed"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildReported.class, name = "child_reported"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildStatusChanged.class, name = "child_status_changed"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildSpent.class, name = "child_spent"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildDeleted.class, name = "child_deleted"),
-  @JsonSubTypes.Type(value = ThreadEvent.ReportPending.class, name = "report_pending"),
-  @JsonSubTypes.Type(value = ThreadEvent.Reported.class, name = "reported"),
-  @JsonSubTypes.Type(value = ThreadEvent.DeliveryFailed.class, name = "delivery_failed"),
-  @JsonSubTypes.Type(value = ThreadEvent.DeliveryBegan.class, name = "delivery_began"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallAbandoned.class, name = "call_abandoned"),
-  @JsonSubTypes.Type(value = ThreadEvent.CallWithdrawn.class, name = "call_withdrawn"),
-  @JsonSubTypes.Type(value = ThreadEvent.Deleted.class, name = "deleted"),
-  @JsonSubTypes.Type(value = ThreadEvent.Said.class, name = "said"),
-  @JsonSubTypes.Type(value = ThreadEvent.Updated.class, name = "updated"),
-  @JsonSubTypes.Type(value = ThreadEvent.Queued.class, name = "queued"),
-  @JsonSubTypes.Type(value = ThreadEvent.Forced.class, name = "forced"),
-  @JsonSubTypes.Type(value = ThreadEvent.StopWanted.class, name = "stop_wanted"),
-  @JsonSubTypes.Type(value = ThreadEvent.ContextSet.class, name = "context_set"),
-  @JsonSubTypes.Type(value = ThreadEvent.Stored.class, name = "stored"),
-  @JsonSubTypes.Type(value = ThreadEvent.EnvSet.class, name = "env_set"),
-  @JsonSubTypes.Type(value = ThreadEvent.Tagged.class, name = "tagged"),
-  @JsonSubTypes.Type(value = ThreadEvent.StatusSet.class, name = "status_set"),
-  @JsonSubTypes.Type(value = ThreadEvent.FileWritten.class, name = "file_written"),
-  @JsonSubTypes.Type(value = ThreadEvent.FileRemoved.class, name = "file_removed"),
-  @JsonSubTypes.Type(value = ThreadEvent.FileMoved.class, name = "file_moved"),
-  @JsonSubTypes.Type(value = ThreadEvent.Scheduled.class, name = "scheduled"),
-  @JsonSubTypes.Type(value = ThreadEvent.Unscheduled.class, name = "unscheduled"),
-  @JsonSubTypes.Type(value = ThreadEvent.Emitted.class, name = "emitted"),
-  @JsonSubTypes.Type(value = ThreadEvent.ChildCreated.class, name = "child_created"),
-  @JsonSubTypes.Type(value = ThreadEvent.HookFailed.class, name = "hook_failed"),
-  @JsonSubTypes.Type(value = ThreadEvent.ModelReplied.class, name = "model_replied"),
-  @JsonSubTypes.Type(value = ThreadEvent.ToolReturned.class, name = "tool_returned")
-})
+@JsonTypeInfo(use = JsonTypeInfo.Id.CUSTOM, property = "e")
+@JsonTypeIdResolver(KindNames.class)
 public sealed interface ThreadEvent {
 
   /** A change that author code made through its {@link FlowState}. */

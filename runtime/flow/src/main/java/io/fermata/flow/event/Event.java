@@ -2,10 +2,12 @@ package io.fermata.flow.event;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonInclude;
-import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.annotation.JsonTypeName;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.JsonTypeIdResolver;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.KindNames;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -17,54 +19,11 @@ import org.jspecify.annotations.Nullable;
  * carries all that the fold needs, so a journal can be replayed without the flow's code.
  *
  * <p>Times are milliseconds of the epoch; paths of fields are those of the whole run, with the
- * sub-flow they belong to. Names are part of the journal's format: they never change.
+ * sub-flow they belong to. Names, those of its kinds included, are part of the journal's format:
+ * they never change.
  */
-@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "e")
-@JsonSubTypes({
-  @JsonSubTypes.Type(value = Event.Started.class, name = "started"),
-  @JsonSubTypes.Type(value = Event.Answered.class, name = "answered"),
-  @JsonSubTypes.Type(value = Event.Accepted.class, name = "accepted"),
-  @JsonSubTypes.Type(value = Event.Rejected.class, name = "rejected"),
-  @JsonSubTypes.Type(value = Event.Passed.class, name = "passed"),
-  @JsonSubTypes.Type(value = Event.Asked.class, name = "asked"),
-  @JsonSubTypes.Type(value = Event.Shown.class, name = "shown"),
-  @JsonSubTypes.Type(value = Event.Slept.class, name = "slept"),
-  @JsonSubTypes.Type(value = Event.Awaited.class, name = "awaited"),
-  @JsonSubTypes.Type(value = Event.Unattended.class, name = "unattended"),
-  @JsonSubTypes.Type(value = Event.Signalled.class, name = "signalled"),
-  @JsonSubTypes.Type(value = Event.Received.class, name = "received"),
-  @JsonSubTypes.Type(value = Event.Woken.class, name = "woken"),
-  @JsonSubTypes.Type(value = Event.DeadlinePassed.class, name = "deadline"),
-  @JsonSubTypes.Type(value = Event.Reminding.class, name = "reminding"),
-  @JsonSubTypes.Type(value = Event.Reminded.class, name = "reminded"),
-  @JsonSubTypes.Type(value = Event.Attempted.class, name = "attempted"),
-  @JsonSubTypes.Type(value = Event.AttemptFailed.class, name = "attempt_failed"),
-  @JsonSubTypes.Type(value = Event.Committed.class, name = "committed"),
-  @JsonSubTypes.Type(value = Event.Tagged.class, name = "tagged"),
-  @JsonSubTypes.Type(value = Event.Decided.class, name = "decided"),
-  @JsonSubTypes.Type(value = Event.Moved.class, name = "moved"),
-  @JsonSubTypes.Type(value = Event.Forked.class, name = "forked"),
-  @JsonSubTypes.Type(value = Event.Arrived.class, name = "arrived"),
-  @JsonSubTypes.Type(value = Event.BranchFailed.class, name = "branch_failed"),
-  @JsonSubTypes.Type(value = Event.Joined.class, name = "joined"),
-  @JsonSubTypes.Type(value = Event.Opened.class, name = "opened"),
-  @JsonSubTypes.Type(value = Event.Closed.class, name = "closed"),
-  @JsonSubTypes.Type(value = Event.Broken.class, name = "broken"),
-  @JsonSubTypes.Type(value = Event.Stopped.class, name = "stopped"),
-  @JsonSubTypes.Type(value = Event.Retried.class, name = "retried"),
-  @JsonSubTypes.Type(value = Event.Skipped.class, name = "skipped"),
-  @JsonSubTypes.Type(value = Event.Reset.class, name = "reset"),
-  @JsonSubTypes.Type(value = Event.Migrated.class, name = "migrated"),
-  @JsonSubTypes.Type(value = Event.ForkedFrom.class, name = "forked_from"),
-  @JsonSubTypes.Type(value = Event.Undoing.class, name = "undoing"),
-  @JsonSubTypes.Type(value = Event.Undone.class, name = "undone"),
-  @JsonSubTypes.Type(value = Event.Ending.class, name = "ending"),
-  @JsonSubTypes.Type(value = Event.Completed.class, name = "completed"),
-  @JsonSubTypes.Type(value = Event.Cancelled.class, name = "cancelled"),
-  @JsonSubTypes.Type(value = Event.Expired.class, name = "expired"),
-  @JsonSubTypes.Type(value = Event.Failed.class, name = "failed"),
-  @JsonSubTypes.Type(value = Event.Abandoned.class, name = "abandoned")
-})
+@JsonTypeInfo(use = JsonTypeInfo.Id.CUSTOM, property = "e")
+@JsonTypeIdResolver(KindNames.class)
 public sealed interface Event extends Fact {
   /** When it happened; 0 where only the events around it say. */
   default long at() {
@@ -151,6 +110,7 @@ public sealed interface Event extends Fact {
   record Woken(Place place, long at) implements Event {}
 
   /** A wait has reached its deadline: the run continues at another node. */
+  @JsonTypeName("deadline")
   record DeadlinePassed(Place place, String target, long at) implements Event {}
 
   /** A reminder is being sent. */

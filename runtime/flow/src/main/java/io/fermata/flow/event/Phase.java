@@ -1,29 +1,18 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
-import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.JsonTypeIdResolver;
+import io.fermata.flow.json.KindNames;
 import io.fermata.flow.json.SharedTrees;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What a place is busy with. */
-@JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "p")
-@JsonSubTypes({
-  @JsonSubTypes.Type(value = Phase.Entering.class, name = "entering"),
-  @JsonSubTypes.Type(value = Phase.Asking.class, name = "asking"),
-  @JsonSubTypes.Type(value = Phase.Showing.class, name = "showing"),
-  @JsonSubTypes.Type(value = Phase.Sleeping.class, name = "sleeping"),
-  @JsonSubTypes.Type(value = Phase.Awaiting.class, name = "awaiting"),
-  @JsonSubTypes.Type(value = Phase.Working.class, name = "working"),
-  @JsonSubTypes.Type(value = Phase.Forked.class, name = "forked"),
-  @JsonSubTypes.Type(value = Phase.Leaving.class, name = "leaving"),
-  @JsonSubTypes.Type(value = Phase.Returning.class, name = "returning"),
-  @JsonSubTypes.Type(value = Phase.Breaking.class, name = "breaking"),
-  @JsonSubTypes.Type(value = Phase.Halted.class, name = "halted")
-})
+@JsonTypeInfo(use = JsonTypeInfo.Id.CUSTOM, property = "p")
+@JsonTypeIdResolver(KindNames.class)
 public sealed interface Phase {
   /** What a place is or was busy with, be it halted or not. */
   @JsonIgnore

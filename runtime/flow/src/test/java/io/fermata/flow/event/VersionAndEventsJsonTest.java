@@ -5,7 +5,6 @@ import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.util.TokenBuffer;
@@ -17,6 +16,7 @@ import io.fermata.flow.ForEach;
 import io.fermata.flow.QuoteFlow;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.KindNames;
 import io.fermata.flow.schema.Computed;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -24,6 +24,7 @@ import java.time.Duration;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -200,13 +201,12 @@ class VersionAndEventsJsonTest {
 
   @Test
   void everyKindOfEventHasANameAndIsTestedHere() {
-    JsonSubTypes names = Event.class.getAnnotation(JsonSubTypes.class);
-    assertThat(Arrays.stream(names.value()).map(JsonSubTypes.Type::value).toList())
-        .containsAll(everyKind().stream().<Class<?>>map(Object::getClass).toList());
-    assertThat(everyKind().stream().map(Object::getClass).distinct()).hasSameSizeAs(names.value());
+    Collection<Class<?>> named = KindNames.of(Event.class).values();
+    assertThat(named).containsAll(everyKind().stream().<Class<?>>map(Object::getClass).toList());
+    assertThat(everyKind().stream().map(Object::getClass).distinct()).hasSameSizeAs(named);
     List<Class<?>> permitted =
         Arrays.stream(Event.class.getPermittedSubclasses()).<Class<?>>map(c -> c).toList();
-    assertThat(permitted).hasSameSizeAs(names.value());
+    assertThat(permitted).hasSameSizeAs(named);
   }
 
   @Test

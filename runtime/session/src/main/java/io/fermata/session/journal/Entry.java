@@ -1,7 +1,8 @@
 package io.fermata.session.journal;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
-import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.persistence.spi.JournalTags;
 import java.util.List;
 import java.util.Objects;
@@ -69,21 +70,17 @@ public record Entry<E>(
   public record Owner(String principal, String session) {}
 
   /** The cause of an entry. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum By {
     /** A principal's call. */
-    @JsonProperty("caller")
     CALLER,
     /** A signal from outside. */
-    @JsonProperty("signal")
     SIGNAL,
     /** An effect of the session that has ended. */
-    @JsonProperty("effect")
     EFFECT,
     /** A timer of the session. */
-    @JsonProperty("timer")
     TIMER,
     /** The host: recovery, migration, or another session. */
-    @JsonProperty("host")
     HOST
   }
 

@@ -3,9 +3,10 @@ package io.fermata.session.journal;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
-import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.annotation.JsonValue;
 import com.fasterxml.jackson.databind.JavaType;
+import io.fermata.flow.json.KindNames;
 import io.fermata.session.Golden;
 import java.io.IOException;
 import java.lang.reflect.ParameterizedType;
@@ -95,15 +96,14 @@ class JournalShapesTest {
   }
 
   private String kinds(Class<?> kind) {
-    JsonSubTypes names = kind.getAnnotation(JsonSubTypes.class);
-    if (names == null) {
+    if (!kind.isAnnotationPresent(JsonTypeInfo.class)) {
       return Stream.of(kind.getPermittedSubclasses())
           .map(this::described)
           .sorted()
           .collect(Collectors.joining(" | "));
     }
-    return Stream.of(names.value())
-        .map(each -> each.name() + " = " + described(each.value()))
+    return KindNames.of(kind).entrySet().stream()
+        .map(each -> each.getKey() + " = " + described(each.getValue()))
         .sorted()
         .collect(Collectors.joining(" | "));
   }
