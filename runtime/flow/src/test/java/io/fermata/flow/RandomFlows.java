@@ -473,8 +473,8 @@ public final class RandomFlows {
     }
 
     private int hash(boolean byAnswer, StateReads data) {
-      int hash = Objects.hash(data.text("x"), data.integer("sum"));
-      return byAnswer ? 31 * hash + Objects.hashCode(data.text("a")) : hash;
+      int hash = Objects.hash(data.get("x", String.class), data.get("sum", Integer.class));
+      return byAnswer ? 31 * hash + Objects.hashCode(data.get("a", String.class)) : hash;
     }
 
     private Condition condition(Know know) {
@@ -512,7 +512,8 @@ public final class RandomFlows {
             run.set("counts." + tail, own(count == null ? 1 : count + 1));
           });
       Predicate<StateReads> again =
-          data -> own(Objects.requireNonNull(data.integer("counts." + tail))) % passes != 0;
+          data ->
+              own(Objects.requireNonNull(data.get("counts." + tail, Integer.class))) % passes != 0;
       flow.decide(
           n(tail),
           d ->

@@ -121,7 +121,11 @@ class RecordingTest {
         .decide(
             "pay",
             d ->
-                d.when("same", o -> Objects.equals(o.text("card"), o.text("charged")))
+                d.when(
+                        "same",
+                        o ->
+                            Objects.equals(
+                                o.get("card", String.class), o.get("charged", String.class)))
                     .to(END)
                     .otherwise("decline"))
         .edge("decline", END)

@@ -7,7 +7,6 @@ import io.fermata.flow.event.Evidence;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.StateSchema;
-import java.math.BigDecimal;
 import java.util.HashSet;
 import java.util.Locale;
 import java.util.Set;
@@ -33,53 +32,20 @@ public final class StateReads {
     this.evidence = evidence;
   }
 
-  /** A text; of a date, a time or an enum its name in JSON. */
-  public @Nullable String text(String path) {
+  /** One value of the state; null if there is none. */
+  public <T> @Nullable T get(String path, Class<T> type) {
     JsonNode value = read(path);
     if (value == null) {
-      return null;
-    }
-    return require(value.isTextual(), path, value, "a text").textValue();
-  }
-
-  public @Nullable BigDecimal number(String path) {
-    JsonNode value = read(path);
-    if (value == null) {
-      return null;
-    }
-    return require(value.isNumber(), path, value, "a number").decimalValue();
-  }
-
-  /** A whole number that fits an int. */
-  public @Nullable Integer integer(String path) {
-    BigDecimal number = number(path);
-    if (number == null) {
       return null;
     }
     try {
-      return number.intValueExact();
-    } catch (ArithmeticException e) {
-      throw new IllegalArgumentException(
-          "Field " + path + " is not an int; read it with number", e);
-    }
-  }
-
-  public @Nullable Boolean flag(String path) {
-    JsonNode value = read(path);
-    if (value == null) {
-      return null;
-    }
-    return require(value.isBoolean(), path, value, "true or false").booleanValue();
-  }
-
-  /** A value as a Java type: a date, an enum, a record. */
-  public <T> @Nullable T value(String path, Class<T> type) {
-    JsonNode value = read(path);
-    try {
-      return value == null ? null : Json.MAPPER.treeToValue(value, type);
+      return Json.MAPPER.treeToValue(value, type);
     } catch (JsonProcessingException e) {
+      String kind = value.getNodeType().name().toLowerCase(Locale.ROOT);
       throw new IllegalArgumentException(
-          "Field " + path + " cannot be read as " + type.getSimpleName() + "; read it as it is", e);
+          "Field %s cannot be read as %s; it holds JSON of type %s"
+              .formatted(path, type.getSimpleName(), kind),
+          e);
     }
   }
 
@@ -108,14 +74,5 @@ public final class StateReads {
     if (read.add(what)) {
       evidence.read(what, is);
     }
-  }
-
-  private static JsonNode require(boolean fits, String path, JsonNode value, String wanted) {
-    if (!fits) {
-      throw new IllegalArgumentException(
-          "Field %s is not %s; it holds JSON of type %s"
-              .formatted(path, wanted, value.getNodeType().name().toLowerCase(Locale.ROOT)));
-    }
-    return value;
   }
 }

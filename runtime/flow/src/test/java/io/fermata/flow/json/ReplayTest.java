@@ -61,7 +61,9 @@ class ReplayTest {
             .decide(
                 "show",
                 d ->
-                    d.when("again", s -> own("again".equals(s.text("c")))).to("ask").otherwise(END))
+                    d.when("again", s -> own("again".equals(s.get("c", String.class))))
+                        .to("ask")
+                        .otherwise(END))
             .result(s -> own(s))
             .compile());
   }

@@ -58,7 +58,9 @@ class DecisionTest {
             d ->
                 d.when("small", lt("number", 10))
                     .to("ask_a")
-                    .when("even", s -> Objects.requireNonNull(s.integer("number")) % 2 == 0)
+                    .when(
+                        "even",
+                        s -> Objects.requireNonNull(s.get("number", Integer.class)) % 2 == 0)
                     .to("ask_b")
                     .when(exists("computed"))
                     .to("ask_b")
@@ -192,7 +194,7 @@ class DecisionTest {
             passing(
                     s -> {
                       assertThat(forbidden[0]).isFalse();
-                      return s.has("number") && s.flag("flag") == null;
+                      return s.has("number") && s.get("flag", Boolean.class) == null;
                     })
                 .compile());
     talk.start("a", "x", "number", 7);
@@ -214,17 +216,17 @@ class DecisionTest {
     assertThat(
             seen(
                 s ->
-                    "x".equals(s.text("a"))
-                        && BigDecimal.valueOf(7).compareTo(s.number("number")) == 0
-                        && Objects.equals(s.integer("number"), 7)
-                        && Boolean.TRUE.equals(s.flag("flag"))
+                    "x".equals(s.get("a", String.class))
+                        && BigDecimal.valueOf(7).compareTo(s.get("number", BigDecimal.class)) == 0
+                        && Objects.equals(s.get("number", Integer.class), 7)
+                        && Boolean.TRUE.equals(s.get("flag", Boolean.class))
                         && new Flows.Address("Elm", "Rome")
-                            .equals(s.value("address", Flows.Address.class))
-                        && "Rome".equals(s.text("address.city"))
-                        && "n".equals(s.text("notes.any"))
+                            .equals(s.get("address", Flows.Address.class))
+                        && "Rome".equals(s.get("address.city", String.class))
+                        && "n".equals(s.get("notes.any", String.class))
                         && s.has("list")
                         && s.visits("ask_a") == 1
-                        && s.text("b") == null,
+                        && s.get("b", String.class) == null,
                 "a",
                 "x",
                 "number",
@@ -254,11 +256,11 @@ class DecisionTest {
     assertThat(
             seen(
                 s ->
-                    s.text("b") == null
-                        && s.number("number") == null
-                        && s.integer("number") == null
-                        && s.flag("flag") == null
-                        && s.value("address", Flows.Address.class) == null
+                    s.get("b", String.class) == null
+                        && s.get("number", BigDecimal.class) == null
+                        && s.get("number", Integer.class) == null
+                        && s.get("flag", Boolean.class) == null
+                        && s.get("address", Flows.Address.class) == null
                         && !s.has("address.city"),
                 "a",
                 "x"))
@@ -272,7 +274,11 @@ class DecisionTest {
 
   @Test
   void aFieldThatIsReadAgainIsWrittenDownOnce() {
-    assertThat(seen(s -> s.has("a") && s.text("a") != null && s.has("b") && s.has("a"), "a", "x"))
+    assertThat(
+            seen(
+                s -> s.has("a") && s.get("a", String.class) != null && s.has("b") && s.has("a"),
+                "a",
+                "x"))
         .containsExactly(read("a", "x"), absent("b"));
   }
 
@@ -289,7 +295,7 @@ class DecisionTest {
     StateReads reads =
         new StateReads(
             at(RunState.NONE, "ask_pin"), new StateSchema<>(Flows.Talk.class), new Evidence());
-    assertThatThrownBy(() -> reads.text("nunber"))
+    assertThatThrownBy(() -> reads.get("nunber", String.class))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("There is no field nunber; did you mean number?");
     assertThatThrownBy(() -> reads.visits("ask_pn"))
@@ -301,11 +307,11 @@ class DecisionTest {
   void aFunctionThatReadsAValueAsAnotherTypeIsRefused() {
     for (Predicate<StateReads> wrong :
         List.<Predicate<StateReads>>of(
-            s -> s.text("number") != null,
-            s -> s.flag("number") != null,
-            s -> s.number("a") != null,
-            s -> s.integer("computed") != null,
-            s -> s.value("a", Flows.Address.class) != null)) {
+            s -> s.get("number", String.class) != null,
+            s -> s.get("number", Boolean.class) != null,
+            s -> s.get("a", BigDecimal.class) != null,
+            s -> s.get("computed", Integer.class) != null,
+            s -> s.get("a", Flows.Address.class) != null)) {
       Driver talk =
           new Driver(
               ask(talk(), "a")
@@ -355,8 +361,8 @@ class DecisionTest {
                             .when(
                                 "fails",
                                 s -> {
-                                  s.text("a");
-                                  return Objects.requireNonNull(s.text("b")).isEmpty();
+                                  s.get("a", String.class);
+                                  return Objects.requireNonNull(s.get("b", String.class)).isEmpty();
                                 })
                             .to(END)
                             .when("never", exists("a"))
@@ -382,7 +388,8 @@ class DecisionTest {
   @Test
   void anAnswerMayMendAThrowingDecision() {
     Driver talk =
-        new Driver(passing(s -> Objects.requireNonNull(s.text("b")).equals("x")).compile());
+        new Driver(
+            passing(s -> Objects.requireNonNull(s.get("b", String.class)).equals("x")).compile());
     assertThat(code(talk.start("a", "x"))).isEqualTo("decision_failed");
     assertThat(talk.proceed("b", "x")).isInstanceOf(Outcome.Complete.class);
     assertThat(talk.events(Event.Decided.class))
@@ -428,7 +435,7 @@ class DecisionTest {
                 "two",
                 new Route.Test.Passes(
                     s -> {
-                      s.text("a");
+                      s.get("a", String.class);
                       throw failure;
                     }),
                 "n2"),
