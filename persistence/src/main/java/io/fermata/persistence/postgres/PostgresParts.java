@@ -133,6 +133,13 @@ final class PostgresParts {
     return List.copyOf(parts.keySet());
   }
 
+  List<String> tables() {
+    return parts.values().stream()
+        .filter(part -> part.kind().equals("table"))
+        .map(Part::name)
+        .toList();
+  }
+
   /** What is missing or not in use in the schema of a connection, and how to restore it. */
   List<String> damages(Connection connection) throws SQLException {
     Map<String, Part> missing = new LinkedHashMap<>(parts);

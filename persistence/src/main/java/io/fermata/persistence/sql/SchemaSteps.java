@@ -4,6 +4,7 @@ import io.fermata.persistence.spi.StoreException;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
 
@@ -13,6 +14,16 @@ import java.util.function.IntFunction;
 public record SchemaSteps(List<List<String>> steps) {
 
   private static final String VERSION = "schema_version";
+
+  /** A step of several parts. */
+  @SafeVarargs
+  public static List<String> step(List<String>... parts) {
+    List<String> step = new ArrayList<>();
+    for (List<String> part : parts) {
+      step.addAll(part);
+    }
+    return List.copyOf(step);
+  }
 
   public int newest() {
     return steps.size();

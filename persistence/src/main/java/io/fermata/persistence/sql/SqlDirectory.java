@@ -17,6 +17,27 @@ import java.util.stream.Stream;
 /** The tables of the directory. */
 public final class SqlDirectory {
 
+  /**
+   * Indexes of the table, without the names that follow in the order of a list: they would be most
+   * of an index, and the few entries of the same millisecond are sorted as they are read.
+   */
+  public static final List<String> INDEXES =
+      List.of(
+          "CREATE INDEX directory_active ON directory (kind, active_at)",
+          "CREATE INDEX directory_created ON directory (kind, created_at)",
+          "CREATE INDEX directory_active_principal ON directory (kind, principal, active_at)",
+          "CREATE INDEX directory_created_principal ON directory (kind, principal, created_at)",
+          "CREATE INDEX directory_created_name ON directory (kind, name, created_at)",
+          "CREATE INDEX directory_session ON directory (kind, session)",
+          "CREATE INDEX directory_created_status ON directory (kind, status, created_at)",
+          "CREATE INDEX directory_since_status ON directory (kind, status, since)");
+
+  public static final String TAG_INDEX =
+      """
+      CREATE INDEX directory_tag_created
+      ON directory_tag (kind, tag, created_at, persistence_id)
+      """;
+
   /** The common case of a put; indexes of unchanged columns are not touched. */
   public static final String TOUCH =
       """

@@ -3,6 +3,7 @@ package io.fermata.persistence.sqlite;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.sql.SchemaSteps;
 import io.fermata.persistence.sql.Sql;
+import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlMeta;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -26,15 +27,16 @@ public final class SqliteSchema {
   private static final SchemaSteps STEPS =
       new SchemaSteps(
           List.of(
-              List.of(
-                  """
+              SchemaSteps.step(
+                  List.of(
+                      """
               CREATE TABLE fermata_meta (
                 key TEXT NOT NULL PRIMARY KEY,
                 value ANY NOT NULL
               ) STRICT, WITHOUT ROWID
               """,
-                  // A number is not used again: the directory lists what is above its mark.
-                  """
+                      // A number is not used again: the directory lists what is above its mark.
+                      """
               CREATE TABLE event_journal (
                 ordering INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
                 deleted INTEGER NOT NULL DEFAULT 0,
@@ -54,15 +56,15 @@ public final class SqliteSchema {
                 UNIQUE (persistence_id, sequence_number)
               ) STRICT
               """,
-                  """
+                      """
               CREATE TABLE event_tag (
                 event_id INTEGER NOT NULL REFERENCES event_journal (ordering) ON DELETE CASCADE,
                 tag TEXT NOT NULL,
                 PRIMARY KEY (event_id, tag)
               ) STRICT, WITHOUT ROWID
               """,
-                  "CREATE INDEX event_tag_by_tag ON event_tag (tag, event_id)",
-                  """
+                      "CREATE INDEX event_tag_by_tag ON event_tag (tag, event_id)",
+                      """
               CREATE TABLE snapshot (
                 persistence_id TEXT NOT NULL,
                 sequence_number INTEGER NOT NULL,
@@ -78,8 +80,8 @@ public final class SqliteSchema {
                 PRIMARY KEY (persistence_id, sequence_number)
               ) STRICT
               """,
-                  // The number is that of the row, so that the index of texts can name it.
-                  """
+                      // The number is that of the row, so that the index of texts can name it.
+                      """
               CREATE TABLE directory (
                 id INTEGER NOT NULL PRIMARY KEY,
                 persistence_id TEXT NOT NULL UNIQUE,
@@ -95,38 +97,16 @@ public final class SqliteSchema {
                 labels TEXT NOT NULL,
                 searchable TEXT NOT NULL
               ) STRICT
-              """,
-                  // Without the names that follow in the order of a list: they would be most of an
-                  // index, and the few entries of the same millisecond are sorted as they are read.
-                  "CREATE INDEX directory_active ON directory (kind, active_at)",
-                  "CREATE INDEX directory_created ON directory (kind, created_at)",
-                  """
-              CREATE INDEX directory_active_principal
-              ON directory (kind, principal, active_at)
-              """,
-                  """
-              CREATE INDEX directory_created_principal
-              ON directory (kind, principal, created_at)
-              """,
-                  """
-              CREATE INDEX directory_created_name
-              ON directory (kind, name, created_at)
-              """,
-                  "CREATE INDEX directory_session ON directory (kind, session)",
-                  """
-              CREATE INDEX directory_created_status
-              ON directory (kind, status, created_at)
-              """,
-                  """
-              CREATE INDEX directory_since_status
-              ON directory (kind, status, since)
-              """,
-                  """
+              """),
+                  SqlDirectory.INDEXES,
+                  List.of(
+                      """
               CREATE INDEX directory_since_principal
               ON directory (kind, principal, status, since)
               """,
-                  // Repeats the time, so that entries with a tag are found in the order of a list.
-                  """
+                      // Repeats the time, so that entries with a tag are found in the order of a
+                      // list.
+                      """
               CREATE TABLE directory_tag (
                 persistence_id TEXT NOT NULL
                   REFERENCES directory (persistence_id) ON DELETE CASCADE,
@@ -136,11 +116,8 @@ public final class SqliteSchema {
                 PRIMARY KEY (persistence_id, tag)
               ) STRICT, WITHOUT ROWID
               """,
-                  """
-              CREATE INDEX directory_tag_created
-              ON directory_tag (kind, tag, created_at, persistence_id)
-              """,
-                  """
+                      SqlDirectory.TAG_INDEX,
+                      """
               CREATE TABLE directory_trigram (
                 block INTEGER NOT NULL,
                 trigram INTEGER NOT NULL,
@@ -148,31 +125,32 @@ public final class SqliteSchema {
                 PRIMARY KEY (block, trigram)
               ) STRICT, WITHOUT ROWID
               """,
-                  // Within a transaction, the entries whose texts have changed, with the text that
-                  // is in the index. A number that is used again keeps the text that it had.
-                  """
+                      // Within a transaction, the entries whose texts have changed, with the text
+                      // that
+                      // is in the index. A number that is used again keeps the text that it had.
+                      """
               CREATE TABLE directory_text (
                 id INTEGER NOT NULL PRIMARY KEY,
                 before TEXT NOT NULL
               ) STRICT
               """,
-                  """
+                      """
               CREATE TRIGGER directory_text_new AFTER INSERT ON directory BEGIN
                 INSERT INTO directory_text VALUES (NEW.id, '') ON CONFLICT DO NOTHING;
               END
               """,
-                  """
+                      """
               CREATE TRIGGER directory_text_other AFTER UPDATE OF searchable ON directory
               WHEN NEW.searchable <> OLD.searchable BEGIN
                 INSERT INTO directory_text VALUES (NEW.id, OLD.searchable) ON CONFLICT DO NOTHING;
               END
               """,
-                  """
+                      """
               CREATE TRIGGER directory_text_gone AFTER DELETE ON directory BEGIN
                 INSERT INTO directory_text VALUES (OLD.id, OLD.searchable) ON CONFLICT DO NOTHING;
               END
               """,
-                  "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT")));
+                      "CREATE TABLE directory_mark (number INTEGER NOT NULL) STRICT"))));
 
   private final SqliteFile file;
   private final Connection connection;
