@@ -10,6 +10,7 @@ import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.Meter.MeterProvider;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.Timer;
@@ -82,18 +83,6 @@ public final class Meters implements Telemetry {
 
   private static final Duration LONGEST = Duration.ofMinutes(1);
 
-  private record Called(String tool, Kind kind, String status, String code) {}
-
-  private record Performed(String name, String step, String status) {}
-
-  private record Changed(String flow, RunChange change, String code) {}
-
-  private record Scheduled(String schedule, Start outcome) {}
-
-  private record Requested(String method, String outcome) {}
-
-  private record Replied(String agent, String model) {}
-
   /** What only hosts of a cluster do. */
   private enum Clustered {
     ACQUIRED("fermata.cluster.shards.acquire", "Time to take a shard in the store"),
@@ -113,24 +102,15 @@ public final class Meters implements Telemetry {
     }
   }
 
-  private record ModelCounters(Counter input, Counter cached, Counter output, Counter cost) {
-    void add(Usage usage) {
-      input.increment((double) (usage.inputTokens() - usage.cachedTokens()));
-      cached.increment((double) usage.cachedTokens());
-      output.increment((double) usage.outputTokens());
-      cost.increment(usage.cost().doubleValue());
-    }
-  }
-
   private final MeterRegistry registry;
-  private final Map<Called, Timer> calls = new ConcurrentHashMap<>();
-  private final Map<Performed, Timer> effects = new ConcurrentHashMap<>();
-  private final Map<Changed, Counter> runs = new ConcurrentHashMap<>();
-  private final Map<Scheduled, Counter> starts = new ConcurrentHashMap<>();
-  private final Map<Requested, Timer> requests = new ConcurrentHashMap<>();
-  private final Map<Refusal, Counter> refusals = new ConcurrentHashMap<>();
-  private final Map<Clustered, Timer> clustered = new ConcurrentHashMap<>();
-  private final Map<Replied, ModelCounters> models = new ConcurrentHashMap<>();
+  private final MeterProvider<Timer> calls;
+  private final MeterProvider<Timer> effects;
+  private final MeterProvider<Counter> runs;
+  private final MeterProvider<Counter> starts;
+  private final MeterProvider<Timer> requests;
+  private final MeterProvider<Counter> refusals;
+  private final MeterProvider<Counter> tokens;
+  private final MeterProvider<Counter> cost;
   private final Map<Object, List<Meter>> gauges = new ConcurrentHashMap<>();
   private final Timer append;
   private final DistributionSummary records;
@@ -138,6 +118,18 @@ public final class Meters implements Telemetry {
 
   private Meters(MeterRegistry registry) {
     this.registry = registry;
+    this.calls = timers("fermata.calls", "Tool calls, until their reply");
+    this.effects = timers("fermata.effects", "Attempts of effects of flows and agents");
+    this.runs = counters("fermata.runs", "Changes of runs");
+    this.starts =
+        counters(
+            "fermata.schedules.starts", "Occurrences of schedules, and attempts that are repeated");
+    this.requests = timers("fermata.mcp.requests", "Requests of MCP clients, until their response");
+    this.refusals =
+        counters("fermata.mcp.refusals", "Requests refused and connections closed by a server");
+    this.tokens = counters("fermata.model.tokens", "Tokens that models read and wrote");
+    this.cost =
+        counters("fermata.model.cost", "US dollars that models cost, by their configured prices");
     this.append =
         timer("fermata.journal.append")
             .description("Time to append to a journal")
@@ -160,6 +152,14 @@ public final class Meters implements Telemetry {
         .maximumExpectedValue(LONGEST);
   }
 
+  private MeterProvider<Timer> timers(String name, String what) {
+    return timer(name).description(what).withRegistry(registry);
+  }
+
+  private MeterProvider<Counter> counters(String name, String what) {
+    return Counter.builder(name).description(what).withRegistry(registry);
+  }
+
   /** Meters in a registry. */
   public static Meters of(MeterRegistry registry) {
     return new Meters(registry);
@@ -171,23 +171,15 @@ public final class Meters implements Telemetry {
     return new Activity() {
       @Override
       public void end(End end) {
-        String code = end.code() == null ? NO_CODE : end.code();
         calls
-            .computeIfAbsent(
-                new Called(call.tool(), call.kind(), end.status(), code), Meters.this::timer)
+            .withTags(
+                "tool", call.tool(),
+                "kind", lower(call.kind()),
+                "status", end.status(),
+                "code", end.code() == null ? NO_CODE : end.code())
             .record(System.nanoTime() - begun, TimeUnit.NANOSECONDS);
       }
     };
-  }
-
-  private Timer timer(Called called) {
-    return timer("fermata.calls")
-        .description("Tool calls, until their reply")
-        .tag("tool", called.tool())
-        .tag("kind", lower(called.kind()))
-        .tag("status", called.status())
-        .tag("code", called.code())
-        .register(registry);
   }
 
   @Override
@@ -197,34 +189,16 @@ public final class Meters implements Telemetry {
       @Override
       public void end(End end) {
         effects
-            .computeIfAbsent(
-                new Performed(effect.name(), effect.step(), end.status()), Meters.this::timer)
+            .withTags("flow", effect.name(), "node", effect.step(), "status", end.status())
             .record(System.nanoTime() - begun, TimeUnit.NANOSECONDS);
       }
     };
   }
 
-  private Timer timer(Performed performed) {
-    return timer("fermata.effects")
-        .description("Attempts of effects of flows and agents")
-        .tag("flow", performed.name())
-        .tag("node", performed.step())
-        .tag("status", performed.status())
-        .register(registry);
-  }
-
   @Override
   public void changed(String flow, RunChange change, @Nullable ErrorCode code) {
-    runs.computeIfAbsent(
-            new Changed(flow, change, code == null ? NO_CODE : code.wireName()),
-            key ->
-                Counter.builder("fermata.runs")
-                    .description("Changes of runs")
-                    .tag("flow", flow)
-                    .tag("change", lower(change))
-                    .tag("code", key.code())
-                    .register(registry))
-        .increment();
+    String why = code == null ? NO_CODE : code.wireName();
+    runs.withTags("flow", flow, "change", lower(change), "code", why).increment();
   }
 
   @Override
@@ -240,16 +214,7 @@ public final class Meters implements Telemetry {
 
   @Override
   public void requested(String method, String outcome, long nanos) {
-    requests
-        .computeIfAbsent(
-            new Requested(method, outcome),
-            key ->
-                timer("fermata.mcp.requests")
-                    .description("Requests of MCP clients, until their response")
-                    .tag("method", method)
-                    .tag("outcome", outcome)
-                    .register(registry))
-        .record(nanos, TimeUnit.NANOSECONDS);
+    requests.withTags("method", method, "outcome", outcome).record(nanos, TimeUnit.NANOSECONDS);
   }
 
   @Override
@@ -258,13 +223,7 @@ public final class Meters implements Telemetry {
   }
 
   private Counter refusals(Refusal reason) {
-    return refusals.computeIfAbsent(
-        reason,
-        key ->
-            Counter.builder("fermata.mcp.refusals")
-                .description("Requests refused and connections closed by a server")
-                .tag("reason", lower(reason))
-                .register(registry));
+    return refusals.withTag("reason", lower(reason));
   }
 
   @Override
@@ -348,16 +307,7 @@ public final class Meters implements Telemetry {
 
   @Override
   public void scheduled(String schedule, Start outcome) {
-    starts
-        .computeIfAbsent(
-            new Scheduled(schedule, outcome),
-            key ->
-                Counter.builder("fermata.schedules.starts")
-                    .description("Occurrences of schedules, and attempts that are repeated")
-                    .tag("schedule", schedule)
-                    .tag("outcome", lower(outcome))
-                    .register(registry))
-        .increment();
+    starts.withTags("schedule", schedule, "outcome", lower(outcome)).increment();
   }
 
   @Override
@@ -376,8 +326,7 @@ public final class Meters implements Telemetry {
   }
 
   private Timer timer(Clustered what) {
-    return clustered.computeIfAbsent(
-        what, key -> timer(what.name).description(what.description).register(registry));
+    return timer(what.name).description(what.description).register(registry);
   }
 
   @Override
@@ -397,28 +346,14 @@ public final class Meters implements Telemetry {
 
   @Override
   public void modelReplied(String agent, String model, Usage usage) {
-    models.computeIfAbsent(new Replied(agent, model), this::counters).add(usage);
+    add(agent, model, "input", usage.inputTokens() - usage.cachedTokens());
+    add(agent, model, "cached", usage.cachedTokens());
+    add(agent, model, "output", usage.outputTokens());
+    cost.withTags("agent", agent, "model", model).increment(usage.cost().doubleValue());
   }
 
-  private ModelCounters counters(Replied by) {
-    return new ModelCounters(
-        tokens(by, "input"),
-        tokens(by, "cached"),
-        tokens(by, "output"),
-        Counter.builder("fermata.model.cost")
-            .description("US dollars that models cost, by their configured prices")
-            .tag("agent", by.agent())
-            .tag("model", by.model())
-            .register(registry));
-  }
-
-  private Counter tokens(Replied by, String kind) {
-    return Counter.builder("fermata.model.tokens")
-        .description("Tokens that models read and wrote")
-        .tag("agent", by.agent())
-        .tag("model", by.model())
-        .tag("kind", kind)
-        .register(registry);
+  private void add(String agent, String model, String kind, long count) {
+    tokens.withTags("agent", agent, "model", model, "kind", kind).increment((double) count);
   }
 
   private <T> Gauge gauge(String name, String what, T of, ToDoubleFunction<T> value) {
