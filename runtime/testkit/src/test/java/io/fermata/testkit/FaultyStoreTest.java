@@ -169,8 +169,8 @@ final class FaultyStoreTest {
     Telemetry telemetry =
         new Telemetry() {
           @Override
-          public void opened(Gauges gauges) {
-            opened.complete(gauges);
+          public void opened(Gauged gauges) {
+            opened.complete((Gauges) gauges);
           }
         };
     FaultyStore store = FaultyStore.of(Store.memory());

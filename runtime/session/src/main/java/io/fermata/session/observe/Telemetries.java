@@ -115,32 +115,12 @@ public final class Telemetries implements Telemetry {
   }
 
   @Override
-  public void opened(ClusterGauges gauges) {
+  public void opened(Gauged gauges) {
     notify(each -> each.opened(gauges));
   }
 
   @Override
-  public void closed(ClusterGauges gauges) {
-    notify(each -> each.closed(gauges));
-  }
-
-  @Override
-  public void opened(ServerGauges gauges) {
-    notify(each -> each.opened(gauges));
-  }
-
-  @Override
-  public void closed(ServerGauges gauges) {
-    notify(each -> each.closed(gauges));
-  }
-
-  @Override
-  public void opened(Gauges gauges) {
-    notify(each -> each.opened(gauges));
-  }
-
-  @Override
-  public void closed(Gauges gauges) {
+  public void closed(Gauged gauges) {
     notify(each -> each.closed(gauges));
   }
 

@@ -70,14 +70,20 @@ public interface Telemetry {
    */
   default void modelReplied(String agent, String model, Usage usage) {}
 
-  /** A host has started; its gauges are readable until it closes. */
-  default void opened(Gauges gauges) {}
+  /**
+   * A host or a server has started, or a host joins a cluster. The gauges are readable until it
+   * closes.
+   */
+  default void opened(Gauged gauges) {}
 
-  /** The host has closed. */
-  default void closed(Gauges gauges) {}
+  /** It has closed, left the cluster, or was stopped. */
+  default void closed(Gauged gauges) {}
+
+  /** What has gauges. */
+  sealed interface Gauged permits Gauges, ClusterGauges, ServerGauges {}
 
   /** The gauges of a host. */
-  interface Gauges {
+  non-sealed interface Gauges extends Gauged {
     /** Sessions in memory. */
     int awake();
 
@@ -103,14 +109,8 @@ public interface Telemetry {
     List<StorePool> pools();
   }
 
-  /** A host joins a cluster; its gauges are readable until it closes. */
-  default void opened(ClusterGauges gauges) {}
-
-  /** The host has left the cluster, or was stopped. */
-  default void closed(ClusterGauges gauges) {}
-
   /** What a host sees of its cluster. */
-  interface ClusterGauges {
+  non-sealed interface ClusterGauges extends Gauged {
     /** Members that can be reached, this host included. */
     int up();
 
@@ -139,14 +139,8 @@ public interface Telemetry {
   /** Another host has replied to a call that was sent to it, or confirmed it if it takes longer. */
   default void forwarded(long nanos) {}
 
-  /** A server over HTTP has started; its gauges are readable until it closes. */
-  default void opened(ServerGauges gauges) {}
-
-  /** The server has closed. */
-  default void closed(ServerGauges gauges) {}
-
   /** The gauges of a server over HTTP. */
-  interface ServerGauges {
+  non-sealed interface ServerGauges extends Gauged {
     /** Open connections. */
     int connections();
 

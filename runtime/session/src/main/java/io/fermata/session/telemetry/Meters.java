@@ -111,7 +111,7 @@ public final class Meters implements Telemetry {
   private final MeterProvider<Counter> refusals;
   private final MeterProvider<Counter> tokens;
   private final MeterProvider<Counter> cost;
-  private final Map<Object, List<Meter>> gauges = new ConcurrentHashMap<>();
+  private final Map<Gauged, List<Meter>> gauges = new ConcurrentHashMap<>();
   private final Timer append;
   private final DistributionSummary records;
   private final Timer wake;
@@ -227,7 +227,15 @@ public final class Meters implements Telemetry {
   }
 
   @Override
-  public void opened(Gauges of) {
+  public void opened(Gauged of) {
+    gauges.put(
+        of,
+        of instanceof Gauges host
+            ? gauges(host)
+            : of instanceof ClusterGauges cluster ? gauges(cluster) : gauges((ServerGauges) of));
+  }
+
+  private List<Meter> gauges(Gauges of) {
     List<Meter> all = new ArrayList<>();
     of.pools().forEach(pool -> all.addAll(gauges(pool)));
     all.addAll(
@@ -243,7 +251,7 @@ public final class Meters implements Telemetry {
             gauge("fermata.schedules", "Schedules that start runs", of, Gauges::schedules),
             lag("timers", of, Gauges::timerLag),
             lag("unfinished", of, Gauges::resumeLag)));
-    gauges.put(of, all);
+    return all;
   }
 
   private Meter lag(String work, Gauges of, Function<Gauges, Duration> lag) {
@@ -277,25 +285,21 @@ public final class Meters implements Telemetry {
         .register(registry);
   }
 
-  @Override
-  public void opened(ClusterGauges of) {
+  private List<Meter> gauges(ClusterGauges of) {
     List.of(Clustered.values()).forEach(this::timer);
-    gauges.put(
-        of,
-        List.of(
-            members("up", of, ClusterGauges::up),
-            members("unreachable", of, ClusterGauges::unreachable),
-            gauge(
-                "fermata.cluster.shards", "Shards that this host holds", of, ClusterGauges::shards),
-            seconds("fermata.cluster.heartbeat", of, ClusterGauges::heartbeat)
-                .description("Time since the store renewed this host's heartbeat and its lease")
-                .register(registry),
-            FunctionCounter.builder("fermata.cluster.resends", of, ClusterGauges::resends)
-                .description("Calls sent again, as the host of their session did not confirm them")
-                .register(registry),
-            FunctionCounter.builder("fermata.cluster.refusals", of, ClusterGauges::refusals)
-                .description("Writes that the store refused, as another host holds their shard")
-                .register(registry)));
+    return List.of(
+        members("up", of, ClusterGauges::up),
+        members("unreachable", of, ClusterGauges::unreachable),
+        gauge("fermata.cluster.shards", "Shards that this host holds", of, ClusterGauges::shards),
+        seconds("fermata.cluster.heartbeat", of, ClusterGauges::heartbeat)
+            .description("Time since the store renewed this host's heartbeat and its lease")
+            .register(registry),
+        FunctionCounter.builder("fermata.cluster.resends", of, ClusterGauges::resends)
+            .description("Calls sent again, as the host of their session did not confirm them")
+            .register(registry),
+        FunctionCounter.builder("fermata.cluster.refusals", of, ClusterGauges::refusals)
+            .description("Writes that the store refused, as another host holds their shard")
+            .register(registry));
   }
 
   private Gauge members(String status, ClusterGauges of, ToDoubleFunction<ClusterGauges> count) {
@@ -329,19 +333,16 @@ public final class Meters implements Telemetry {
     return timer(what.name).description(what.description).register(registry);
   }
 
-  @Override
-  public void opened(ServerGauges of) {
+  private List<Meter> gauges(ServerGauges of) {
     // An alert needs a counter before its first event.
     List.of(Refusal.values()).forEach(this::refusals);
-    gauges.put(
-        of,
-        List.of(
-            gauge("fermata.mcp.connections", "Open connections", of, ServerGauges::connections),
-            gauge(
-                "fermata.mcp.streams",
-                "Open event streams of threads, and of changes",
-                of,
-                ServerGauges::streams)));
+    return List.of(
+        gauge("fermata.mcp.connections", "Open connections", of, ServerGauges::connections),
+        gauge(
+            "fermata.mcp.streams",
+            "Open event streams of threads, and of changes",
+            of,
+            ServerGauges::streams));
   }
 
   @Override
@@ -361,21 +362,7 @@ public final class Meters implements Telemetry {
   }
 
   @Override
-  public void closed(Gauges of) {
-    remove(of);
-  }
-
-  @Override
-  public void closed(ClusterGauges of) {
-    remove(of);
-  }
-
-  @Override
-  public void closed(ServerGauges of) {
-    remove(of);
-  }
-
-  private void remove(Object of) {
+  public void closed(Gauged of) {
     List<Meter> over = gauges.remove(of);
     if (over != null) {
       over.stream().map(Meter::getId).forEach(registry::remove);

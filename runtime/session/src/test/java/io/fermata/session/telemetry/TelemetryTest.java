@@ -492,7 +492,7 @@ class TelemetryTest {
           }
 
           @Override
-          public void opened(Gauges gauges) {
+          public void opened(Gauged gauges) {
             throw new IllegalStateException("opened");
           }
         };
