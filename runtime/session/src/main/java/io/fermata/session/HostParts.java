@@ -43,7 +43,6 @@ import io.fermata.session.host.NoRemoting;
 import io.fermata.session.host.RunAccounts;
 import io.fermata.session.host.RunExplanations;
 import io.fermata.session.host.RunForks;
-import io.fermata.session.host.RunOperations;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
@@ -194,8 +193,13 @@ final class HostParts {
                 eraser,
                 builder.clock,
                 threads.handlers()),
-            new RunOperations(store, encryption, catalog, gateway, this::erase, threads.replies()),
-            new RunAccounts(store, encryption, catalog, threads.handlers()));
+            new RunAccounts(store, encryption, catalog, threads.handlers()),
+            store,
+            encryption,
+            catalog,
+            gateway,
+            this::erase,
+            threads.replies());
     this.outside =
         new HostOutside.Services(
             agentThreads,

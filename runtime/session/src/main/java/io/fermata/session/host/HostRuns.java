@@ -1,20 +1,75 @@
 package io.fermata.session.host;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.RunJournal;
+import io.fermata.persistence.spi.Deleted;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.Erased;
+import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalPages;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.runs.RunEvents;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** The runs of a host: listed from its store, forked and operated by it. */
-public record HostRuns(Runs listed, RunForks forks, RunOperations operations, RunAccounts entries)
+/**
+ * The runs of a host: listed from its store, forked, and operated by commands to their sessions, as
+ * a call of their owner is one, so any host of a cluster can. What an operator gets has no secrets;
+ * the outcome of a run stays for its owner to fetch.
+ *
+ * @param listed what the store lists
+ * @param eraser erases what a host erases
+ * @param threads may block
+ */
+public record HostRuns(
+    Runs listed,
+    RunForks forks,
+    RunAccounts accounts,
+    OpenStore store,
+    Encryption encryption,
+    FlowCatalog catalog,
+    Gateway gateway,
+    Function<Erasure, CompletionStage<Erased>> eraser,
+    Executor threads)
     implements Runs {
+  private static final Logger LOG = LoggerFactory.getLogger(HostRuns.class);
+
+  /** What a reply says without quoting anything of its run. */
+  private static final List<String> STRUCTURAL = List.of("status", "code", "cancelled");
+
   @Override
   public CompletionStage<Page> list(RunQuery query) {
     return listed.list(query);
@@ -31,40 +86,174 @@ public record HostRuns(Runs listed, RunForks forks, RunOperations operations, Ru
   }
 
   @Override
-  public CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
-    return entries.read(flow, runId, after, limit);
-  }
-
-  @Override
   public CompletionStage<Rebuilt> rebuild() {
     return listed.rebuild();
   }
 
   @Override
-  public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
-    return forks
-        .fork(flow, runId, entry, options, refusal -> operations.refused(flow, runId, refusal))
-        .thenCompose(operations::withoutSecrets);
+  public CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
+    return accounts.read(flow, runId, after, limit);
   }
 
   @Override
   public CompletionStage<ToolReply> status(String flow, String runId) {
-    return operations.status(flow, runId);
+    return commanded(flow, runId, null, Request.OfRun.of(CallAction.STATUS, Json.object(), null));
   }
 
   @Override
   public CompletionStage<ToolReply> cancel(String flow, String runId, String by) {
-    return operations.cancel(flow, runId, by);
+    return commanded(
+        flow, runId, by, Request.OfRun.of(CallAction.CANCEL, Json.object(), only(runId)));
   }
 
   @Override
   public CompletionStage<ToolReply> resolve(
       String flow, String runId, Input.Resolution resolution, String by) {
-    return operations.resolve(flow, runId, resolution, by);
+    return commanded(flow, runId, by, Request.OfRun.resolve(resolution, only(runId)));
+  }
+
+  @Override
+  public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
+    return forks
+        .fork(flow, runId, entry, options, refusal -> refused(flow, runId, refusal))
+        .thenApplyAsync(this::withoutSecrets, threads);
+  }
+
+  /** A fork that an operator began, for its owner. */
+  private Fork withoutSecrets(Fork fork) {
+    String entityId = SessionKey.entityOf(fork.flow(), fork.runId());
+    return fork.replying(
+        redacted(entityId, isOf(fork.runId()), catalog.secretFields(fork.flow()), fork.reply()));
+  }
+
+  /**
+   * The reply that refuses a fork: it may quote its source, which may be an earlier run of its
+   * journal.
+   */
+  private ToolReply refused(String flow, String source, ToolReply refusal) {
+    String entityId = SessionKey.entityOf(flow, source);
+    return redacted(entityId, run -> !run.runId().isEmpty(), catalog.secretFields(flow), refusal);
   }
 
   @Override
   public CompletionStage<Erased> erase(String flow, String runId) {
-    return operations.erase(flow, runId);
+    // Sessions share one namespace, and a thread is not erased as a run.
+    return SessionKey.isOfRun(SessionKey.entityOf(flow, runId))
+        ? eraser.apply(Erasure.run(flow, runId)).exceptionallyCompose(HostRuns::refused)
+        : CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0));
+  }
+
+  /** What did not stop or is not stored can be erased later. */
+  private static CompletionStage<Erased> refused(Throwable thrown) {
+    Throwable cause = RootCauses.of(thrown);
+    String code = HostError.STORE_UNAVAILABLE.wireName();
+    if (cause instanceof IllegalStateException unfinished) {
+      return CompletableFuture.failedFuture(
+          new ThreadException(code, String.valueOf(unfinished.getMessage())));
+    } else if (cause instanceof StoreException) {
+      return CompletableFuture.failedFuture(
+          new ThreadException(code, HostError.STORE_UNAVAILABLE.failure().message()));
+    }
+    return CompletableFuture.failedFuture(thrown);
+  }
+
+  private static Request.Only only(String runId) {
+    return new Request.Only(runId, null, null);
+  }
+
+  private CompletionStage<ToolReply> commanded(
+      String flow, String runId, @Nullable String by, Request.OfRun request) {
+    if (!catalog.has(flow)) {
+      return CompletableFuture.completedFuture(
+          unknown("The host has no flow " + flow + "; register it to operate its runs"));
+    }
+    String entityId = SessionKey.entityOf(flow, runId);
+    return gateway
+        .operate(entityId, by, request)
+        .thenApplyAsync(
+            reply ->
+                isOfAnother(runId, reply)
+                    ? unknown(
+                        "There is no run %s of %s, or its session has had a later one"
+                            .formatted(runId, flow))
+                    : redacted(entityId, isOf(runId), catalog.secretFields(flow), reply),
+            threads);
+  }
+
+  /** A session has one run at a time, and replies about that. */
+  private static boolean isOfAnother(String runId, ToolReply reply) {
+    String code = reply.structured().path("code").asText();
+    JsonNode about = reply.meta().path("fermata/run").path("runId");
+    return code.equals(HostError.STALE_CALL.wireName())
+        || code.equals(ErrorCode.UNKNOWN_RUN.wireName())
+        || (about.isTextual() && !about.textValue().equals(runId));
+  }
+
+  private static ToolReply unknown(String why) {
+    Outcome.Failure failure = Outcome.Failure.of(ErrorCode.UNKNOWN_RUN, why);
+    return new ToolReply(OutcomeJson.body(failure), Json.object());
+  }
+
+  // --- secrets --------------------------------------------------------------------------------
+
+  /**
+   * The reply without secrets. Where the journal no longer has the run, its secrets are not known,
+   * so nothing is quoted.
+   */
+  private ToolReply redacted(
+      String entityId, Predicate<RunState> latest, SecretFields fields, ToolReply reply) {
+    if (fields.isEmpty()) {
+      return reply;
+    }
+    Secrets secrets = secrets(entityId, latest, fields);
+    ObjectNode body = reply.structured();
+    ObjectNode kept = Json.object();
+    if (secrets != null) {
+      kept = (ObjectNode) secrets.masked(withoutFields(fields, body));
+    }
+    for (String name : STRUCTURAL) {
+      if (body.has(name)) {
+        kept.set(name, body.get(name));
+      }
+    }
+    return new ToolReply(kept, reply.meta());
+  }
+
+  private static ObjectNode withoutFields(SecretFields fields, ObjectNode body) {
+    ObjectNode copy = body.deepCopy();
+    if (copy.path("run") instanceof ObjectNode run && run.has("state")) {
+      run.set("state", fields.masked("", run.get("state")));
+    }
+    return copy;
+  }
+
+  private static Predicate<RunState> isOf(String runId) {
+    return run -> run.runId().equals(runId);
+  }
+
+  /** The secrets in a journal; null unless its latest run is the one that is expected. */
+  private @Nullable Secrets secrets(
+      String entityId, Predicate<RunState> latest, SecretFields fields) {
+    Secrets secrets = new Secrets();
+    try {
+      RunState run =
+          JournalPages.fold(
+              store,
+              entityId,
+              RunState.NONE,
+              (before, stored) -> {
+                RunJournal.Entry entry = RunEvents.of(encryption.read(entityId, stored));
+                for (Event event : entry.events()) {
+                  secrets.learn(fields, event);
+                }
+                return before.apply(entry.events());
+              });
+      secrets.learn(fields, run);
+      return latest.test(run) ? secrets : null;
+    } catch (RuntimeException e) {
+      // The operation has happened, and its reply is due.
+      LOG.warn("The secrets of {} cannot be read, so a reply quotes nothing of it", entityId, e);
+      return null;
+    }
   }
 }
