@@ -14,6 +14,7 @@ import com.nimbusds.jwt.SignedJWT;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.WellFormedText;
 import io.fermata.mcp.settings.OAuth;
+import io.fermata.session.key.HandlerThreads;
 import java.text.ParseException;
 import java.time.Duration;
 import java.time.Instant;
@@ -122,11 +123,7 @@ public final class AccessTokens {
             10,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(MOST_WAITING),
-            task -> {
-              Thread thread = new Thread(task, "fermata-mcp-tokens");
-              thread.setDaemon(true);
-              return thread;
-            });
+            HandlerThreads.named("fermata-mcp-tokens-"));
     threads.allowCoreThreadTimeOut(true);
     return threads;
   }

@@ -6,6 +6,7 @@ import com.nimbusds.jose.jwk.RSAKey;
 import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.key.HandlerThreads;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -63,7 +64,12 @@ public final class IssuerKeys {
   private final TokenBucket fetches;
   private final ThreadPoolExecutor thread =
       new ThreadPoolExecutor(
-          1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), IssuerKeys::daemon);
+          1,
+          1,
+          1,
+          TimeUnit.SECONDS,
+          new LinkedBlockingQueue<>(),
+          HandlerThreads.named("fermata-mcp-issuer-"));
 
   private volatile @Nullable Known known;
   private volatile boolean failing;
@@ -78,12 +84,6 @@ public final class IssuerKeys {
     this.nanos = nanos;
     this.fetches = new TokenBucket(BURST, 1.0 / SECONDS_BETWEEN, nanos.getAsLong());
     thread.allowCoreThreadTimeOut(true);
-  }
-
-  private static Thread daemon(Runnable task) {
-    Thread thread = new Thread(task, "fermata-mcp-issuer");
-    thread.setDaemon(true);
-    return thread;
   }
 
   /**

@@ -1,14 +1,10 @@
 package io.fermata.mcp.protocol;
 
 import io.fermata.mcp.rpc.RpcException;
-import java.lang.reflect.InvocationTargetException;
+import io.fermata.session.key.HandlerThreads;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Threads for authors' handlers: virtual threads where the JDK has them, else a bounded pool. */
@@ -26,35 +22,7 @@ public final class HandlerExecutor implements AutoCloseable {
    * @param pooled the size of the pool where threads are not virtual
    */
   public HandlerExecutor(int pooled) {
-    this.threads = create(pooled);
-  }
-
-  private static ExecutorService create(int pooled) {
-    try {
-      // The source level is 17, so the method of JDK 21 can only be found at run time.
-      return (ExecutorService)
-          Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
-    } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
-      return pool(pooled);
-    }
-  }
-
-  private static ExecutorService pool(int size) {
-    AtomicInteger count = new AtomicInteger();
-    ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(
-            size,
-            size,
-            30,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            task -> {
-              Thread thread = new Thread(task, "fermata-mcp-" + count.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            });
-    pool.allowCoreThreadTimeOut(true);
-    return pool;
+    this.threads = HandlerThreads.create(pooled, "fermata-mcp-");
   }
 
   /**

@@ -16,7 +16,7 @@ public record HostThreads(
 
   public static HostThreads start(Settings settings) {
     return new HostThreads(
-        HandlerThreads.create(settings.handlerThreads()),
+        HandlerThreads.create(settings.handlerThreads(), "fermata-handler-"),
         HandlerThreads.replies(),
         HandlerThreads.feeds());
   }

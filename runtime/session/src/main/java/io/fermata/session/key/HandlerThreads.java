@@ -23,9 +23,13 @@ public final class HandlerThreads {
 
   private HandlerThreads() {}
 
-  public static ExecutorService create(int bound) {
+  /**
+   * @param bound the size of the pool where threads are not virtual
+   * @param name the beginning of the names of its threads
+   */
+  public static ExecutorService create(int bound, String name) {
     ExecutorService virtual = virtualThreads();
-    return virtual == null ? pool(bound) : virtual;
+    return virtual == null ? pool(bound, name) : virtual;
   }
 
   private static @Nullable ExecutorService virtualThreads() {
@@ -36,10 +40,6 @@ public final class HandlerThreads {
     } catch (NoSuchMethodException | IllegalAccessException | InvocationTargetException e) {
       return null;
     }
-  }
-
-  static ThreadPoolExecutor pool(int bound) {
-    return pool(bound, "fermata-handler-");
   }
 
   /** Threads that notify subscribers. Few suffice, as subscribers return at once. */
