@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 final class PostgresDurability {
 
   /** The state of a failure whose message is complete. */
-  static final String STATE = "FM001";
+  static final String STATE = "FM002";
 
   private static final String SYNCHRONOUS_COMMIT = "synchronous_commit";
 

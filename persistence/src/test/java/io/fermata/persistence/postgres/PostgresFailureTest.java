@@ -1,0 +1,17 @@
+package io.fermata.persistence.postgres;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.persistence.spi.StoreProblem;
+import io.fermata.persistence.sql.Transactions;
+import java.sql.SQLException;
+import org.junit.jupiter.api.Test;
+
+final class PostgresFailureTest {
+
+  @Test
+  void aSettingThatLosesWritesIsNotTakenForAShardThatHasMoved() {
+    SQLException off = new SQLException("runs with fsync=off", PostgresDurability.STATE);
+    assertThat(Transactions.failed(off).problem()).isEqualTo(StoreProblem.REFUSES);
+  }
+}
