@@ -66,16 +66,42 @@ public final class ChainCheck {
     throw missing(known == null ? seq - 1 : known.seq() + 1);
   }
 
+  /** Refuses a journal whose checked entries do not end with its newest one. */
+  public void requireEnd(JournalTip tip) {
+    long reached = reached();
+    if (reached < tip.seq() && !tip.deleted()) {
+      throw missing(reached + 1);
+    } else if (last != null && last.checksum() != tip.checksum()) {
+      throw damaged("entry " + reached + " is not the last that was written");
+    }
+  }
+
+  /**
+   * Refuses a snapshot that is not what was written.
+   *
+   * @param entry its last entry, null if that was deleted
+   */
+  public void requireFits(SerializedSnapshot snapshot, @Nullable SerializedEntry entry) {
+    if (!snapshot.isIntact() || (entry != null && entry.checksum() != snapshot.last())) {
+      throw damaged("the snapshot of entry " + snapshot.sequenceNr() + " was altered");
+    }
+  }
+
+  /** The number of the last entry checked, or of the one before the first; 0 for none. */
+  public long reached() {
+    return last == null ? 0 : last.seq();
+  }
+
   /** The last entry checked, or the one before the first. */
   public @Nullable JournalTip last() {
     return last;
   }
 
-  DamagedException missing(long seq) {
+  public DamagedException missing(long seq) {
     return damaged("entry " + seq + " is missing");
   }
 
-  DamagedException damaged(String damage) {
+  private DamagedException damaged(String damage) {
     return DamagedException.ofJournal(persistenceId, damage);
   }
 

@@ -120,26 +120,17 @@ public final class SqlVerification {
   private void chain(String persistenceId) throws SQLException {
     JournalTip tip = tip(persistenceId).requireListed(persistenceId);
     ChainCheck check = ChainCheck.after(persistenceId, null);
-    long reached = 0;
     long read = 0;
     List<SerializedEntry> page;
     do {
-      page = SqlEntries.replay(connection, persistenceId, reached + 1, tip.seq(), ENTRIES_AT_ONCE);
-      for (SerializedEntry entry : page) {
-        check.accept(entry);
-        reached = entry.sequenceNr();
-        read++;
-      }
+      long next = check.reached() + 1;
+      page = SqlEntries.replay(connection, persistenceId, next, tip.seq(), ENTRIES_AT_ONCE);
+      page.forEach(check::accept);
+      read += page.size();
     } while (page.size() == ENTRIES_AT_ONCE);
-    if (reached < tip.seq() && !tip.deleted()) {
-      throw missing(persistenceId, reached + 1);
-    }
+    check.requireEnd(tip);
     journals++;
     entries += read;
-  }
-
-  private static DamagedException missing(String persistenceId, long seq) {
-    return DamagedException.ofJournal(persistenceId, "entry " + seq + " is missing");
   }
 
   private JournalTip tip(String persistenceId) throws SQLException {
@@ -158,16 +149,13 @@ public final class SqlVerification {
     }
     SerializedSnapshot snapshot = newest.get();
     long seq = snapshot.sequenceNr();
+    ChainCheck check = ChainCheck.after(persistenceId, null);
     JournalTip tip = tip(persistenceId);
     if (tip.seq() < seq) {
-      throw missing(persistenceId, tip.seq() + 1);
+      throw check.missing(tip.seq() + 1);
     }
     List<SerializedEntry> last = SqlEntries.replay(connection, persistenceId, seq, seq, 1);
-    boolean fits = last.isEmpty() || last.get(0).checksum() == snapshot.last();
-    if (!snapshot.isIntact() || !fits) {
-      throw DamagedException.ofJournal(
-          persistenceId, "the snapshot of entry " + seq + " was altered");
-    }
+    check.requireFits(snapshot, last.isEmpty() ? null : last.get(0));
   }
 
   /** What is listed of journals with entries is checked with those. */

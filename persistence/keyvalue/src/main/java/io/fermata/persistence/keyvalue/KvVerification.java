@@ -3,7 +3,6 @@ package io.fermata.persistence.keyvalue;
 import io.fermata.persistence.keyvalue.KvStore.KeyPage;
 import io.fermata.persistence.keyvalue.KvStore.Versioned;
 import io.fermata.persistence.pekko.ChainCheck;
-import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.DamagedException;
@@ -168,42 +167,25 @@ final class KvVerification {
   private void journal(String persistenceId, KvDocument document) {
     ChainCheck check = ChainCheck.after(persistenceId, null);
     document.records().forEach(check::accept);
-    JournalTip tip = document.tip();
-    JournalTip last = check.last();
-    long reached = last == null ? 0 : last.seq();
-    if (reached < tip.seq() && !tip.deleted()) {
-      throw missing(persistenceId, reached + 1);
-    } else if (last != null && last.checksum() != tip.checksum()) {
-      throw DamagedException.ofJournal(
-          persistenceId, "entry " + last.seq() + " is not the last that was written");
+    check.requireEnd(document.tip());
+    if (document.snapshot() != null) {
+      requireFits(check, document.snapshot(), document.records());
     }
-    SerializedSnapshot snapshot = document.snapshot();
-    if (snapshot != null) {
-      snapshot(persistenceId, snapshot, document.records());
-    }
-    if (tip.seq() > 0) {
+    if (document.tip().seq() > 0) {
       journals++;
       entries += document.records().size();
     }
   }
 
-  private static void snapshot(
-      String persistenceId, SerializedSnapshot snapshot, List<SerializedEntry> entries) {
+  private static void requireFits(
+      ChainCheck check, SerializedSnapshot snapshot, List<SerializedEntry> entries) {
     long seq = snapshot.sequenceNr();
-    boolean fits = snapshot.isIntact();
-    for (SerializedEntry entry : entries) {
-      fits &= entry.sequenceNr() != seq || entry.checksum() == snapshot.last();
+    check.requireFits(
+        snapshot,
+        entries.stream().filter(each -> each.sequenceNr() == seq).findFirst().orElse(null));
+    if (!entries.isEmpty() && entries.get(0).sequenceNr() > seq + 1) {
+      throw check.missing(seq + 1);
     }
-    if (!fits) {
-      throw DamagedException.ofJournal(
-          persistenceId, "the snapshot of entry " + seq + " was altered");
-    } else if (!entries.isEmpty() && entries.get(0).sequenceNr() > seq + 1) {
-      throw missing(persistenceId, seq + 1);
-    }
-  }
-
-  private static DamagedException missing(String persistenceId, long seq) {
-    return DamagedException.ofJournal(persistenceId, "entry " + seq + " is missing");
   }
 
   private void serverKey() {
