@@ -73,19 +73,16 @@ final class JournalPlugin extends AsyncWriteJournal {
                 return Optional.empty();
               }
               tips.forget(persistenceId);
-              CompletionException thrown =
-                  failure instanceof CompletionException wrapped
-                      ? wrapped
-                      : new CompletionException(failure);
-              if (thrown.getCause() instanceof RejectedException rejected) {
+              Throwable cause = StoreFailures.of(failure);
+              if (cause instanceof RejectedException rejected) {
                 return Optional.of(rejected);
               }
               LOG.warn(
                   "Entry {} of {} could not be written: {}",
                   first,
                   persistenceId,
-                  String.valueOf(thrown.getCause()));
-              throw thrown;
+                  cause.toString());
+              throw new CompletionException(cause);
             });
   }
 
@@ -177,7 +174,7 @@ final class JournalPlugin extends AsyncWriteJournal {
           .read(persistenceId, first, to, most)
           .handle(
               (entries, failure) ->
-                  entries == null ? refused(persistenceId, snapshot, failure) : entries)
+                  failure == null ? entries : refused(persistenceId, snapshot, failure))
           .thenComposeAsync(
               entries -> {
                 requireUnswept(entries);
@@ -220,8 +217,8 @@ final class JournalPlugin extends AsyncWriteJournal {
 
   /** Without its snapshot, a journal of a store that keeps no history is not complete. */
   private static List<SerializedEntry> refused(
-      String persistenceId, @Nullable JournalTip snapshot, @Nullable Throwable failure) {
-    Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
+      String persistenceId, @Nullable JournalTip snapshot, Throwable failure) {
+    Throwable cause = StoreFailures.of(failure);
     if (snapshot != null && cause instanceof NoHistoryException) {
       throw DamagedException.ofJournal(
           persistenceId, "its snapshot was altered, and the entries before it are not kept");
@@ -256,21 +253,25 @@ final class JournalPlugin extends AsyncWriteJournal {
     return FutureConverters.asScala(
         journals
             .tip(persistenceId)
-            .handle((tip, failure) -> highest(persistenceId, from, tip, failure)));
+            .handle(
+                (tip, failure) ->
+                    failure == null
+                        ? highest(persistenceId, from, tip)
+                        : unknown(persistenceId, from, failure)));
+  }
+
+  /** Of a damaged journal more than there is, so that a replay follows, which says so. */
+  private long unknown(String persistenceId, long from, Throwable failure) {
+    Throwable cause = StoreFailures.of(failure);
+    if (cause instanceof DamagedException damage) {
+      tips.damaged(persistenceId, damage);
+      return from + 1;
+    }
+    throw new CompletionException(cause);
   }
 
   /** More than there is, if the entries do not fit their snapshot, so that a replay follows. */
-  private long highest(
-      String persistenceId, long from, @Nullable JournalTip tip, @Nullable Throwable failure) {
-    if (tip == null) {
-      Throwable cause =
-          failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
-      if (cause instanceof DamagedException damage) {
-        tips.damaged(persistenceId, damage);
-        return from + 1;
-      }
-      throw new CompletionException(cause);
-    }
+  private long highest(String persistenceId, long from, JournalTip tip) {
     tips.put(persistenceId, tip);
     JournalTip snapshot = tips.snapshotAt(persistenceId, from);
     if (snapshot == null || tip.seq() > from) {

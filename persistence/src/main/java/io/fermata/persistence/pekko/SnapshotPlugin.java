@@ -45,7 +45,7 @@ final class SnapshotPlugin extends SnapshotStore {
   }
 
   private Optional<SerializedSnapshot> unreadable(String persistenceId, Throwable failure) {
-    Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
+    Throwable cause = StoreFailures.of(failure);
     if (cause instanceof DamagedException) {
       return withoutSnapshot(persistenceId);
     }

@@ -1,5 +1,6 @@
 package io.fermata.persistence.postgres;
 
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.spi.ClusterHost;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
@@ -21,7 +22,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -178,7 +178,7 @@ final class PostgresShared implements SharedStore {
                     ? taking
                         .query(connection -> endAppends(connection, shard))
                         .thenCompose(ended -> acquire(shard, holder, wish, attempts - 1))
-                    : CompletableFuture.failedFuture(cause(failure)));
+                    : CompletableFuture.failedFuture(StoreFailures.of(failure)));
   }
 
   /** From now on this host holds the shard, unless it has given it up meanwhile. */
@@ -239,12 +239,6 @@ final class PostgresShared implements SharedStore {
 
   private static long silence(Connection connection, String host) throws SQLException {
     return Sql.first(connection, SILENCE, row -> row.getLong(1), host).orElse(Long.MAX_VALUE);
-  }
-
-  private static Throwable cause(Throwable failure) {
-    return failure instanceof CompletionException && failure.getCause() != null
-        ? failure.getCause()
-        : failure;
   }
 
   private static boolean isLocked(Throwable failure) {

@@ -6,6 +6,7 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.pekko.StoreConfig;
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
@@ -24,7 +25,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
@@ -154,10 +154,7 @@ public final class OpenSqlStore implements OpenStore {
 
   /** The next portion leaves out the shard that another host has taken. */
   private CompletableFuture<SqlUpkeep.Portion> withoutTheLost(Throwable failure) {
-    Throwable cause =
-        failure instanceof CompletionException && failure.getCause() != null
-            ? failure.getCause()
-            : failure;
+    Throwable cause = StoreFailures.of(failure);
     return shards.isMoved(cause)
         ? CompletableFuture.completedFuture(new SqlUpkeep.Portion(0, true))
         : CompletableFuture.failedFuture(cause);

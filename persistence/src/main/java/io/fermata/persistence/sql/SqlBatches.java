@@ -1,5 +1,6 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.spi.StoreException;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -8,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Predicate;
 import java.util.function.ToLongFunction;
@@ -175,8 +175,9 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   }
 
   private static Throwable cause(@Nullable Throwable failure) {
-    Throwable cause = failure instanceof CompletionException wrapped ? wrapped.getCause() : failure;
-    return cause == null ? new IllegalStateException("The batch returned no results") : cause;
+    return failure == null
+        ? new IllegalStateException("The batch returned no results")
+        : StoreFailures.of(failure);
   }
 
   private void serveAlone(Waiting<Q, A> each) {

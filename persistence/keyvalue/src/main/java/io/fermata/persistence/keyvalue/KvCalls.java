@@ -2,6 +2,7 @@ package io.fermata.persistence.keyvalue;
 
 import io.fermata.persistence.keyvalue.KvStore.KeyPage;
 import io.fermata.persistence.keyvalue.KvStore.Versioned;
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.time.Duration;
@@ -10,7 +11,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -179,10 +179,7 @@ final class KvCalls {
   }
 
   private StoreException failure(Throwable thrown, String what) {
-    Throwable cause =
-        thrown instanceof CompletionException && thrown.getCause() != null
-            ? thrown.getCause()
-            : thrown;
+    Throwable cause = StoreFailures.of(thrown);
     if (cause instanceof StoreException known) {
       return known;
     }

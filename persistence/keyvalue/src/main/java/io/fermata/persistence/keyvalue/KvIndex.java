@@ -1,5 +1,6 @@
 package io.fermata.persistence.keyvalue;
 
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Due;
 import java.time.InstantSource;
@@ -93,7 +94,7 @@ final class KvIndex {
 
   /** The store itself has failed if this is not about the value. */
   private static long ofMark(KvShard.Marked journal, Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+    Throwable cause = StoreFailures.of(thrown);
     if (cause instanceof DamagedException || cause instanceof UnreadableValue) {
       return journal.at();
     }

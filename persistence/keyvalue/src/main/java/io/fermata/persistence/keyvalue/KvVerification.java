@@ -5,6 +5,7 @@ import io.fermata.persistence.keyvalue.KvStore.Versioned;
 import io.fermata.persistence.pekko.ChainCheck;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.ServerKey;
 import io.fermata.persistence.spi.StoreException;
@@ -160,7 +161,7 @@ final class KvVerification {
     try {
       return stage.toCompletableFuture().join();
     } catch (CompletionException failed) {
-      throw failed.getCause() instanceof StoreException known ? known : failed;
+      throw StoreFailures.of(failed) instanceof StoreException known ? known : failed;
     }
   }
 

@@ -4,6 +4,7 @@ import com.typesafe.config.Config;
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.StoreConfig;
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Deleted;
@@ -88,9 +89,7 @@ final class OpenKeyValueStore implements OpenStore {
     } catch (RuntimeException e) {
       executor.shutdownNow();
       opened.release().run();
-      throw e instanceof CompletionException && e.getCause() instanceof StoreException known
-          ? known
-          : e;
+      throw StoreFailures.of(e) instanceof StoreException known ? known : e;
     }
   }
 
@@ -326,8 +325,7 @@ final class OpenKeyValueStore implements OpenStore {
 
   /** What is damaged can be deleted, but not counted. */
   private static CompletionStage<Deleted> uncounted(Throwable thrown) {
-    Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
-    return cause instanceof DamagedException
+    return StoreFailures.of(thrown) instanceof DamagedException
         ? CompletableFuture.completedFuture(Deleted.NOTHING)
         : CompletableFuture.failedFuture(thrown);
   }
