@@ -4,6 +4,7 @@ import io.fermata.agent.message.Side;
 import io.fermata.flow.ToolHints;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Options;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -30,21 +31,7 @@ public final class Agent {
   /** How often models may be called in one execution. */
   private static final int STEPS = 250;
 
-  private final String name;
-  private final String description;
-  private final Participant sideA;
-  private final Participant sideB;
-  private final List<Hook> hooks;
-  private final List<ParentHook> parentHooks;
-  private final List<ScheduledHandler> effects;
-  private final Map<String, String> env;
-  private final int maxSessionTurns;
-  private final int maxSteps;
-  private final Budget budget;
-  private final @Nullable Compaction compaction;
-  private final @Nullable Duration expiry;
-  private final boolean internal;
-  private final ToolHints hints;
+  private final Terms terms;
   private final Map<String, Prompt> promptsByName;
 
   /**
@@ -54,28 +41,14 @@ public final class Agent {
    */
   public record ParentHook(Hook hook, boolean before) {}
 
-  private Agent(Draft draft) {
-    name = draft.name;
-    description = draft.description;
-    sideA = draft.sideA;
-    sideB = draft.sideB;
-    hooks = List.copyOf(draft.hooks);
-    parentHooks = List.copyOf(draft.parentHooks);
-    effects = List.copyOf(draft.effects);
-    env = Map.copyOf(draft.env);
-    maxSessionTurns = draft.maxSessionTurns;
-    maxSteps = draft.maxSteps;
-    budget = draft.budget;
-    compaction = draft.compaction;
-    expiry = draft.expiry;
-    internal = draft.internal;
-    hints = draft.hints;
+  private Agent(Terms terms) {
+    this.terms = terms;
     promptsByName = check();
   }
 
   /** An agent with these sides. At most one of them can be a person. */
   public static Agent of(String name, Participant sideA, Participant sideB) {
-    return new Agent(new Draft(Tool.named(name, "agent"), sideA, sideB));
+    return new Agent(new Terms(Tool.named(name, "agent"), sideA, sideB));
   }
 
   /** A model that talks with a person. */
@@ -91,16 +64,16 @@ public final class Agent {
   }
 
   public Agent description(String value) {
-    return with(draft -> draft.description = value);
+    return with(terms -> terms.description = value);
   }
 
   /** What clients may assume of the agent as a tool; by default only that it changes something. */
   public Agent hints(ToolHints ofTool) {
-    return with(draft -> draft.hints = ofTool);
+    return with(terms -> terms.hints = ofTool);
   }
 
   public ToolHints hints() {
-    return hints;
+    return terms.hints;
   }
 
   /**
@@ -108,37 +81,41 @@ public final class Agent {
    * can still be created.
    */
   public Agent internal() {
-    return with(draft -> draft.internal = true);
+    return with(terms -> terms.internal = true);
   }
 
   /** Hooks for those prompts of the agent that list none of their own. */
   public Agent hooks(Hook... more) {
-    return with(draft -> draft.hooks.addAll(List.of(more)));
+    return with(terms -> terms.hooks = Options.plus(terms.hooks, List.of(more)));
   }
 
   /** Adds a hook to every agent that calls this one, before its own hooks. */
   public Agent hookOfParentsBefore(Hook hook) {
-    return with(draft -> draft.parentHooks.add(new ParentHook(hook, true)));
+    return ofParents(new ParentHook(hook, true));
   }
 
   /** Adds a hook to every agent that calls this one, after its own hooks. */
   public Agent hookOfParentsAfter(Hook hook) {
-    return with(draft -> draft.parentHooks.add(new ParentHook(hook, false)));
+    return ofParents(new ParentHook(hook, false));
+  }
+
+  private Agent ofParents(ParentHook hook) {
+    return with(terms -> terms.parentHooks = Options.plus(terms.parentHooks, List.of(hook)));
   }
 
   /** Work that its tools and hooks may schedule. */
   public Agent effects(ScheduledHandler... more) {
-    return with(draft -> draft.effects.addAll(List.of(more)));
+    return with(terms -> terms.effects = Options.plus(terms.effects, List.of(more)));
   }
 
   /** A default for the environment of its threads; threads may override it. */
   public Agent env(String property, String value) {
-    return with(draft -> draft.env.put(property, value));
+    return with(terms -> terms.env = Options.plus(terms.env, property, value));
   }
 
   /** Ends a session when each side has had this many turns; 0 for no limit. */
   public Agent maxSessionTurns(int turns) {
-    return with(draft -> draft.maxSessionTurns = turns);
+    return with(terms -> terms.maxSessionTurns = turns);
   }
 
   /**
@@ -146,17 +123,17 @@ public final class Agent {
    * default.
    */
   public Agent maxSteps(int steps) {
-    return with(draft -> draft.maxSteps = steps);
+    return with(terms -> terms.maxSteps = steps);
   }
 
   /** What the models of one thread, and of those that it puts to work, may use. */
   public Agent budget(Budget limit) {
-    return with(draft -> draft.budget = limit);
+    return with(terms -> terms.budget = limit);
   }
 
   /** Summarizes the older part of long conversations. */
   public Agent compaction(Compaction how) {
-    return with(draft -> draft.compaction = how);
+    return with(terms -> terms.compaction = how);
   }
 
   /**
@@ -165,7 +142,7 @@ public final class Agent {
    * it. Without this, threads are kept until they are deleted.
    */
   public Agent expireAfter(Duration idle) {
-    return with(draft -> draft.expiry = idle);
+    return with(terms -> terms.expiry = idle);
   }
 
   /**
@@ -175,9 +152,9 @@ public final class Agent {
   public Agent withPrompts(UnaryOperator<Prompt> change) {
     IdentityHashMap<Prompt, Prompt> changed = new IdentityHashMap<>();
     return with(
-        draft -> {
-          draft.sideA = changed(sideA, change, changed);
-          draft.sideB = changed(sideB, change, changed);
+        terms -> {
+          terms.sideA = changed(terms.sideA, change, changed);
+          terms.sideB = changed(terms.sideB, change, changed);
         });
   }
 
@@ -206,73 +183,69 @@ public final class Agent {
 
   /** A copy with other hooks. */
   public Agent withHooks(UnaryOperator<List<Hook>> change) {
-    return with(
-        draft -> {
-          draft.hooks.clear();
-          draft.hooks.addAll(change.apply(hooks));
-        });
+    return with(terms -> terms.hooks = List.copyOf(change.apply(terms.hooks)));
   }
 
   /** A copy whose deferred work is changed. */
   public Agent withEffects(UnaryOperator<ScheduledHandler> change) {
-    return with(draft -> draft.effects.replaceAll(change));
+    return with(terms -> terms.effects = terms.effects.stream().map(change).toList());
   }
 
   public String name() {
-    return name;
+    return terms.name;
   }
 
   public String description() {
-    return description;
+    return terms.description;
   }
 
   public boolean isInternal() {
-    return internal;
+    return terms.internal;
   }
 
   public Participant side(Side side) {
-    return side == Side.A ? sideA : sideB;
+    return side == Side.A ? terms.sideA : terms.sideB;
   }
 
   public List<Hook> hooks() {
-    return hooks;
+    return terms.hooks;
   }
 
   public List<ParentHook> parentHooks() {
-    return parentHooks;
+    return terms.parentHooks;
   }
 
   public List<ScheduledHandler> effects() {
-    return effects;
+    return terms.effects;
   }
 
   public @Nullable ScheduledHandler effect(String effect) {
-    return effects.stream().filter(e -> e.name().equals(effect)).findFirst().orElse(null);
+    return terms.effects.stream().filter(e -> e.name().equals(effect)).findFirst().orElse(null);
   }
 
   public Map<String, String> env() {
-    return env;
+    return terms.env;
   }
 
   public int maxSessionTurns() {
-    return maxSessionTurns;
+    return terms.maxSessionTurns;
   }
 
   public int maxSteps() {
-    return maxSteps;
+    return terms.maxSteps;
   }
 
   public Budget budget() {
-    return budget;
+    return terms.budget;
   }
 
   public @Nullable Compaction compaction() {
-    return compaction;
+    return terms.compaction;
   }
 
   /** How long its threads may be idle; null for any time. */
   public @Nullable Duration expiry() {
-    return expiry;
+    return terms.expiry;
   }
 
   /** The prompt of this name; null if there is none. */
@@ -310,8 +283,8 @@ public final class Agent {
   Set<String> unpriced() {
     Set<String> names = new LinkedHashSet<>();
     prompts().forEach(prompt -> names.addAll(prompt.model().unpriced()));
-    if (compaction != null) {
-      names.addAll(compaction.model().unpriced());
+    if (terms.compaction != null) {
+      names.addAll(terms.compaction.model().unpriced());
     }
     return names;
   }
@@ -360,16 +333,17 @@ public final class Agent {
   /** Rejects what cannot work; the prompts by name. */
   private Map<String, Prompt> check() {
     List<String> wrong = new ArrayList<>();
-    if (sideA instanceof Participant.Person && sideB instanceof Participant.Person) {
+    if (terms.sideA instanceof Participant.Person && terms.sideB instanceof Participant.Person) {
       wrong.add("both sides are people; nobody would act");
     }
+    Duration expiry = terms.expiry;
     if (expiry != null && (expiry.isNegative() || expiry.isZero())) {
       wrong.add("its threads expire after " + expiry + "; use a time that can pass");
     }
     if (expiry != null) {
       checkTime("its threads expire after", expiry, wrong);
     }
-    for (ScheduledHandler effect : effects) {
+    for (ScheduledHandler effect : terms.effects) {
       checkPolicy("the effect " + effect.name(), effect.policy(), wrong);
     }
     Map<String, Prompt> prompts = new LinkedHashMap<>();
@@ -386,7 +360,7 @@ public final class Agent {
       }
     }
     if (!wrong.isEmpty()) {
-      throw new InvalidAgentException(name, wrong);
+      throw new InvalidAgentException(terms.name, wrong);
     }
     return Collections.unmodifiableMap(prompts);
   }
@@ -448,21 +422,19 @@ public final class Agent {
     }
   }
 
-  private Agent with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return new Agent(draft);
+  private Agent with(Consumer<Terms> change) {
+    return new Agent(terms.with(Terms.class, change));
   }
 
-  private static final class Draft {
+  private static final class Terms extends Options {
     final String name;
     Participant sideA;
     Participant sideB;
-    final List<Hook> hooks = new ArrayList<>();
-    final List<ParentHook> parentHooks = new ArrayList<>();
-    final List<ScheduledHandler> effects = new ArrayList<>();
-    final Map<String, String> env = new LinkedHashMap<>();
     String description = "";
+    List<Hook> hooks = List.of();
+    List<ParentHook> parentHooks = List.of();
+    List<ScheduledHandler> effects = List.of();
+    Map<String, String> env = Map.of();
     int maxSessionTurns;
     int maxSteps = STEPS;
     Budget budget = Budget.NONE;
@@ -471,26 +443,10 @@ public final class Agent {
     boolean internal;
     ToolHints hints = ToolHints.CHANGES;
 
-    Draft(String name, Participant sideA, Participant sideB) {
+    Terms(String name, Participant sideA, Participant sideB) {
       this.name = name;
       this.sideA = sideA;
       this.sideB = sideB;
-    }
-
-    Draft(Agent from) {
-      this(from.name, from.sideA, from.sideB);
-      hooks.addAll(from.hooks);
-      parentHooks.addAll(from.parentHooks);
-      effects.addAll(from.effects);
-      env.putAll(from.env);
-      description = from.description;
-      maxSessionTurns = from.maxSessionTurns;
-      maxSteps = from.maxSteps;
-      budget = from.budget;
-      compaction = from.compaction;
-      expiry = from.expiry;
-      internal = from.internal;
-      hints = from.hints;
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.flow.json.Options;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +30,7 @@ public sealed interface Participant
   }
 
   static Speaker prompt(Prompt prompt) {
-    return new Speaker(new Speaker.Draft(prompt));
+    return new Speaker(new Speaker.Terms(prompt));
   }
 
   /**
@@ -39,40 +40,24 @@ public sealed interface Participant
 
   /** A prompt that speaks for a side, with its stop conditions. */
   final class Speaker implements Participant {
-    private final Prompt prompt;
-    private final String label;
-    private final boolean stopOnResponse;
-    private final @Nullable String stopTool;
-    private final @Nullable String stopToolResponseProperty;
-    private final int maxSteps;
-    private final @Nullable Ending sessionStop;
-    private final @Nullable Ending sessionFail;
-    private final @Nullable Ending sessionStatus;
+    private final Terms terms;
 
-    private Speaker(Draft draft) {
-      prompt = draft.prompt;
-      label = draft.label;
-      stopOnResponse = draft.stopOnResponse;
-      stopTool = draft.stopTool;
-      stopToolResponseProperty = draft.stopToolResponseProperty;
-      maxSteps = draft.maxSteps;
-      sessionStop = draft.sessionStop;
-      sessionFail = draft.sessionFail;
-      sessionStatus = draft.sessionStatus;
+    private Speaker(Terms terms) {
+      this.terms = terms;
     }
 
     public Speaker label(String value) {
-      return with(draft -> draft.label = value);
+      return with(terms -> terms.label = value);
     }
 
     /** Whether the turn ends when the model replies without calling a tool; true by default. */
     public Speaker stopOnResponse(boolean value) {
-      return with(draft -> draft.stopOnResponse = value);
+      return with(terms -> terms.stopOnResponse = value);
     }
 
     /** The turn ends when this tool has been called. */
     public Speaker stopTool(String tool) {
-      return with(draft -> draft.stopTool = tool);
+      return with(terms -> terms.stopTool = tool);
     }
 
     /**
@@ -81,9 +66,9 @@ public sealed interface Participant
      */
     public Speaker stopTool(String tool, String responseProperty) {
       return with(
-          draft -> {
-            draft.stopTool = tool;
-            draft.stopToolResponseProperty = responseProperty;
+          terms -> {
+            terms.stopTool = tool;
+            terms.stopToolResponseProperty = responseProperty;
           });
     }
 
@@ -92,78 +77,76 @@ public sealed interface Participant
      * agent's limit, which holds in any case.
      */
     public Speaker maxSteps(int steps) {
-      return with(draft -> draft.maxSteps = steps);
+      return with(terms -> terms.maxSteps = steps);
     }
 
     /** Ends the session successfully when this tool has succeeded. */
     public Speaker sessionStop(String tool, @Nullable String messageProperty) {
-      return with(draft -> draft.sessionStop = new Ending(tool, messageProperty));
+      return with(terms -> terms.sessionStop = new Ending(tool, messageProperty));
     }
 
     /** Fails the session when this tool has succeeded. */
     public Speaker sessionFail(String tool, @Nullable String messageProperty) {
-      return with(draft -> draft.sessionFail = new Ending(tool, messageProperty));
+      return with(terms -> terms.sessionFail = new Ending(tool, messageProperty));
     }
 
     /** Publishes the status of the thread when this tool has succeeded. */
     public Speaker sessionStatus(String tool, @Nullable String messageProperty) {
-      return with(draft -> draft.sessionStatus = new Ending(tool, messageProperty));
+      return with(terms -> terms.sessionStatus = new Ending(tool, messageProperty));
     }
 
     /** The same with another prompt. */
     Speaker speaking(Prompt other) {
-      return with(draft -> draft.prompt = other);
+      return with(terms -> terms.prompt = other);
     }
 
     public Prompt prompt() {
-      return prompt;
+      return terms.prompt;
     }
 
     @Override
     public String label() {
-      return label;
+      return terms.label;
     }
 
     public boolean stopsOnResponse() {
-      return stopOnResponse;
+      return terms.stopOnResponse;
     }
 
     public @Nullable String stopTool() {
-      return stopTool;
+      return terms.stopTool;
     }
 
     public @Nullable String stopToolResponseProperty() {
-      return stopToolResponseProperty;
+      return terms.stopToolResponseProperty;
     }
 
     public int maxSteps() {
-      return maxSteps;
+      return terms.maxSteps;
     }
 
     public @Nullable Ending sessionStop() {
-      return sessionStop;
+      return terms.sessionStop;
     }
 
     public @Nullable Ending sessionFail() {
-      return sessionFail;
+      return terms.sessionFail;
     }
 
     public @Nullable Ending sessionStatus() {
-      return sessionStatus;
+      return terms.sessionStatus;
     }
 
     /** Whether the turn passes to the other side after every step. */
     public boolean hasNoStopCondition() {
-      return !stopOnResponse && stopTool == null;
+      return !terms.stopOnResponse && terms.stopTool == null;
     }
 
-    private Speaker with(Consumer<Draft> change) {
-      Draft draft = new Draft(this);
-      change.accept(draft);
-      return new Speaker(draft);
+    private Speaker with(Consumer<Terms> change) {
+      return new Speaker(terms.with(Terms.class, change));
     }
 
-    private static final class Draft {
+    private static final class Terms extends Options {
       Prompt prompt;
       String label;
       boolean stopOnResponse = true;
@@ -174,21 +157,9 @@ public sealed interface Participant
       @Nullable Ending sessionFail;
       @Nullable Ending sessionStatus;
 
-      Draft(Prompt prompt) {
+      Terms(Prompt prompt) {
         this.prompt = Objects.requireNonNull(prompt, "prompt");
-        this.label = prompt.name();
-      }
-
-      Draft(Speaker from) {
-        this(from.prompt);
-        label = from.label;
-        stopOnResponse = from.stopOnResponse;
-        stopTool = from.stopTool;
-        stopToolResponseProperty = from.stopToolResponseProperty;
-        maxSteps = from.maxSteps;
-        sessionStop = from.sessionStop;
-        sessionFail = from.sessionFail;
-        sessionStatus = from.sessionStatus;
+        label = prompt.name();
       }
     }
   }

@@ -4,8 +4,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Options;
 import io.fermata.flow.schema.ArgumentSchema;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -35,36 +35,14 @@ public final class Prompt {
 
   public record Env(String property) implements Part {}
 
-  private final String name;
-  private final Model model;
-  private final List<Part> parts;
-  private final List<Offered> tools;
-  private final List<Hook> hooks;
-  private final String toolDescription;
-  private final ArgumentSchema requiredSchema;
-  private final boolean includeChat;
-  private final boolean includePastTools;
-  private final boolean parallelToolCalls;
-  private final ToolChoice toolChoice;
-  private final int window;
+  private final Terms terms;
 
-  private Prompt(Draft draft) {
-    name = draft.name;
-    model = draft.model;
-    parts = List.copyOf(draft.parts);
-    tools = List.copyOf(draft.tools);
-    hooks = List.copyOf(draft.hooks);
-    toolDescription = draft.toolDescription;
-    requiredSchema = draft.requiredSchema;
-    includeChat = draft.includeChat;
-    includePastTools = draft.includePastTools;
-    parallelToolCalls = draft.parallelToolCalls;
-    toolChoice = draft.toolChoice;
-    window = draft.window;
+  private Prompt(Terms terms) {
+    this.terms = terms;
   }
 
   public static Prompt of(String name, Model model) {
-    return new Prompt(new Draft(Tool.named(name, "prompt"), model));
+    return new Prompt(new Terms(Tool.named(name, "prompt"), model));
   }
 
   /** Appends to the instructions; parts are joined by empty lines. */
@@ -83,52 +61,52 @@ public final class Prompt {
   }
 
   private Prompt part(Part part) {
-    return with(draft -> draft.parts.add(part));
+    return with(terms -> terms.parts = Options.plus(terms.parts, List.of(part)));
   }
 
   /** The tools that the model may call. */
   public Prompt tools(Offered... more) {
-    return with(draft -> draft.tools.addAll(List.of(more)));
+    return tools(List.of(more));
   }
 
   /** The tools that the model may call. */
   public Prompt tools(List<? extends Offered> more) {
-    return with(draft -> draft.tools.addAll(more));
+    return with(terms -> terms.tools = Options.plus(terms.tools, more));
   }
 
   /** Hooks of this prompt, in place of the agent's. */
   public Prompt hooks(Hook... more) {
-    return with(draft -> draft.hooks.addAll(List.of(more)));
+    return with(terms -> terms.hooks = Options.plus(terms.hooks, List.of(more)));
   }
 
   /** When another prompt's model should call this one. */
   public Prompt toolDescription(String description) {
-    return with(draft -> draft.toolDescription = description);
+    return with(terms -> terms.toolDescription = description);
   }
 
   /** The arguments that another prompt's model calls this one with; a message by default. */
   public Prompt requiredSchema(Class<? extends Record> arguments) {
-    return with(draft -> draft.requiredSchema = ArgumentSchema.of(arguments));
+    return with(terms -> terms.requiredSchema = ArgumentSchema.of(arguments));
   }
 
   /** As a tool of another prompt, it sees the conversation. */
   public Prompt includeChat() {
-    return with(draft -> draft.includeChat = true);
+    return with(terms -> terms.includeChat = true);
   }
 
   /** Whether the model sees the results of tools from earlier turns; true by default. */
   public Prompt includePastTools(boolean value) {
-    return with(draft -> draft.includePastTools = value);
+    return with(terms -> terms.includePastTools = value);
   }
 
   /** The tool calls of one reply run in parallel; their results keep the reply's order. */
   public Prompt parallelToolCalls() {
-    return with(draft -> draft.parallelToolCalls = true);
+    return with(terms -> terms.parallelToolCalls = true);
   }
 
   /** Whether the model may, must, or must not call tools. */
   public Prompt toolChoice(ToolChoice choice) {
-    return with(draft -> draft.toolChoice = choice);
+    return with(terms -> terms.toolChoice = choice);
   }
 
   /**
@@ -140,26 +118,22 @@ public final class Prompt {
       throw new IllegalArgumentException(
           "A window of %d messages is empty; use at least 1".formatted(messages));
     }
-    return with(draft -> draft.window = messages);
+    return with(terms -> terms.window = messages);
   }
 
   /** A copy that asks another model. */
   public Prompt withModel(Model other) {
-    return with(draft -> draft.model = other);
+    return with(terms -> terms.model = other);
   }
 
   /** A copy with these instructions, in place of all its parts. */
   public Prompt withText(String content) {
-    return with(
-        draft -> {
-          draft.parts.clear();
-          draft.parts.add(new Text(content));
-        });
+    return with(terms -> terms.parts = List.of(new Text(content)));
   }
 
   /** A copy whose tools are changed, one by one. */
   public Prompt withTools(UnaryOperator<Offered> change) {
-    return with(draft -> draft.tools.replaceAll(change));
+    return with(terms -> terms.tools = terms.tools.stream().map(change).toList());
   }
 
   /** This prompt as a tool of another one. */
@@ -168,51 +142,51 @@ public final class Prompt {
   }
 
   public String name() {
-    return name;
+    return terms.name;
   }
 
   public Model model() {
-    return model;
+    return terms.model;
   }
 
   public List<Offered> tools() {
-    return tools;
+    return terms.tools;
   }
 
   public List<Part> parts() {
-    return parts;
+    return terms.parts;
   }
 
   public List<Hook> hooks() {
-    return hooks;
+    return terms.hooks;
   }
 
   String toolDescription() {
-    return toolDescription;
+    return terms.toolDescription;
   }
 
   ArgumentSchema requiredSchema() {
-    return requiredSchema;
+    return terms.requiredSchema;
   }
 
   public boolean includesChat() {
-    return includeChat;
+    return terms.includeChat;
   }
 
   public boolean includesPastTools() {
-    return includePastTools;
+    return terms.includePastTools;
   }
 
   public boolean parallel() {
-    return parallelToolCalls;
+    return terms.parallelToolCalls;
   }
 
   public ToolChoice toolChoice() {
-    return toolChoice;
+    return terms.toolChoice;
   }
 
   public int window() {
-    return window;
+    return terms.window;
   }
 
   private static ObjectNode message() {
@@ -222,18 +196,16 @@ public final class Prompt {
     return schema;
   }
 
-  private Prompt with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return new Prompt(draft);
+  private Prompt with(Consumer<Terms> change) {
+    return new Prompt(terms.with(Terms.class, change));
   }
 
-  private static final class Draft {
+  private static final class Terms extends Options {
     final String name;
     Model model;
-    final List<Part> parts = new ArrayList<>();
-    final List<Offered> tools = new ArrayList<>();
-    final List<Hook> hooks = new ArrayList<>();
+    List<Part> parts = List.of();
+    List<Offered> tools = List.of();
+    List<Hook> hooks = List.of();
     String toolDescription = "";
     ArgumentSchema requiredSchema = ArgumentSchema.of(MESSAGE);
     boolean includeChat;
@@ -242,23 +214,9 @@ public final class Prompt {
     ToolChoice toolChoice = ToolChoice.AUTO;
     int window = WINDOW;
 
-    Draft(String name, Model model) {
+    Terms(String name, Model model) {
       this.name = name;
       this.model = model;
-    }
-
-    Draft(Prompt from) {
-      this(from.name, from.model);
-      parts.addAll(from.parts);
-      tools.addAll(from.tools);
-      hooks.addAll(from.hooks);
-      toolDescription = from.toolDescription;
-      requiredSchema = from.requiredSchema;
-      includeChat = from.includeChat;
-      includePastTools = from.includePastTools;
-      parallelToolCalls = from.parallelToolCalls;
-      toolChoice = from.toolChoice;
-      window = from.window;
     }
   }
 }

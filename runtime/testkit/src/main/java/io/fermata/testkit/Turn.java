@@ -3,6 +3,7 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Options;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,64 +36,59 @@ public final class Turn {
   /** The reported numbers of tokens. */
   record Tokens(int input, int cached, int output) {}
 
-  private @Nullable String text;
-  private @Nullable String thinking;
-  private List<Call> calls = List.of();
-  private Duration delay = Duration.ZERO;
-  private Duration pace = Duration.ZERO;
-  private int chunk = 4;
-  private End end = End.COMPLETE;
-  private @Nullable Refusal refusal;
-  private @Nullable Tokens tokens;
+  private final Terms terms;
 
-  private Turn() {}
+  private static final class Terms extends Options {
+    private @Nullable String text;
+    private @Nullable String thinking;
+    private List<Call> calls = List.of();
+    private Duration delay = Duration.ZERO;
+    private Duration pace = Duration.ZERO;
+    private int chunk = 4;
+    private End end = End.COMPLETE;
+    private @Nullable Refusal refusal;
+    private @Nullable Tokens tokens;
+  }
 
-  private Turn with(Consumer<Turn> change) {
-    Turn changed = new Turn();
-    changed.text = text;
-    changed.thinking = thinking;
-    changed.calls = calls;
-    changed.delay = delay;
-    changed.pace = pace;
-    changed.chunk = chunk;
-    changed.end = end;
-    changed.refusal = refusal;
-    changed.tokens = tokens;
-    change.accept(changed);
-    return changed;
+  private Turn(Terms terms) {
+    this.terms = terms;
+  }
+
+  private Turn with(Consumer<Terms> change) {
+    return new Turn(terms.with(Terms.class, change));
   }
 
   // --- turns ------------------------------------------------------------------------------------
 
   /** Says a text. */
   public static Turn say(String text) {
-    return new Turn().with(turn -> turn.text = text);
+    return silence().with(terms -> terms.text = text);
   }
 
   /** Calls a tool; the arguments are anything that is an object in JSON. */
   public static Turn call(String tool, Object arguments) {
-    return new Turn().andCall(tool, arguments);
+    return silence().andCall(tool, arguments);
   }
 
   /** Says nothing and calls nothing. */
   public static Turn silence() {
-    return new Turn();
+    return new Turn(new Terms());
   }
 
   /** Never answers. */
   public static Turn stall() {
-    return new Turn().thenStall();
+    return silence().thenStall();
   }
 
   /** Fails as a provider does that answers with this status. */
   public static Turn refuse(int status, String message) {
-    return new Turn().with(turn -> turn.refusal = new Refusal(status, message, null));
+    return silence().with(terms -> terms.refusal = new Refusal(status, message, null));
   }
 
   /** Fails with 429 and a time after which to retry. */
   public static Turn rateLimited(Duration retryAfter) {
     Refusal refusal = new Refusal(429, "Too many requests", retryAfter);
-    return new Turn().with(turn -> turn.refusal = refusal);
+    return silence().with(terms -> terms.refusal = refusal);
   }
 
   /** Fails with 429. */
@@ -112,12 +108,12 @@ public final class Turn {
 
   /** Says and calls what a message does. */
   public static Turn of(AiMessage message) {
-    return new Turn()
+    return silence()
         .with(
-            turn -> {
-              turn.text = message.text();
-              turn.thinking = message.thinking();
-              turn.calls =
+            terms -> {
+              terms.text = message.text();
+              terms.thinking = message.thinking();
+              terms.calls =
                   message.toolExecutionRequests().stream()
                       .map(call -> new Call(call.id(), call.name(), call.arguments()))
                       .toList();
@@ -133,29 +129,28 @@ public final class Turn {
       throw new IllegalArgumentException(
           "The arguments of " + tool + " are " + tree + "; give a map or a record");
     }
-    List<Call> all = new ArrayList<>(calls);
-    all.add(new Call(null, tool, Json.text(tree)));
-    return with(turn -> turn.calls = List.copyOf(all));
+    Call call = new Call(null, tool, Json.text(tree));
+    return with(terms -> terms.calls = Options.plus(terms.calls, List.of(call)));
   }
 
   /** Thinks this before it speaks. */
   public Turn thinking(String thoughts) {
-    return with(turn -> turn.thinking = thoughts);
+    return with(terms -> terms.thinking = thoughts);
   }
 
   /** Waits this long before the first piece. */
   public Turn after(Duration delay) {
-    return with(turn -> turn.delay = delay);
+    return with(terms -> terms.delay = delay);
   }
 
   /** Streams pieces of this many characters; four by default. */
   public Turn inPiecesOf(int characters) {
-    return with(turn -> turn.chunk = characters);
+    return with(terms -> terms.chunk = characters);
   }
 
   /** Streams a piece at this interval; all at once by default. */
   public Turn every(Duration pace) {
-    return with(turn -> turn.pace = pace);
+    return with(terms -> terms.pace = pace);
   }
 
   /**
@@ -163,56 +158,56 @@ public final class Turn {
    * arrives.
    */
   public Turn thenStall() {
-    return with(turn -> turn.end = End.STALL);
+    return with(terms -> terms.end = End.STALL);
   }
 
   /** Breaks the connection after the last piece. */
   public Turn thenCut() {
-    return with(turn -> turn.end = End.CUT);
+    return with(terms -> terms.end = End.CUT);
   }
 
   /** Reports these numbers of tokens; by default they are estimated from the texts. */
   public Turn tokens(int input, int cachedInput, int output) {
-    return with(turn -> turn.tokens = new Tokens(input, cachedInput, output));
+    return with(terms -> terms.tokens = new Tokens(input, cachedInput, output));
   }
 
   // --- for the player ---------------------------------------------------------------------------
 
   @Nullable String text() {
-    return text;
+    return terms.text;
   }
 
   @Nullable String thinking() {
-    return thinking;
+    return terms.thinking;
   }
 
   List<Call> calls() {
-    return calls;
+    return terms.calls;
   }
 
   Duration delay() {
-    return delay;
+    return terms.delay;
   }
 
   Duration pace() {
-    return pace;
+    return terms.pace;
   }
 
   End end() {
-    return end;
+    return terms.end;
   }
 
   @Nullable Refusal refusal() {
-    return refusal;
+    return terms.refusal;
   }
 
   /** The given numbers of tokens, else an estimate: four characters are a token. */
   Tokens tokens(long inputCharacters) {
-    if (tokens != null) {
-      return tokens;
+    if (terms.tokens != null) {
+      return terms.tokens;
     }
-    long output = length(text) + length(thinking);
-    for (Call call : calls) {
+    long output = length(terms.text) + length(terms.thinking);
+    for (Call call : terms.calls) {
       output += call.tool().length() + call.arguments().length();
     }
     return new Tokens(estimate(inputCharacters), 0, estimate(output));
@@ -229,8 +224,8 @@ public final class Turn {
   /** A text in the pieces that are streamed. */
   List<String> pieces(@Nullable String whole) {
     List<String> pieces = new ArrayList<>();
-    for (int at = 0; whole != null && at < whole.length(); at += chunk) {
-      pieces.add(whole.substring(at, Math.min(whole.length(), at + chunk)));
+    for (int at = 0; whole != null && at < whole.length(); at += terms.chunk) {
+      pieces.add(whole.substring(at, Math.min(whole.length(), at + terms.chunk)));
     }
     return pieces;
   }

@@ -8,6 +8,7 @@ import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Options;
 import io.fermata.flow.logging.LogTexts;
 import io.modelcontextprotocol.spec.McpError;
 import io.modelcontextprotocol.spec.McpSchema;
@@ -57,28 +58,12 @@ public final class McpTools implements AutoCloseable {
   private static final int INVALID_PARAMS = -32602;
   private static final int UNKNOWN_METHOD = -32601;
 
-  private final String name;
-  private final Server server;
-  private final String prefix;
-  private final Set<String> only;
-  private final Map<String, UnaryOperator<Tool>> changes;
-  private final Duration timeout;
-  private final Duration connectTimeout;
-  private final boolean idempotent;
-  private final boolean optional;
+  private final Terms terms;
   private @Nullable Connection connection;
   private boolean closed;
 
-  private McpTools(Draft draft) {
-    name = draft.name;
-    server = draft.server;
-    prefix = draft.prefix;
-    only = Set.copyOf(draft.only);
-    changes = Map.copyOf(draft.changes);
-    timeout = draft.timeout;
-    connectTimeout = draft.connectTimeout;
-    idempotent = draft.idempotent;
-    optional = draft.optional;
+  private McpTools(Terms terms) {
+    this.terms = terms;
   }
 
   /**
@@ -87,7 +72,7 @@ public final class McpTools implements AutoCloseable {
    * @param name its name in messages
    */
   public static McpTools http(String name, String url) {
-    return new McpTools(new Draft(name, Server.Http.at(url)));
+    return new McpTools(new Terms(name, Server.Http.at(url)));
   }
 
   /**
@@ -100,7 +85,7 @@ public final class McpTools implements AutoCloseable {
       throw new IllegalArgumentException(
           "The MCP server %s has no command; name the program and its arguments".formatted(name));
     }
-    return new McpTools(new Draft(name, new Server.Command(List.of(command), Map.of())));
+    return new McpTools(new Terms(name, new Server.Command(List.of(command), Map.of())));
   }
 
   // --- options ---------------------------------------------------------------------------------
@@ -121,36 +106,36 @@ public final class McpTools implements AutoCloseable {
   }
 
   private McpTools header(String header, Supplier<String> value) {
-    if (!(server instanceof Server.Http http)) {
+    if (!(terms.server instanceof Server.Http http)) {
       throw new IllegalStateException(
           "The MCP server %s is a command and has no headers; set its environment with env"
-              .formatted(name));
+              .formatted(terms.name));
     }
     Map<String, Supplier<String>> headers = new LinkedHashMap<>(http.headers());
     headers.put(header, value);
-    return with(draft -> draft.server = new Server.Http(http.url(), headers));
+    return with(terms -> terms.server = new Server.Http(http.url(), headers));
   }
 
   /** Sets a variable in the environment of a server that is a command. */
   public McpTools env(String variable, String value) {
-    if (!(server instanceof Server.Command command)) {
+    if (!(terms.server instanceof Server.Command command)) {
       throw new IllegalStateException(
           "The MCP server %s is not a command and has no environment; use a header"
-              .formatted(name));
+              .formatted(terms.name));
     }
     Map<String, String> env = new LinkedHashMap<>(command.env());
     env.put(variable, value);
-    return with(draft -> draft.server = new Server.Command(command.words(), env));
+    return with(terms -> terms.server = new Server.Command(command.words(), env));
   }
 
   /** A prefix of the tools' names, which avoids conflicts between servers. */
   public McpTools prefix(String value) {
-    return with(draft -> draft.prefix = value);
+    return with(terms -> terms.prefix = value);
   }
 
   /** Selects tools, by their names on the server. */
   public McpTools only(String... tools) {
-    return with(draft -> draft.only = Set.of(tools));
+    return with(terms -> terms.only = Set.of(tools));
   }
 
   /**
@@ -158,17 +143,17 @@ public final class McpTools implements AutoCloseable {
    * it back?"))}.
    */
   public McpTools with(String tool, UnaryOperator<Tool> change) {
-    return with(draft -> draft.changes.put(tool, change));
+    return with(terms -> terms.changes = Options.plus(terms.changes, tool, change));
   }
 
   /** How long one attempt of a call may take; one minute by default. */
   public McpTools timeout(Duration limit) {
-    return with(draft -> draft.timeout = limit);
+    return with(terms -> terms.timeout = limit);
   }
 
   /** How long connecting and listing the tools may take; 10 seconds by default. */
   public McpTools connectTimeout(Duration limit) {
-    return with(draft -> draft.connectTimeout = limit);
+    return with(terms -> terms.connectTimeout = limit);
   }
 
   /**
@@ -176,7 +161,7 @@ public final class McpTools implements AutoCloseable {
    * does, or that its tools are idempotent: an interrupted call is repeated.
    */
   public McpTools idempotent() {
-    return with(draft -> draft.idempotent = true);
+    return with(terms -> terms.idempotent = true);
   }
 
   /**
@@ -184,40 +169,27 @@ public final class McpTools implements AutoCloseable {
    * fail.
    */
   public McpTools optional() {
-    return with(draft -> draft.optional = true);
+    return with(terms -> terms.optional = true);
   }
 
-  private McpTools with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return new McpTools(draft);
+  private McpTools with(Consumer<Terms> change) {
+    return new McpTools(terms.with(Terms.class, change));
   }
 
-  private static final class Draft {
+  private static final class Terms extends Options {
     final String name;
     Server server;
-    final Map<String, UnaryOperator<Tool>> changes = new LinkedHashMap<>();
     String prefix = "";
     Set<String> only = Set.of();
+    Map<String, UnaryOperator<Tool>> changes = Map.of();
     Duration timeout = Duration.ofMinutes(1);
     Duration connectTimeout = Duration.ofSeconds(10);
     boolean idempotent;
     boolean optional;
 
-    Draft(String name, Server server) {
+    Terms(String name, Server server) {
       this.name = name;
       this.server = server;
-    }
-
-    Draft(McpTools from) {
-      this(from.name, from.server);
-      changes.putAll(from.changes);
-      prefix = from.prefix;
-      only = from.only;
-      timeout = from.timeout;
-      connectTimeout = from.connectTimeout;
-      idempotent = from.idempotent;
-      optional = from.optional;
     }
   }
 
@@ -234,7 +206,7 @@ public final class McpTools implements AutoCloseable {
     try {
       listed = listed();
     } catch (IllegalStateException e) {
-      if (!optional || closed()) {
+      if (!terms.optional || closed()) {
         throw e;
       }
       LOG.warn(
@@ -250,7 +222,7 @@ public final class McpTools implements AutoCloseable {
     line.begin();
     try {
       line.open();
-      return line.tools(connectTimeout);
+      return line.tools(terms.connectTimeout);
     } catch (ExecutionException e) {
       drop(line);
       throw away(e.getCause());
@@ -268,7 +240,7 @@ public final class McpTools implements AutoCloseable {
     Set<String> known = new TreeSet<>();
     for (McpSchema.Tool remote : listed) {
       known.add(remote.name());
-      if (only.isEmpty() || only.contains(remote.name())) {
+      if (terms.only.isEmpty() || terms.only.contains(remote.name())) {
         try {
           Tool tool = tool(remote);
           if (tools.putIfAbsent(tool.name(), tool) != null) {
@@ -279,14 +251,14 @@ public final class McpTools implements AutoCloseable {
         }
       }
     }
-    Set<String> named = new TreeSet<>(only);
-    named.addAll(changes.keySet());
+    Set<String> named = new TreeSet<>(terms.only);
+    named.addAll(terms.changes.keySet());
     named.removeAll(known);
     named.forEach(tool -> wrong.add(tool + ": the server has no such tool; it has " + known));
     if (!wrong.isEmpty()) {
       throw new IllegalStateException(
           "Some tools of the MCP server %s cannot be used; select others with only(…):\n- %s"
-              .formatted(name, String.join("\n- ", wrong)));
+              .formatted(terms.name, String.join("\n- ", wrong)));
     }
     return List.copyOf(tools.values());
   }
@@ -294,18 +266,18 @@ public final class McpTools implements AutoCloseable {
   private Tool tool(McpSchema.Tool remote) {
     Tool tool =
         Tool.of(
-                prefix + remote.name().replaceAll("[^a-zA-Z0-9_-]", "_"),
+                terms.prefix + remote.name().replaceAll("[^a-zA-Z0-9_-]", "_"),
                 description(remote),
                 (ObjectNode) Json.tree(remote.inputSchema()),
                 (flow, arguments) -> call(remote.name(), flow, arguments))
-            .timeout(timeout);
+            .timeout(terms.timeout);
     McpSchema.ToolAnnotations hints = remote.annotations();
     boolean again =
         hints != null
             && (Boolean.TRUE.equals(hints.readOnlyHint())
                 || Boolean.TRUE.equals(hints.idempotentHint()));
-    Tool safe = again || idempotent ? tool : tool.once();
-    return changes.getOrDefault(remote.name(), UnaryOperator.identity()).apply(safe);
+    Tool safe = again || terms.idempotent ? tool : tool.once();
+    return terms.changes.getOrDefault(remote.name(), UnaryOperator.identity()).apply(safe);
   }
 
   private static String description(McpSchema.Tool remote) {
@@ -365,14 +337,14 @@ public final class McpTools implements AutoCloseable {
     }
     throw new OutcomeUnknownException(
         "The MCP server %s disconnected (%s): the call may or may not have taken effect"
-            .formatted(name, reason(cause)),
+            .formatted(terms.name, reason(cause)),
         cause);
   }
 
   private IllegalStateException away(@Nullable Throwable cause) {
     return new IllegalStateException(
         "The MCP server %s cannot be reached at %s: %s. Start it, or correct its address."
-            .formatted(name, server.place(), reason(cause)),
+            .formatted(terms.name, terms.server.place(), reason(cause)),
         cause);
   }
 
@@ -387,7 +359,7 @@ public final class McpTools implements AutoCloseable {
             cause ->
                 cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage())
         .reduce((outer, inner) -> inner)
-        .map(server::masked)
+        .map(terms.server::masked)
         .orElse("no answer");
   }
 
@@ -395,7 +367,8 @@ public final class McpTools implements AutoCloseable {
 
   private synchronized Connection connection() {
     if (closed) {
-      throw new IllegalStateException("The tools of the MCP server %s are closed".formatted(name));
+      throw new IllegalStateException(
+          "The tools of the MCP server %s are closed".formatted(terms.name));
     }
     Connection line = connection;
     if (line != null && line.usable()) {
@@ -404,7 +377,7 @@ public final class McpTools implements AutoCloseable {
     if (line != null) {
       line.giveUp();
     }
-    line = new Connection(server, connectTimeout);
+    line = new Connection(terms.server, terms.connectTimeout);
     connection = line;
     return line;
   }
