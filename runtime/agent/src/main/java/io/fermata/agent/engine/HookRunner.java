@@ -17,6 +17,7 @@ import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.ChildThread;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -98,128 +99,97 @@ final class HookRunner {
     return otherwise;
   }
 
+  /** What a hook that changes nothing returns. */
   private static final Object SEEN = new Object();
 
-  /** A call of a hook without a result. */
-  private interface Observation {
-    void take() throws Exception;
+  private interface Seeing<H> {
+    void see(H hook) throws Exception;
   }
 
-  private static void seen(RecordingFlowState flow, Hook hook, Observation observation) {
-    attempt(
-        flow,
-        hook,
-        SEEN,
-        () -> {
-          observation.take();
-          return SEEN;
-        });
+  private interface Changing<H, T> {
+    T change(H hook, T before) throws Exception;
+  }
+
+  /** Calls the hooks of a kind in order. */
+  private <H extends Hook> void seen(RecordingFlowState flow, Class<H> kind, Seeing<H> seeing) {
+    for (Hook hook : hooks) {
+      if (kind.isInstance(hook)) {
+        attempt(
+            flow,
+            hook,
+            SEEN,
+            () -> {
+              seeing.see(kind.cast(hook));
+              return SEEN;
+            });
+      }
+    }
+  }
+
+  /** Calls the hooks of a kind in order, each with what the previous one returned. */
+  private <H extends Hook, T> T changed(
+      RecordingFlowState flow, Class<H> kind, T first, Changing<H, T> changing) {
+    T now = first;
+    for (Hook hook : hooks) {
+      if (kind.isInstance(hook)) {
+        T before = now;
+        now = attempt(flow, hook, before, () -> changing.change(kind.cast(hook), before));
+      }
+    }
+    return now;
   }
 
   void threadCreated(RecordingFlowState flow) {
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.AfterThreadCreated h) {
-        seen(flow, h, () -> h.function().see(flow, flow.thread().metadata()));
-      }
-    }
+    seen(
+        flow, Hook.AfterThreadCreated.class, h -> h.function().see(flow, flow.thread().metadata()));
   }
 
   void subagentCreated(RecordingFlowState flow, ChildThread child) {
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.AfterSubagentCreated h) {
-        seen(flow, h, () -> h.function().see(flow, child));
-      }
-    }
+    seen(flow, Hook.AfterSubagentCreated.class, h -> h.function().see(flow, child));
   }
 
   String systemMessage(RecordingFlowState flow, String text) {
-    String now = text;
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.AfterSystemMessage h) {
-        String before = now;
-        now = attempt(flow, h, before, () -> h.function().change(flow, before));
-      }
-    }
-    return now;
+    return changed(
+        flow, Hook.AfterSystemMessage.class, text, (h, t) -> h.function().change(flow, t));
   }
 
   List<Message> filter(RecordingFlowState flow, List<Message> messages) {
-    List<Message> now = messages;
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.FilterMessages h) {
-        List<Message> before = now;
-        now = attempt(flow, h, before, () -> h.function().change(flow, before));
-      }
-    }
-    return now;
+    return changed(
+        flow, Hook.FilterMessages.class, messages, (h, m) -> h.function().change(flow, m));
   }
 
   /**
    * @throws BlockedException if the model must not be called
    */
   List<ChatMessage> prefilter(RecordingFlowState flow, List<ChatMessage> messages) {
-    List<ChatMessage> now = messages;
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.PrefilterLlmHistory h) {
-        List<ChatMessage> before = now;
-        now = attempt(flow, h, before, () -> h.function().change(flow, before));
-      }
-    }
-    return now;
+    return changed(
+        flow, Hook.PrefilterLlmHistory.class, messages, (h, m) -> h.function().change(flow, m));
   }
 
   Message beforeCreate(RecordingFlowState flow, Message message) {
-    Message now = message;
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.BeforeCreateMessage h) {
-        Message before = now;
-        now = attempt(flow, h, before, () -> h.function().change(flow, before));
-      }
-    }
-    return now;
+    return changed(
+        flow, Hook.BeforeCreateMessage.class, message, (h, m) -> h.function().change(flow, m));
   }
 
   void afterCreate(RecordingFlowState flow, Message message) {
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.AfterCreateMessage h) {
-        seen(flow, h, () -> h.function().see(flow, message));
-      }
-    }
+    seen(flow, Hook.AfterCreateMessage.class, h -> h.function().see(flow, message));
   }
 
   MessageUpdate beforeUpdate(RecordingFlowState flow, String id, MessageUpdate update) {
-    MessageUpdate now = update;
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.BeforeUpdateMessage h) {
-        MessageUpdate before = now;
-        now = attempt(flow, h, before, () -> h.function().change(flow, id, before));
-      }
-    }
-    return now;
+    return changed(
+        flow, Hook.BeforeUpdateMessage.class, update, (h, u) -> h.function().change(flow, id, u));
   }
 
   void afterUpdate(RecordingFlowState flow, Message message) {
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.AfterUpdateMessage h) {
-        seen(flow, h, () -> h.function().see(flow, message));
-      }
-    }
+    seen(flow, Hook.AfterUpdateMessage.class, h -> h.function().see(flow, message));
   }
 
   void callStarted(RecordingFlowState flow, RequestedCall call, ObjectNode arguments) {
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.ToolCallStarted h) {
-        seen(flow, h, () -> h.function().see(flow, call, arguments));
-      }
-    }
+    seen(flow, Hook.ToolCallStarted.class, h -> h.function().see(flow, call, arguments));
   }
 
   void callDone(RecordingFlowState flow, RequestedCall call, ToolResult result) {
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.ToolCallDone h) {
-        seen(flow, h, () -> h.function().see(flow, call, result));
-      }
-    }
+    seen(flow, Hook.ToolCallDone.class, h -> h.function().see(flow, call, result));
   }
 
   /** The result of a finished call; null if a hook removes it. */
@@ -228,19 +198,24 @@ final class HookRunner {
     for (Hook hook : hooks) {
       Hook.ResultVeto veto = veto(hook, now.failed());
       if (veto != null) {
-        now = vetoed(flow, hook, veto, call, now);
-        if (now == null) {
+        ToolResult before = now;
+        Optional<ToolResult> left =
+            attempt(
+                flow,
+                hook,
+                Optional.of(before),
+                () -> Optional.ofNullable(veto.change(flow, call, before)));
+        if (left.isEmpty()) {
           return null;
         }
+        now = left.get();
       }
     }
-    for (Hook hook : hooks) {
-      if (hook instanceof Hook.BeforeStoreToolResult h) {
-        ToolResult before = now;
-        now = attempt(flow, h, before, () -> h.function().change(flow, call, before));
-      }
-    }
-    return now;
+    return changed(
+        flow,
+        Hook.BeforeStoreToolResult.class,
+        now,
+        (h, stored) -> h.function().change(flow, call, stored));
   }
 
   private static Hook.@Nullable ResultVeto veto(Hook hook, boolean failed) {
@@ -248,25 +223,5 @@ final class HookRunner {
       return hook instanceof Hook.AfterToolCallFailure h ? h.function() : null;
     }
     return hook instanceof Hook.AfterToolCallSuccess h ? h.function() : null;
-  }
-
-  private static @Nullable ToolResult vetoed(
-      RecordingFlowState flow,
-      Hook hook,
-      Hook.ResultVeto veto,
-      RequestedCall call,
-      ToolResult result) {
-    ToolResult[] struck = new ToolResult[1];
-    boolean[] isStruck = new boolean[1];
-    attempt(
-        flow,
-        hook,
-        SEEN,
-        () -> {
-          struck[0] = veto.change(flow, call, result);
-          isStruck[0] = struck[0] == null;
-          return SEEN;
-        });
-    return isStruck[0] ? null : struck[0] == null ? result : struck[0];
   }
 }
