@@ -43,7 +43,7 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
     Offered offered = offered(call);
     return offered instanceof Tool tool
         ? tool.policy()
-        : offered instanceof SubAgent ? DELEGATING : ThreadProgram.LONG;
+        : offered instanceof SubAgent ? DELEGATING : WantedEffects.LONG;
   }
 
   boolean parallel() {

@@ -99,8 +99,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   }
 
   private static boolean failed(ThreadEffect effect, ThreadEvent event) {
-    return event instanceof ThreadEvent.DeliveryFailed e
-        && e.what().equals(ThreadEffect.delivery(effect.kind(), effect.id()));
+    return event instanceof ThreadEvent.DeliveryFailed e && e.what().equals(effect.delivery());
   }
 
   private static boolean aboutCall(ThreadState state, String call, ThreadEvent event) {

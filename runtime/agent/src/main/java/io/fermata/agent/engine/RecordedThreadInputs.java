@@ -158,8 +158,7 @@ record RecordedThreadInputs(
             case DEFERRED ->
                 first instanceof ThreadEvent.EffectBegan e && e.id().equals(effect.id());
             default ->
-                first instanceof ThreadEvent.DeliveryBegan e
-                    && e.what().equals(ThreadEffect.delivery(effect.kind(), effect.id()));
+                first instanceof ThreadEvent.DeliveryBegan e && e.what().equals(effect.delivery());
           };
       if (due && effect.timer()) {
         return effect;

@@ -12,9 +12,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.ToolResult;
-import io.fermata.agent.model.Model;
 import io.fermata.agent.state.CallState;
-import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.Mailbox;
 import io.fermata.agent.state.Relations;
@@ -28,8 +26,6 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
-import io.fermata.flow.event.Retry;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -37,7 +33,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -49,21 +44,15 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadProgram
     implements Program<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
-  /** Models have stall guards of their own and no limit on the whole reply. */
-  static final Policy LONG = Policy.DEFAULT.timeout(Model.LONGEST);
-
-  private static final Policy DELIVERY =
-      Policy.DEFAULT
-          .timeout(Duration.ofMinutes(1))
-          .retry(new Retry(1_000, Duration.ofMillis(200), Duration.ofHours(1)));
-
   /** How many consecutive interruptions make work fail. */
   private static final int CUT_OFFS = 5;
 
   private final Agents agents;
+  private final WantedEffects wanted;
 
   public ThreadProgram(Agents agents) {
     this.agents = agents;
+    wanted = new WantedEffects(agents);
   }
 
   public Agents agents() {
@@ -501,9 +490,9 @@ public final class ThreadProgram
       }
       return;
     }
-    Relations.Delivery delivery = state.relations().deliveries().get(delivery(effect));
+    Relations.Delivery delivery = state.relations().deliveries().get(effect.delivery());
     if (delivery != null && delivery.due() != null) {
-      loop.emit(new ThreadEvent.DeliveryBegan(delivery(effect), delivery.attempt() + 1));
+      loop.emit(new ThreadEvent.DeliveryBegan(effect.delivery(), delivery.attempt() + 1));
     }
     CallState call = effect.kind() == ThreadEffect.Kind.CALL ? state.call(effect.id()) : null;
     if (call != null && call.scheduled()) {
@@ -518,7 +507,7 @@ public final class ThreadProgram
     Set<String> running = recovered.running();
     loop.widen();
     for (StepFrame frame : state.frames().values()) {
-      ThreadEffect turn = turn(frame);
+      ThreadEffect turn = WantedEffects.turn(frame);
       boolean lost = turn != null && !running.contains(turn.key());
       if (lost && frame.attempt() >= CUT_OFFS) {
         failCutOff(loop, frame);
@@ -545,7 +534,8 @@ public final class ThreadProgram
       for (CallState call : frame.calls()) {
         if (call.phase() == CallState.Phase.RUNNING
             && !site.lacks(call)
-            && !running.contains(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt()))) {
+            && !running.contains(
+                WantedEffects.key(ThreadEffect.Kind.CALL, call.key(), call.attempt()))) {
           resume(loop, site, call, at);
         }
       }
@@ -553,24 +543,11 @@ public final class ThreadProgram
     for (ScheduledEffect effect : state.effects().values()) {
       if (effect.status() == ScheduledEffect.Status.RUNNING
           && agents.find(effect) != null
-          && !running.contains(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
+          && !running.contains(
+              WantedEffects.key(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt()))) {
         resume(loop, effect, at);
       }
     }
-  }
-
-  /** The key of an effect without a timer. */
-  private static String effect(ThreadEffect.Kind kind, String id, int attempt) {
-    return effect(kind, id, attempt, Policy.DEFAULT).key();
-  }
-
-  /** The current effect of a frame's participant; null if it waits for calls. */
-  private static @Nullable ThreadEffect turn(StepFrame frame) {
-    return switch (frame.stage()) {
-      case THINKING -> effect(ThreadEffect.Kind.STEP, "s" + frame.step(), frame.attempt(), LONG);
-      case HANDLING -> effect(ThreadEffect.Kind.HANDLE, "t" + frame.step(), frame.attempt(), LONG);
-      default -> null;
-    };
   }
 
   private static void resume(TurnLoop loop, CallSite site, CallState call, long at) {
@@ -621,151 +598,10 @@ public final class ThreadProgram
 
   @Override
   public Next<ThreadEffect> next(ThreadState state) {
-    List<ThreadEffect> wanted = new ArrayList<>();
-    if (state.deleted()) {
-      wanted.add(effect(ThreadEffect.Kind.ERASE, "thread", 1, DELIVERY));
-      return new Perform<>(wanted);
-    }
-    Agent agent = state.exists() ? agents.find(state.agent()) : null;
-    if (agent == null) {
-      return new Pause<>(rest(state), List.of(), scheduled(state));
-    }
-    if (!state.greeted()) {
-      wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
-    } else if (state.compacting() > 0) {
-      wanted.add(
-          effect(ThreadEffect.Kind.COMPACT, "s" + state.steps().count(), state.compacting(), LONG));
-    }
-    Message due = TurnLoop.due(state, agents);
-    if (due != null) {
-      wanted.add(effect(ThreadEffect.Kind.RECEIVE, due.id(), 1, Policy.DEFAULT));
-    }
-    for (StepFrame frame : state.frames().values()) {
-      of(state, frame, wanted);
-    }
-    if (!state.sandboxed()) {
-      state.effects().values().forEach(effect -> of(effect, wanted));
-    }
-    if (!state.reports().isEmpty()) {
-      wanted.add(delivery(state, ThreadEffect.Kind.REPORT, "" + state.reports().get(0).report()));
-    }
-    for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
-      wanted.add(delivery(state, ThreadEffect.Kind.WITHDRAW, left.call()));
-    }
-    ThreadEffect expiry = wanted.isEmpty() ? expiry(state, agent) : null;
-    if (expiry != null) {
-      wanted.add(expiry);
-    }
-    return result(state, wanted);
+    return wanted.next(state);
   }
 
-  /** A thread that another one created goes with that one; one that still has work ahead stays. */
-  private static @Nullable ThreadEffect expiry(ThreadState state, Agent agent) {
-    Duration idle = agent.expiry();
-    ThreadEvent.Created created = state.created();
-    if (idle == null
-        || created == null
-        || created.parent() != null
-        || scheduled(state) != null
-        || state.children().values().stream()
-            .anyMatch(child -> child.status() == ChildThread.Status.RUNNING)) {
-      return null;
-    }
-    long said = TimeUnit.MICROSECONDS.toMillis(state.history().last());
-    long due = Math.max(created.at(), said) + idle.toMillis();
-    return new ThreadEffect(ThreadEffect.Kind.EXPIRE, "" + due, 1, due, Policy.DEFAULT);
-  }
-
-  private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
-    boolean works = wanted.stream().anyMatch(effect -> !effect.backgroundTimer());
-    if (works) {
-      return new Perform<>(wanted);
-    }
-    Long until = wanted.stream().map(ThreadEffect::due).reduce(null, ThreadProgram::earlier);
-    return new Pause<>(rest(state), wanted, earlier(until, scheduled(state)));
-  }
-
-  /** Also of those without a handler, so that a host which has it wakes the thread. */
-  private static @Nullable Long scheduled(ThreadState state) {
-    return state.sandboxed() ? null : due(state);
-  }
-
-  private static @Nullable Long due(ThreadState state) {
-    return state.effects().values().stream()
-        .filter(effect -> !effect.over())
-        .map(ScheduledEffect::due)
-        .reduce(null, ThreadProgram::earlier);
-  }
-
-  private static @Nullable Long earlier(@Nullable Long a, @Nullable Long b) {
-    return a == null ? b : b == null ? a : (Long) Math.min(a, b);
-  }
-
-  private static Outcome rest(ThreadState state) {
-    return new Outcome.Complete(null, state.turn().code());
-  }
-
-  private void of(ThreadState state, StepFrame frame, List<ThreadEffect> wanted) {
-    CallSite site = CallSite.of(agents, state, frame);
-    ThreadEffect turn = turn(frame);
-    if (turn != null) {
-      wanted.add(turn);
-    }
-    for (CallState call : frame.calls()) {
-      if (site.lacks(call)) {
-        continue;
-      }
-      if (call.phase() == CallState.Phase.RUNNING) {
-        wanted.add(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), site.policy(call)));
-      } else if (call.scheduled()) {
-        wanted.add(
-            new ThreadEffect(
-                ThreadEffect.Kind.CALL,
-                call.key(),
-                call.attempt(),
-                call.retryAt(),
-                site.policy(call)));
-      } else if (call.phase() == CallState.Phase.RETURNED) {
-        wanted.add(effect(ThreadEffect.Kind.STORE, call.key(), call.attempt(), Policy.DEFAULT));
-      }
-    }
-  }
-
-  /** An effect without a handler waits for a release that has it. */
-  private void of(ScheduledEffect effect, List<ThreadEffect> wanted) {
-    ScheduledHandler deferred = agents.find(effect);
-    if (deferred == null) {
-      return;
-    }
-    Policy policy = deferred.policy();
-    if (effect.status() == ScheduledEffect.Status.RUNNING) {
-      wanted.add(effect(ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), policy));
-    } else if (effect.status() == ScheduledEffect.Status.PENDING) {
-      wanted.add(
-          new ThreadEffect(
-              ThreadEffect.Kind.DEFERRED, effect.id(), effect.attempt(), effect.due(), policy));
-    }
-  }
-
-  private static String delivery(ThreadEffect effect) {
-    return ThreadEffect.delivery(effect.kind(), effect.id());
-  }
-
-  private static ThreadEffect delivery(ThreadState state, ThreadEffect.Kind kind, String id) {
-    Relations.Delivery delivery =
-        state.relations().deliveries().get(ThreadEffect.delivery(kind, id));
-    return delivery == null
-        ? effect(kind, id, 1, DELIVERY)
-        : new ThreadEffect(kind, id, delivery.attempt(), delivery.due(), DELIVERY);
-  }
-
-  private static ThreadEffect effect(
-      ThreadEffect.Kind kind, String id, int attempt, Policy policy) {
-    return new ThreadEffect(kind, id, attempt, null, policy);
-  }
-
-  // --- what a release lacks
-  // -----------------------------------------------------------------------
+  // --- what a release lacks --------------------------------------------------------------------
 
   /** What of a thread waits for a release that has what these agents lack. */
   public List<HeldWork> held(ThreadState state) {

@@ -56,6 +56,11 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     return kind + "/" + id;
   }
 
+  /** Its key as a delivery. */
+  public String delivery() {
+    return delivery(kind, id);
+  }
+
   @Override
   public String key() {
     return kind + "/" + id + "/" + attempt + (timer() ? "/due" : "");
