@@ -9,7 +9,6 @@ import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Usage;
-import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
 import java.util.ArrayList;
@@ -141,8 +140,14 @@ public final class World implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> withdrawFlow(String name, String callKey) {
-    withdrawn.add(name + " " + callKey);
+  public CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left) {
+    if (left.flow() != null) {
+      withdrawn.add(left.flow() + " " + left.call());
+    } else if (left.child() != null) {
+      stoppedChildren.add(left.child());
+    } else if (left.unborn() != null) {
+      discarded.add(left.unborn() + " " + left.call());
+    }
     return CompletableFuture.completedFuture(null);
   }
 
@@ -168,16 +173,13 @@ public final class World implements Outside {
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage usage) {
-    reports.add(report + (failed ? " failed: " : ": ") + text);
-    spent.add(usage);
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
-  public CompletionStage<Void> reportStatus(
-      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
-    reports.add(report + " " + status);
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage usage) {
+    if (pending.status() == null) {
+      reports.add(pending.report() + (pending.failed() ? " failed: " : ": ") + pending.text());
+      spent.add(usage);
+    } else {
+      reports.add(pending.report() + " " + pending.status());
+    }
     return CompletableFuture.completedFuture(null);
   }
 
@@ -185,18 +187,6 @@ public final class World implements Outside {
   public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage usage) {
     reports.add("gone");
     spent.add(usage);
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
-  public CompletionStage<Void> discardChild(String agent, String callKey) {
-    discarded.add(agent + " " + callKey);
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
-  public CompletionStage<Void> stopChild(String threadId) {
-    stoppedChildren.add(threadId);
     return CompletableFuture.completedFuture(null);
   }
 

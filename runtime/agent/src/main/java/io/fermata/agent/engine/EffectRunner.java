@@ -27,7 +27,6 @@ import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.state.CallState;
-import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.SourceResult;
@@ -453,16 +452,9 @@ final class EffectRunner {
 
   private CompletionStage<ThreadInput.Result> report() {
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
-    return reported(parent, state.reports().get(0))
+    return outside
+        .report(parent, state.reports().get(0), state.usage())
         .thenApply(nothing -> new ThreadInput.Done(List.of()));
-  }
-
-  private CompletionStage<Void> reported(
-      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending) {
-    ChildThread.Status status = pending.status();
-    return status == null
-        ? outside.report(parent, pending.report(), pending.failed(), pending.text(), state.usage())
-        : outside.reportStatus(parent, pending.report(), status);
   }
 
   private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
@@ -470,24 +462,10 @@ final class EffectRunner {
         CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       if (left.call().equals(effect.id())) {
-        sent = sent.thenCombine(withdrawn(left), (done, nothing) -> done);
+        sent = sent.thenCombine(outside.withdraw(left), (done, nothing) -> done);
       }
     }
     return sent;
-  }
-
-  private CompletionStage<Void> withdrawn(ThreadEvent.CallAbandoned left) {
-    String flow = left.flow();
-    String child = left.child();
-    String unborn = left.unborn();
-    if (flow != null) {
-      return outside.withdrawFlow(flow, left.call());
-    } else if (child != null) {
-      return outside.stopChild(child);
-    }
-    return unborn == null
-        ? CompletableFuture.completedFuture(null)
-        : outside.discardChild(unborn, left.call());
   }
 
   /** Notifies the parent, and withdraws work elsewhere, before the thread is erased. */
@@ -497,14 +475,14 @@ final class EffectRunner {
     if (parent != null) {
       for (ThreadEvent.ReportPending pending : state.reports()) {
         if (pending.status() == null) {
-          sent = sent.thenCompose(nothing -> reported(parent, pending));
+          sent = sent.thenCompose(nothing -> outside.report(parent, pending, state.usage()));
         }
       }
       sent = sent.thenCompose(nothing -> outside.reportDeleted(parent, state.usage()));
     }
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       if (left.child() == null || !state.children().containsKey(left.child())) {
-        sent = sent.thenCompose(nothing -> withdrawn(left));
+        sent = sent.thenCompose(nothing -> outside.withdraw(left));
       }
     }
     return sent.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))

@@ -11,7 +11,6 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Usage;
-import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
 import java.util.List;
@@ -70,9 +69,6 @@ public interface Outside {
   CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers);
 
-  /** Withdraws a call of a flow, which compensates its effects. */
-  CompletionStage<Void> withdrawFlow(String flow, String callKey);
-
   /** What the latest call of a flow did, in words; see {@link FlowState#explainFlow}. */
   default CompletionStage<String> explainFlow(String flow, String about, @Nullable String field) {
     return CompletableFuture.failedFuture(
@@ -110,8 +106,11 @@ public interface Outside {
   CompletionStage<String> delegate(
       SubAgent relation, String principal, String callKey, @Nullable String child, String message);
 
-  /** Deletes the child that a call created, if any. */
-  CompletionStage<Void> discardChild(String agent, String callKey);
+  /**
+   * Withdraws the work for a call that was ended: compensates what a flow did, stops a child, or
+   * deletes the child that was created for the call, if any.
+   */
+  CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left);
 
   /**
    * Reports to the parent, and through it to every ancestor, what the thread has spent in all.
@@ -120,19 +119,17 @@ public interface Outside {
    */
   CompletionStage<Optional<String>> spent(ThreadEvent.Parent parent, Usage total);
 
-  /** Reports the result to the parent; completes when the parent has journaled it. */
+  /**
+   * Reports a result, or the status of an unfinished thread, to the parent; completes when the
+   * parent has journaled it.
+   *
+   * @param spent what the thread has used in all
+   */
   CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent);
-
-  /** Reports the status of an unfinished thread to the parent, in the order of reports. */
-  CompletionStage<Void> reportStatus(
-      ThreadEvent.Parent parent, long report, ChildThread.Status status);
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage spent);
 
   /** Reports to the parent that this thread was deleted; completes when that is journaled. */
   CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent);
-
-  /** Stops a child. */
-  CompletionStage<Void> stopChild(String threadId);
 
   /**
    * The journaled messages of the thread, the latest first.

@@ -12,7 +12,6 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Usage;
-import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
@@ -233,34 +232,18 @@ final class RecordedOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
-    return never();
-  }
-
-  @Override
-  public CompletionStage<Void> discardChild(String agent, String callKey) {
+  public CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left) {
     return never();
   }
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent) {
-    return never();
-  }
-
-  @Override
-  public CompletionStage<Void> reportStatus(
-      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage spent) {
     return never();
   }
 
   @Override
   public CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent) {
-    return never();
-  }
-
-  @Override
-  public CompletionStage<Void> stopChild(String threadId) {
     return never();
   }
 

@@ -115,11 +115,10 @@ public final class HostOutside implements Outside {
                         : CompletableFuture.completedStage(outcome)));
   }
 
-  @Override
-  public CompletionStage<Void> withdrawFlow(String flow, String callKey) {
+  private CompletionStage<Void> withdrawn(ToolUse use) {
     return services
         .flows()
-        .withdraw(use(flow, callKey))
+        .withdraw(use)
         .thenAccept(
             outcome -> {
               if (outcome instanceof ToolOutcome.Waiting waiting) {
@@ -218,8 +217,15 @@ public final class HostOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> discardChild(String agent, String callKey) {
-    return tell(born(agent, callKey).threadId(), new ThreadInput.Delete(now()));
+  public CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left) {
+    if (left.flow() != null) {
+      return withdrawn(use(left.flow(), left.call()));
+    } else if (left.child() != null) {
+      return tell(left.child(), new ThreadInput.Stop(now()));
+    } else if (left.unborn() != null) {
+      return tell(born(left.unborn(), left.call()).threadId(), new ThreadInput.Delete(now()));
+    }
+    return CompletableFuture.completedFuture(null);
   }
 
   /** Budgets are checked before every call of a model, so a busy ancestor is asked again. */
@@ -277,24 +283,21 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, long report, boolean failed, String text, Usage spent) {
-    return tell(
-        parent.threadId(), new ThreadInput.Report(threadId, report, failed, text, spent, now()));
-  }
-
-  @Override
-  public CompletionStage<Void> reportStatus(
-      ThreadEvent.Parent parent, long report, ChildThread.Status status) {
-    ThreadKey to = ThreadKey.require(parent.threadId());
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage spent) {
+    ChildThread.Status status = pending.status();
+    if (status == null) {
+      return tell(
+          parent.threadId(),
+          new ThreadInput.Report(
+              threadId, pending.report(), pending.failed(), pending.text(), spent, now()));
+    }
     return services
         .threads()
-        .send(to, null, new ThreadInput.ChildStatusChanged(threadId, report, status, now()))
+        .send(
+            ThreadKey.require(parent.threadId()),
+            null,
+            new ThreadInput.ChildStatusChanged(threadId, pending.report(), status, now()))
         .thenAccept(reply -> {});
-  }
-
-  @Override
-  public CompletionStage<Void> stopChild(String child) {
-    return tell(child, new ThreadInput.Stop(now()));
   }
 
   // --- stored data ----------------------------------------------------------------------------

@@ -392,6 +392,7 @@ class ThreadSurvivalTest {
 
   @Test
   void aFlowThatRefusedToEndIsNotTakenAsEnded() throws Exception {
+    ThreadEvent.CallAbandoned left = new ThreadEvent.CallAbandoned("c1", "paint", null, null);
     try (Fermata host = host(echo());
         OpenStore store = Store.memory().open()) {
       for (String code :
@@ -403,11 +404,11 @@ class ThreadSurvivalTest {
               "rolling_out",
               "key_missing",
               "journal_unreadable")) {
-        assertThatThrownBy(() -> now(outside(host, store, code).withdrawFlow("paint", "c1")))
+        assertThatThrownBy(() -> now(outside(host, store, code).withdraw(left)))
             .hasMessageContaining(code);
       }
       for (String code : List.of("run_completed", "unknown_run", "erased", "damaged")) {
-        now(outside(host, store, code).withdrawFlow("paint", "c1"));
+        now(outside(host, store, code).withdraw(left));
       }
     }
   }
