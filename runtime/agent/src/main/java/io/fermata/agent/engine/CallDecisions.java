@@ -262,10 +262,7 @@ final class CallDecisions {
       decided.emit(new ThreadEvent.CallReturned(call.key(), result));
       return;
     }
-    Message message =
-        ToolCalls.result(frame, call, result, List.of())
-            .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
-    decided.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
+    decided.emit(ToolCalls.over(frame, call, result, now));
   }
 
   /** Ends the calls that have not ended, those of the deepest steps first. */
@@ -276,10 +273,7 @@ final class CallDecisions {
       for (CallState call : frame.calls()) {
         if (!call.over()) {
           abandon(frame, call);
-          Message message =
-              ToolCalls.result(frame, call, result, List.of())
-                  .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
-          decided.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), now));
+          decided.emit(ToolCalls.over(frame, call, result, now));
         }
       }
     }
@@ -387,9 +381,7 @@ final class CallDecisions {
           case PAUSED -> interim("waiting", "It waits " + asked(call) + ".", "ended");
           default -> interim("waiting_for_answer", "A person is asked: " + asked(call), "ended");
         };
-    Message message =
-        ToolCalls.result(frame, call, interim, List.of())
-            .placed(frame.resultId(call), now * 1000, frame.depth(), frame.parentId());
+    Message message = ToolCalls.result(frame, call, interim, List.of(), now);
     boolean parallel = site(frame).parallel();
     List<CallState> behind = frame.calls().subList(1, frame.calls().size());
     decided.emit(new ThreadEvent.CallDetached(call.key(), decided.agent().name(), message, now));

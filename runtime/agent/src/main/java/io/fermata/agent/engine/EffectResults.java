@@ -241,10 +241,7 @@ final class EffectResults {
           .returned(frame, call, new ToolResult(true, failed.reason(), code, null, List.of()));
     } else {
       ToolResult result = call.result() == null ? ToolResult.error("lost") : call.result();
-      Message message =
-          ToolCalls.result(frame, call, result, List.of())
-              .placed(frame.resultId(call), at * 1000, frame.depth(), frame.parentId());
-      loop.emit(new ThreadEvent.CallEnded(call.key(), message, result.code(), at));
+      loop.emit(ToolCalls.over(frame, call, result, at));
     }
   }
 
@@ -301,7 +298,7 @@ final class EffectResults {
                 || effect.attempt() < effect.policy().retry().attempts());
     if (again && result instanceof ThreadInput.Failed failed) {
       long due = at + effect.policy().retry().after(effect.attempt()).toMillis();
-      String what = ThreadEffect.delivery(effect.kind(), effect.id());
+      String what = effect.delivery();
       loop.emit(new ThreadEvent.DeliveryFailed(what, effect.attempt(), failed.reason(), due));
     }
     return again;

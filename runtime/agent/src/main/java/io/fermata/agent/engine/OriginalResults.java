@@ -9,9 +9,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** What calls returned, as far as the messages with their results show. */
@@ -66,25 +64,7 @@ final class OriginalResults {
     return message != null
         && called.after().isEmpty()
         && called.before().size() == worked + result.attachments().size()
-        && equal(of(call, message, called.code(), called.before()), result);
-  }
-
-  private static boolean equal(ToolResult one, ToolResult other) {
-    boolean same =
-        one.failed() == other.failed()
-            && Objects.equals(one.text(), other.text())
-            && Objects.equals(one.code(), other.code())
-            && Objects.equals(one.data(), other.data())
-            && one.attachments().size() == other.attachments().size();
-    for (int i = 0; same && i < one.attachments().size(); i++) {
-      Attachment a = one.attachments().get(i);
-      Attachment b = other.attachments().get(i);
-      same =
-          a.name().equals(b.name())
-              && a.mimeType().equals(b.mimeType())
-              && Arrays.equals(a.data(), b.data());
-    }
-    return same;
+        && of(call, message, called.code(), called.before()).equals(result);
   }
 
   /** Whether a result may be kept beside what hooks make of it. */

@@ -317,10 +317,9 @@ public final class ToolCalls {
       return new ThreadInput.Called(null, null, recorder.changes(), List.of());
     }
     List<String> paths = new ArrayList<>();
-    Message placed =
-        result(frame, call, attached(kept, paths), paths)
-            .placed(frame.resultId(call), recorder.now() * 1000, frame.depth(), frame.parentId());
-    Message message = recorder.beforeCreate(flow, placed);
+    ToolResult shown = attached(kept, paths);
+    Message message =
+        recorder.beforeCreate(flow, result(frame, call, shown, paths, recorder.now()));
     recorder.kept(new ThreadEvent.CallEnded(call.key(), message, kept.code(), recorder.now()));
     recorder.afterCreate(flow, message);
     return new ThreadInput.Called(message, kept.code(), recorder.before(), recorder.after());
@@ -340,14 +339,23 @@ public final class ToolCalls {
     return shown;
   }
 
+  /** The end of a call that no hook concerns. */
+  static ThreadEvent.CallEnded over(StepFrame frame, CallState call, ToolResult result, long at) {
+    Message message = result(frame, call, result, List.of(), at);
+    return new ThreadEvent.CallEnded(call.key(), message, result.code(), at);
+  }
+
   /** The message with the result of a call. */
-  static Message result(StepFrame frame, CallState call, ToolResult result, List<String> paths) {
+  static Message result(
+      StepFrame frame, CallState call, ToolResult result, List<String> paths, long at) {
     StringBuilder text = new StringBuilder(result.failed() ? FAILED : "").append(words(result));
     for (String path : paths) {
       text.append(ATTACHED).append(path);
     }
     String content = String.valueOf(Bounds.shortened(text.toString()));
-    Message message = Message.result(call.call(), frame.side(), content, result.failed(), paths);
+    Message message =
+        Message.result(call.call(), frame.side(), content, result.failed(), paths)
+            .placed(frame.resultId(call), at * 1000, frame.depth(), frame.parentId());
     return result.code() == null && result.data() == null
         ? message
         : message.withMetadata(details(result));
