@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
@@ -302,8 +303,8 @@ final class RunsCommand extends ConsoleCommand {
           run.path("flow").asText() + " " + run.path("version").asText(),
           run.path("status").asText(),
           age(Instant.parse(run.path("since").asText())),
-          shortened(run.path("principal").asText()),
-          shortened(waits(run.path("waitsFor"))),
+          Texts.fitted(run.path("principal").asText(), SHORT),
+          Texts.fitted(waits(run.path("waitsFor")), SHORT),
           joined(run.path("tags")),
           run.path("runId").asText());
     }
@@ -326,10 +327,6 @@ final class RunsCommand extends ConsoleCommand {
     List<String> all = new ArrayList<>();
     texts.forEach(text -> all.add(text.asText()));
     return String.join(",", all);
-  }
-
-  private static String shortened(String text) {
-    return text.length() <= SHORT ? text : text.substring(0, SHORT - 1) + "…";
   }
 
   private static String age(Instant since) {

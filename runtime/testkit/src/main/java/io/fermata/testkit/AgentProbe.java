@@ -11,6 +11,7 @@ import io.fermata.agent.message.Role;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
@@ -243,7 +244,7 @@ public final class AgentProbe implements AutoCloseable {
   private static String described(Threads.View view, int longest) {
     return switch (view.status()) {
       case WORKING -> "it works";
-      case ASKING -> "it asks " + Trees.shortened(view.questions().toString(), longest);
+      case ASKING -> "it asks " + Texts.shortened(view.questions().toString(), longest);
       case RESTING -> "it rests: " + view.code();
     };
   }

@@ -3,6 +3,7 @@ package io.fermata.testkit;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.json.Texts;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
@@ -113,7 +114,7 @@ final class CrashPoint {
         .formatted(
             timing == Timing.BEFORE ? "before" : "after",
             at.get(0).sequenceNr(),
-            Trees.shortened(what, 400));
+            Texts.shortened(what, 400));
   }
 
   private static String described(SerializedEntry entry, Object event) {

@@ -8,6 +8,7 @@ import io.fermata.flow.Secrets;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.replay.RunJournal;
 import java.util.ArrayList;
@@ -334,7 +335,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     ObjectNode data = data();
     story
         .append("\n  state    ")
-        .append(data == null ? "-" : Trees.shortened(data.toString(), 400));
+        .append(data == null ? "-" : Texts.shortened(data.toString(), 400));
     story.append("\n  before   ");
     List<String> lines = history();
     int skipped = Math.max(0, lines.size() - Story.LINES);

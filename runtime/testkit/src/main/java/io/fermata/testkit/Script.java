@@ -1,5 +1,6 @@
 package io.fermata.testkit;
 
+import io.fermata.flow.json.Texts;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -158,7 +159,7 @@ public abstract class Script<S extends Script<S, R>, R> {
     return "The script has no turn left and no rule for request "
         + asked()
         + ", which ends with "
-        + Trees.shortened(request, 200)
+        + Texts.shortened(request, 200)
         + "; add a turn, or a rule with when(…)";
   }
 

@@ -11,6 +11,7 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
@@ -268,7 +269,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     ObjectNode data = data();
     String state = data == null ? "" : ", state " + data;
     return new ProbedHost.Ending(
-        unnamed(Story.of(outcome(body)) + Trees.shortened(state, 400)),
+        unnamed(Story.of(outcome(body)) + Texts.shortened(state, 400)),
         unnamed(timeless(body) + state));
   }
 
@@ -526,7 +527,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
         .path("fermata/run")
         .path("nodesVisited")
         .forEach(visit -> visits.add(visit.path("id").asText()));
-    history.add("« " + Trees.shortened(next.structured().toString(), 300));
+    history.add("« " + Texts.shortened(next.structured().toString(), 300));
     called(what, outcome(next.structured()));
     String damage = probed.faults.damage();
     return check(damage == null, "everything to be read as it was written. " + damage);

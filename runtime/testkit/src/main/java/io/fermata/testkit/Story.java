@@ -5,6 +5,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
@@ -150,7 +151,7 @@ final class Story {
     } else if (event instanceof Event.Failed e) {
       return "failed: " + e.message();
     }
-    return Trees.shortened(Json.text(Json.tree(event)), MAX_LENGTH);
+    return Texts.shortened(Json.text(Json.tree(event)), MAX_LENGTH);
   }
 
   private static String tags(String how, List<String> tags) {
@@ -162,7 +163,7 @@ final class Story {
   }
 
   private static String because(String message, String detail) {
-    return Trees.shortened(detail.isEmpty() ? message : message + " (" + detail + ")", MAX_LENGTH);
+    return Texts.shortened(detail.isEmpty() ? message : message + " (" + detail + ")", MAX_LENGTH);
   }
 
   private static String writes(Event.Committed e) {
@@ -190,11 +191,11 @@ final class Story {
             .map(s -> s.what() + (s.is() == null ? " is absent" : " = " + s.is()))
             .distinct()
             .collect(Collectors.joining(", "));
-    return seen.isEmpty() ? "" : ": " + Trees.shortened(seen, MAX_LENGTH);
+    return seen.isEmpty() ? "" : ": " + Texts.shortened(seen, MAX_LENGTH);
   }
 
   private static String values(Map<String, JsonNode> values) {
-    return Trees.shortened(
+    return Texts.shortened(
         list(values.entrySet(), e -> e.getKey() + " = " + e.getValue()), MAX_LENGTH);
   }
 
@@ -203,6 +204,6 @@ final class Story {
   }
 
   private static String json(@Nullable JsonNode value) {
-    return value == null ? "nothing" : Trees.shortened(value.toString(), MAX_LENGTH);
+    return value == null ? "nothing" : Texts.shortened(value.toString(), MAX_LENGTH);
   }
 }

@@ -4,18 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
-import java.util.Comparator;
+import io.fermata.flow.json.Texts;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** JSON trees from pairs, and comparisons for which 30 and 30.0 are one number. */
 final class Trees {
-  private static final Comparator<JsonNode> BY_VALUE =
-      (left, right) ->
-          left.isNumber() && right.isNumber()
-              ? left.decimalValue().compareTo(right.decimalValue())
-              : left.equals(right) ? 0 : 1;
-
   private Trees() {}
 
   static ObjectNode of(Object... pairs) {
@@ -49,7 +43,7 @@ final class Trees {
     if (expected == null) {
       return actual.isMissingNode() || actual.isNull();
     }
-    return actual.equals(BY_VALUE, Json.tree(expected));
+    return Json.same(actual, Json.tree(expected));
   }
 
   static String text(@Nullable Object value) {
@@ -63,10 +57,6 @@ final class Trees {
       at++;
     }
     int from = Math.max(0, at - 60);
-    return (from > 0 ? "…" : "") + shortened(text.substring(from), 160);
-  }
-
-  static String shortened(String text, int longest) {
-    return text.length() <= longest ? text : text.substring(0, longest) + "…";
+    return (from > 0 ? "…" : "") + Texts.shortened(text.substring(from), 160);
   }
 }
