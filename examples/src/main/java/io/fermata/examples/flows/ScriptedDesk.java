@@ -1,11 +1,10 @@
 package io.fermata.examples.flows;
 
+import static io.fermata.testkit.ScriptedModel.last;
 import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
 import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static io.fermata.testkit.ScriptedModel.systemContains;
 
-import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -19,7 +18,6 @@ import java.util.Map;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 
 /**
  * Stands in for a model at the support desk, without a network. It decides from the request alone,
@@ -119,10 +117,6 @@ final class ScriptedDesk {
         last(request) instanceof UserMessage && pattern.matcher(lastSaid(request)).find();
   }
 
-  private static ChatMessage last(ChatRequest request) {
-    return request.messages().get(request.messages().size() - 1);
-  }
-
   private static String result(ChatRequest request) {
     return last(request) instanceof ToolExecutionResultMessage result ? result.text() : "";
   }
@@ -130,15 +124,8 @@ final class ScriptedDesk {
   private static List<String> said(ChatRequest request) {
     return request.messages().stream()
         .filter(UserMessage.class::isInstance)
-        .map(message -> text((UserMessage) message))
+        .map(ScriptedModel::text)
         .toList();
-  }
-
-  private static String text(UserMessage message) {
-    return message.contents().stream()
-        .filter(TextContent.class::isInstance)
-        .map(content -> ((TextContent) content).text())
-        .collect(Collectors.joining("\n"));
   }
 
   private static String lastSaid(ChatRequest request) {

@@ -3,7 +3,6 @@ package io.fermata.examples.flows;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.data.message.ChatMessage;
-import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -17,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,14 +49,17 @@ public final class ScriptedDriver {
 
   static Turn turn(ChatRequest request) {
     List<ChatMessage> messages = request.messages();
-    ChatMessage last = messages.get(messages.size() - 1);
+    ChatMessage last = ScriptedModel.last(request);
     String tool = request.toolSpecifications().get(0).name();
     if (last instanceof ToolExecutionResultMessage result) {
       return result.toolName().equals(tool)
           ? relayed(Json.parse(result.text()))
           : Turn.say("Which of these plans do you choose?");
     }
-    return next(tool, last instanceof UserMessage user ? text(user) : "", latest(messages, tool));
+    return next(
+        tool,
+        last instanceof UserMessage user ? ScriptedModel.text(user) : "",
+        latest(messages, tool));
   }
 
   // --- what the flow says ----------------------------------------------------------------------
@@ -142,12 +143,5 @@ public final class ScriptedDriver {
       arguments.set("stateUpdates", Json.tree(updates));
     }
     return arguments;
-  }
-
-  private static String text(UserMessage message) {
-    return message.contents().stream()
-        .filter(TextContent.class::isInstance)
-        .map(content -> ((TextContent) content).text())
-        .collect(Collectors.joining("\n"));
   }
 }

@@ -127,11 +127,13 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
             .anyMatch(message -> message instanceof SystemMessage && contains(text(message), text));
   }
 
-  private static ChatMessage last(ChatRequest request) {
+  /** The message that a request ends with. */
+  public static ChatMessage last(ChatRequest request) {
     return request.messages().get(request.messages().size() - 1);
   }
 
-  private static String text(ChatMessage message) {
+  /** The text of a message; of a model's one also its calls. */
+  public static String text(ChatMessage message) {
     if (message instanceof UserMessage user) {
       return user.contents().stream()
           .filter(TextContent.class::isInstance)
