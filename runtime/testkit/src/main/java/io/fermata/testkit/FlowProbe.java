@@ -16,6 +16,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.session.call.OutcomeJson;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -173,6 +174,10 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
         new Input.Signal(name, Json.tree(payload), now.toEpochMilli()));
   }
 
+  private FlowProbe<S> called(String call, Outcome next) {
+    return called(call, OutcomeJson.body(next));
+  }
+
   private FlowProbe<S> call(String what, Input input) {
     history.add("» " + what);
     boolean given = input instanceof Input.Signal || program.open(state) != null;
@@ -218,7 +223,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     Instant end = now.plus(time);
     for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
       elapse();
-      resultsIn(settle());
+      resultsIn(OutcomeJson.body(settle()));
     }
     now = end;
     return this;
@@ -258,11 +263,10 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   private FlowProbe<S> resume() {
     Outcome.Failure stranded = takenOver(new Input.Recovered(now.toEpochMilli()));
-    if (stranded != null) {
-      return resultsIn(stranded);
+    if (stranded == null) {
+      recover();
     }
-    recover();
-    return resultsIn(settle());
+    return resultsIn(OutcomeJson.body(stranded == null ? settle() : stranded));
   }
 
   private void recover() {

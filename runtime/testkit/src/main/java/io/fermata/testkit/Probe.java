@@ -6,11 +6,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.ErrorCode;
-import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Texts;
-import io.fermata.flow.json.Violation;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.session.call.OutcomeJson;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -18,10 +16,12 @@ import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The methods that both probes share: calls of a run, and expectations of each call.
+ * The methods that both probes share: calls of a run, and expectations of each call. They judge the
+ * body of the reply, as a client gets it.
  *
  * <p>Values are given in pairs of a field and its value, {@code "name", "Ann", "seats", 3}; a field
  * inside a nested record is written {@code "driver.name"}.
@@ -32,7 +32,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   final Steps steps;
   private final List<String> calls = new ArrayList<>();
   final Secrets hidden;
-  private @Nullable Outcome outcome;
+  private @Nullable ObjectNode body;
 
   /**
    * @param hidden what is kept out of the messages of failed expectations
@@ -112,17 +112,17 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** Exactly these fields are open, in this order. */
   public P asks(String... fields) {
     return check(
-        outcome instanceof Outcome.Interrupt interrupt && fields(interrupt).equals(List.of(fields)),
+        hasStatus("interrupt") && fields().equals(List.of(fields)),
         "the run to ask for " + String.join(", ", fields));
   }
 
   /** Of the open questions exactly these may be left open. */
   public P optional(String... fields) {
     return check(
-        outcome != null
+        body != null
             && questions().stream()
-                .filter(Event.Question::optional)
-                .map(Event.Question::field)
+                .filter(question -> question.path("optional").asBoolean())
+                .map(question -> question.path("field").asText())
                 .toList()
                 .equals(List.of(fields)),
         "questions of which these may be left open: " + String.join(", ", fields));
@@ -131,40 +131,38 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** The call failed, and exactly these fields are still open. */
   public P stillAsks(String... fields) {
     return check(
-        outcome instanceof Outcome.Failure failure
-            && failure.open() instanceof Outcome.Interrupt interrupt
-            && fields(interrupt).equals(List.of(fields)),
+        failed() && !questions().isEmpty() && fields().equals(List.of(fields)),
         "an error that asks again for " + String.join(", ", fields));
   }
 
   /** The open question of a field has this text. */
   public P says(String field, String question) {
-    Event.Question open = question(field);
     return check(
-        open != null && open.question().equals(question),
+        questions().stream()
+            .filter(open -> open.path("field").asText().equals(field))
+            .findFirst()
+            .filter(open -> open.path("question").asText().equals(question))
+            .isPresent(),
         "the question for " + field + " to be \"" + question + "\"");
   }
 
   /** The one open question offers exactly these answers. */
   public P suggests(String... answers) {
-    List<Event.Question> open = questions();
+    List<JsonNode> open = questions();
     return check(
-        open.size() == 1 && open.get(0).suggestions().equals(List.of(answers)),
+        open.size() == 1 && Story.suggestions(open.get(0)).equals(List.of(answers)),
         "one question that suggests " + String.join(", ", answers));
   }
 
   /** A widget is open that this display tool renders. */
   public P shows(String tool) {
-    Event.Widget widget = widget();
-    return check(widget != null && widget.tool().equals(tool), "the widget " + tool);
+    return check(at("tool").asText().equals(tool), "the widget " + tool);
   }
 
   /** The data of the open widget has this value. */
   public P withData(String path, @Nullable Object value) {
-    Event.Widget widget = widget();
-    JsonNode actual = widget == null ? MissingNode.getInstance() : Trees.at(widget.data(), path);
     return check(
-        widget != null && Trees.same(actual, value),
+        at("tool").isTextual() && Trees.same(Trees.at(at("data"), path), value),
         "a widget with " + path + " = " + Trees.text(value));
   }
 
@@ -177,7 +175,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   public P completes(Consumer<JsonNode> result) {
     completes();
     try {
-      result.accept(result());
+      result.accept(at("result"));
     } catch (AssertionError | RuntimeException e) {
       throw new AssertionError(
           story("a result that passes the test's check: " + e.getMessage()), e);
@@ -192,7 +190,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
         pairs,
         (path, value) ->
             check(
-                Trees.same(Trees.at(result(), path), value),
+                Trees.same(Trees.at(at("result"), path), value),
                 "a result with " + path + " = " + Trees.text(value)));
     return self();
   }
@@ -200,27 +198,31 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** The run waits for what is named: {@code time}, or {@code signal} and its name. */
   public P waitsFor(String what) {
     return check(
-        outcome instanceof Outcome.Waiting waiting && waiting.waitsFor().equals(what),
+        hasStatus(OutcomeJson.WAITING) && at("waitsFor").asText().equals(what),
         "the run to wait for " + what);
   }
 
   /** The call cancelled the run. */
   public P cancels() {
-    return check(outcome != null && cancelled(), "the run to be cancelled");
+    return check(body != null && cancelled(), "the run to be cancelled");
   }
 
   /** A validator rejected the answer to a field, with this message. */
   public P rejects(String field, String message) {
     return check(
-        violations(ErrorCode.ANSWER_REJECTED).contains(new Violation(field, message)),
+        violations(ErrorCode.ANSWER_REJECTED)
+            .anyMatch(
+                violation ->
+                    violation.path("field").asText().equals(field)
+                        && violation.path("message").asText().equals(message)),
         "the answer to " + field + " to be rejected with \"" + message + "\"");
   }
 
   /** The call was refused because of invalid values for exactly these fields. */
   public P refuses(String... fields) {
     Set<String> violated =
-        violations(ErrorCode.INVALID_UPDATES).stream()
-            .map(Violation::field)
+        violations(ErrorCode.INVALID_UPDATES)
+            .map(violation -> violation.path("field").asText())
             .collect(Collectors.toSet());
     return check(
         violated.equals(Set.of(fields)),
@@ -233,22 +235,19 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** The call failed with this code, by its wire name. */
   public P fails(String code) {
-    return check(
-        outcome instanceof Outcome.Failure failure && failure.code().equals(code),
-        "the error " + code);
+    return check(failedWith(code), "the error " + code);
   }
 
   /** The error message contains this text. */
   public P saying(String words) {
     return check(
-        outcome instanceof Outcome.Failure failure && failure.message().contains(words),
-        "an error that says \"" + words + "\"");
+        failed() && at("error").asText().contains(words), "an error that says \"" + words + "\"");
   }
 
   /** The call entered exactly these nodes, in this order. */
   public P visited(String... nodes) {
     return check(
-        outcome != null && visits().equals(List.of(nodes)),
+        body != null && visits().equals(List.of(nodes)),
         "the call to visit " + (nodes.length == 0 ? "no node" : String.join(" → ", nodes)));
   }
 
@@ -263,15 +262,15 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
         "the state to hold " + path + " = " + Trees.text(value));
   }
 
-  /** The outcome of the last call. */
-  public Outcome outcome() {
-    if (outcome == null) {
+  /** The body of the reply to the last call, as a client gets it. */
+  public ObjectNode body() {
+    if (body == null) {
       throw new AssertionError(
           calls.isEmpty()
               ? "Nothing was called yet; begin with start(…)"
               : "Nothing was called since then; go on with again() or status()");
     }
-    return outcome;
+    return body;
   }
 
   // --- for the two probes ---------------------------------------------------------------------
@@ -293,10 +292,10 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   abstract @Nullable Throwable thrown();
 
   boolean completed() {
-    return outcome instanceof Outcome.Complete && !cancelled();
+    return hasStatus("complete") && !cancelled();
   }
 
-  P called(String call, Outcome next) {
+  P called(String call, ObjectNode next) {
     calls.add(call);
     return resultsIn(next);
   }
@@ -304,18 +303,18 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** Another script begins. */
   void beginsAgain() {
     calls.clear();
-    outcome = null;
+    body = null;
     steps.forget();
   }
 
   /** What the last call returned may be otherwise now. */
   P outdated() {
-    outcome = null;
+    body = null;
     return self();
   }
 
-  P resultsIn(Outcome next) {
-    outcome = next;
+  P resultsIn(ObjectNode next) {
+    body = next;
     return self();
   }
 
@@ -329,7 +328,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   String story(String expected) {
     StringBuilder story = new StringBuilder("Expected ").append(expected).append(',');
     String called = "nothing was called " + (calls.isEmpty() ? "yet" : "since then");
-    story.append("\nbut ").append(outcome == null ? called : Story.of(outcome));
+    story.append("\nbut ").append(body == null ? called : Story.of(body));
     story.append("\n  call     ").append(calls.isEmpty() ? "-" : calls.get(calls.size() - 1));
     story.append("\n  visited  ").append(visits().isEmpty() ? "-" : String.join(" → ", visits()));
     ObjectNode data = data();
@@ -351,35 +350,32 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     recorded.events().forEach(event -> hidden.learn(flow.secretFields(), event));
   }
 
-  private List<Violation> violations(ErrorCode code) {
-    return outcome instanceof Outcome.Failure failure && failure.code().equals(code.wireName())
-        ? failure.violations()
-        : List.of();
+  private JsonNode at(String name) {
+    return body == null ? MissingNode.getInstance() : body.path(name);
   }
 
-  private JsonNode result() {
-    JsonNode result = outcome instanceof Outcome.Complete complete ? complete.result() : null;
-    return result == null ? MissingNode.getInstance() : result;
+  private boolean hasStatus(String status) {
+    return at("status").asText().equals(status);
   }
 
-  private @Nullable Outcome open() {
-    return outcome instanceof Outcome.Failure failure ? failure.open() : outcome;
+  private boolean failed() {
+    return hasStatus("error");
   }
 
-  private Event.@Nullable Widget widget() {
-    return open() instanceof Outcome.ShowWidget show ? show.widget() : null;
+  private boolean failedWith(String code) {
+    return failed() && at("code").asText().equals(code);
   }
 
-  private List<Event.Question> questions() {
-    return open() instanceof Outcome.Interrupt interrupt ? interrupt.questions() : List.of();
+  private Stream<JsonNode> violations(ErrorCode code) {
+    return failedWith(code.wireName()) ? at("violations").valueStream() : Stream.empty();
   }
 
-  private Event.@Nullable Question question(String field) {
-    return questions().stream().filter(q -> q.field().equals(field)).findFirst().orElse(null);
+  private List<JsonNode> questions() {
+    return body == null ? List.of() : Story.questions(body);
   }
 
-  private static List<String> fields(Outcome.Interrupt interrupt) {
-    return interrupt.questions().stream().map(Event.Question::field).toList();
+  private List<String> fields() {
+    return questions().stream().map(question -> question.path("field").asText()).toList();
   }
 
   static String call(String action, Object... pairs) {

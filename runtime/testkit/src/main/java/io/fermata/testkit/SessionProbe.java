@@ -5,14 +5,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.ErrorCode;
-import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
-import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
-import io.fermata.flow.json.Violation;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
@@ -25,7 +22,6 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
 import io.fermata.session.observe.StepInterceptor;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -50,11 +46,10 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>The outcome of a call is read from the reply that a client gets. Every entry and every state
- * is read back as it is stored, and every call and reply as it is sent between hosts; one that
- * would be another then fails the test. Time is real, except that {@link #passTime} sets the host's
- * clock forward, which decides about expiry; with {@link #manualTime} timers follow that clock,
- * too.
+ * <p>Every entry and every state is read back as it is stored, and every call and reply as it is
+ * sent between hosts; one that would be another then fails the test. Time is real, except that
+ * {@link #passTime} sets the host's clock forward, which decides about expiry; with {@link
+ * #manualTime} timers follow that clock, too.
  */
 public final class SessionProbe extends Probe<SessionProbe> implements AutoCloseable {
   private static final String CALL_ID = "fermata/callId";
@@ -269,8 +264,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     ObjectNode data = data();
     String state = data == null ? "" : ", state " + data;
     return new ProbedHost.Ending(
-        unnamed(Story.of(outcome(body)) + Texts.shortened(state, 400)),
-        unnamed(timeless(body) + state));
+        unnamed(Story.of(body) + Texts.shortened(state, 400)), unnamed(timeless(body) + state));
   }
 
   /** A reply without the moments that differ from run to run. */
@@ -528,7 +522,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
         .path("nodesVisited")
         .forEach(visit -> visits.add(visit.path("id").asText()));
     history.add("« " + Texts.shortened(next.structured().toString(), 300));
-    called(what, outcome(next.structured()));
+    called(what, next.structured());
     String damage = probed.faults.damage();
     return check(damage == null, "everything to be read as it was written. " + damage);
   }
@@ -555,73 +549,5 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     }
     ToolCall call = new ToolCall(flow, principal, arguments, named, null);
     return probed.call(() -> host().call(call), got -> LOST.contains(code(got)), arguments);
-  }
-
-  // --- replies as outcomes --------------------------------------------------------------------
-
-  private static Outcome outcome(ObjectNode body) {
-    return switch (body.path("status").asText()) {
-      case "interrupt", "widget" -> pause(body);
-      case "complete" -> new Outcome.Complete(body.get("result"));
-      case "waiting" -> {
-        String until = text(body, "until");
-        yield new Outcome.Waiting(
-            body.path("waitsFor").asText(),
-            until == null ? null : Instant.parse(until).toEpochMilli(),
-            body.path("description").asText());
-      }
-      default -> failure(body);
-    };
-  }
-
-  private static Outcome pause(ObjectNode body) {
-    if (body.has("tool")) {
-      return new Outcome.ShowWidget(
-          new Event.Widget(
-              body.path("tool").asText(),
-              body.get("data"),
-              body.path("interactive").asBoolean(),
-              body.has("fieldSchema") ? text(body, "field") : null,
-              body.get("fieldSchema")));
-    }
-    List<Event.Question> questions = new ArrayList<>();
-    if (body.has("questions")) {
-      body.path("questions").forEach(question -> questions.add(question(question)));
-    } else {
-      questions.add(question(body));
-    }
-    return new Outcome.Interrupt(questions, text(body, "context"));
-  }
-
-  private static Event.Question question(JsonNode body) {
-    List<String> suggestions = new ArrayList<>();
-    body.path("suggestions").forEach(suggestion -> suggestions.add(suggestion.asText()));
-    return new Event.Question(
-        body.path("field").asText(),
-        body.path("question").asText(),
-        body.get("fieldSchema"),
-        suggestions,
-        text(body, "context"),
-        body.path("optional").asBoolean());
-  }
-
-  private static Outcome failure(ObjectNode body) {
-    List<Violation> violations = new ArrayList<>();
-    body.path("violations")
-        .forEach(
-            v ->
-                violations.add(
-                    new Violation(v.path("field").asText(), v.path("message").asText())));
-    boolean open = body.has("question") || body.has("questions") || body.has("tool");
-    return new Outcome.Failure(
-        body.path("code").asText(),
-        body.path("error").asText(),
-        text(body, "field"),
-        violations,
-        open ? pause(body) : null);
-  }
-
-  private static @Nullable String text(JsonNode body, String name) {
-    return body.path(name).isTextual() ? body.path(name).textValue() : null;
   }
 }

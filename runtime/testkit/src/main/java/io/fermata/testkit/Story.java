@@ -3,7 +3,6 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import java.time.Instant;
@@ -14,41 +13,67 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Describes outcomes and events for a person who reads a failed test. */
+/** Describes replies and events for a person who reads a failed test. */
 final class Story {
   static final int LINES = 16;
   private static final int MAX_LENGTH = 160;
 
   private Story() {}
 
-  static String of(Outcome outcome) {
-    if (outcome instanceof Outcome.Interrupt interrupt) {
-      return "it asks " + questions(interrupt);
-    } else if (outcome instanceof Outcome.ShowWidget show) {
-      return "it shows " + widget(show.widget());
-    } else if (outcome instanceof Outcome.Complete complete) {
-      return "it completed with " + json(complete.result());
-    } else if (outcome instanceof Outcome.Waiting waiting) {
-      return "it waits for " + waiting.waitsFor();
+  static String of(JsonNode body) {
+    String status = body.path("status").asText();
+    if (status.equals("complete")) {
+      return "it completed with " + json(body.get("result"));
     }
-    Outcome.Failure failure = (Outcome.Failure) outcome;
-    String open = failure.open() == null ? "" : "\nand still " + of(failure.open()).substring(3);
-    return "it failed with " + failure.code() + ": " + failure.message() + open;
+    String open = pause(body);
+    return status.equals("error")
+        ? "it failed with %s: %s%s"
+            .formatted(
+                body.path("code").asText(),
+                body.path("error").asText(),
+                open.isEmpty() ? "" : "\nand still " + open)
+        : "it " + open;
   }
 
-  private static String questions(Outcome.Interrupt interrupt) {
-    return list(interrupt.questions(), Story::question);
+  private static String pause(JsonNode body) {
+    if (body.has("tool")) {
+      String field = body.has("fieldSchema") ? body.path("field").asText() : null;
+      return "shows " + widget(body.path("tool").asText(), field, body.get("data"));
+    } else if (body.has("waitsFor")) {
+      return "waits for " + body.path("waitsFor").asText();
+    }
+    List<JsonNode> questions = questions(body);
+    return questions.isEmpty()
+        ? ""
+        : "asks " + questions.stream().map(Story::question).collect(Collectors.joining(", "));
   }
 
-  private static String question(Event.Question question) {
-    String offered = question.suggestions().isEmpty() ? "" : " offering " + question.suggestions();
-    String open = question.optional() ? " (optional)" : "";
-    return question.field() + " \"" + question.question() + "\"" + offered + open;
+  /** The questions that a reply asks, whether it has one or several. */
+  static List<JsonNode> questions(JsonNode body) {
+    if (body.has("questions")) {
+      return body.path("questions").valueStream().toList();
+    }
+    return body.has("question") ? List.of(body) : List.of();
   }
 
-  private static String widget(Event.Widget widget) {
-    String field = widget.field() == null ? "" : " for " + widget.field();
-    return "the widget " + widget.tool() + field + " with " + json(widget.data());
+  static List<String> suggestions(JsonNode question) {
+    return question.path("suggestions").valueStream().map(JsonNode::asText).toList();
+  }
+
+  private static String question(JsonNode question) {
+    List<String> suggestions = suggestions(question);
+    String offered = suggestions.isEmpty() ? "" : " offering " + suggestions;
+    String open = question.path("optional").asBoolean() ? " (optional)" : "";
+    return question.path("field").asText()
+        + " \""
+        + question.path("question").asText()
+        + "\""
+        + offered
+        + open;
+  }
+
+  private static String widget(String tool, @Nullable String field, @Nullable JsonNode data) {
+    return "the widget " + tool + (field == null ? "" : " for " + field) + " with " + json(data);
   }
 
   static String of(Event event) {
@@ -68,7 +93,8 @@ final class Story {
     } else if (event instanceof Event.Asked e) {
       return e.place() + " asked " + list(e.questions(), Event.Question::field);
     } else if (event instanceof Event.Shown e) {
-      return e.place() + " showed " + widget(e.widget());
+      Event.Widget widget = e.widget();
+      return e.place() + " showed " + widget(widget.tool(), widget.field(), widget.data());
     } else if (event instanceof Event.Attempted e) {
       return e.place() + " attempt " + e.attempt() + checked(e.field());
     } else if (event instanceof Event.AttemptFailed e) {

@@ -64,6 +64,26 @@ class SessionProbeTest {
   }
 
   @Test
+  void bothProbesJudgeTheBodyThatAClientGets() {
+    FlowProbe<Order> engine = FlowProbe.of(order);
+    try (SessionProbe host = SessionProbe.of(order)) {
+      engine.start("is hungry", "servings", 6);
+      assertThat(host.start("is hungry", "servings", 6).body()).isEqualTo(answered(host, engine));
+      engine.answer("dish", "stone");
+      assertThat(host.answer("dish", "stone").body()).isEqualTo(answered(host, engine));
+      engine.answer("dish", "soup");
+      assertThat(host.answer("dish", "soup").body()).isEqualTo(answered(host, engine));
+      engine.answer("side", "rice");
+      assertThat(host.answer("side", "rice").body()).isEqualTo(answered(host, engine));
+    }
+  }
+
+  /** The engine knows no session. */
+  private static ObjectNode answered(SessionProbe host, FlowProbe<Order> engine) {
+    return engine.body().deepCopy().put("sessionId", host.handle());
+  }
+
+  @Test
   void continuesAfterARestart() {
     try (SessionProbe host = SessionProbe.of(order, Store.sqlite(directory.resolve("orders.db")))) {
       String handle = host.start("is hungry", "dish", "soup", "servings", 6).handle();
@@ -171,7 +191,7 @@ class SessionProbeTest {
                 assertThatThrownBy(() -> host.asks("dish", "servings"))
                     .hasMessageContaining("but nothing was called since then");
                 assertThatThrownBy(host::visited).isInstanceOf(AssertionError.class);
-                assertThatThrownBy(host::outcome).hasMessageContaining("status()");
+                assertThatThrownBy(host::body).hasMessageContaining("status()");
                 host.stateHas("dish", null).status().asks("dish", "servings");
               });
       host.cancel().cancels().crash();
