@@ -130,7 +130,7 @@ public record EvalReport(List<EvalTrial> trials) {
         mean(some, EvalTrial::calls),
         mean(some, EvalTrial::steps),
         mean(some, trial -> trial.usage().inputTokens() + trial.usage().outputTokens()),
-        "$" + cost.toPlainString());
+        "$" + cost.stripTrailingZeros().toPlainString());
   }
 
   private static String aligned(List<String> row, List<List<String>> rows) {

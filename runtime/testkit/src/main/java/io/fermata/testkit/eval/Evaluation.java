@@ -293,8 +293,7 @@ public final class Evaluation {
         Fermata.host().store(Store.memory()).retention(Retention.ofJournals(KEPT));
     List<Agent> own = agents(tools, variant);
     for (Agent agent : variant.of(own)) {
-      Agent answered = answers.of(agent);
-      builder.agent(fork == null ? answered : fork.storing(answered));
+      builder.agent(answers.of(agent));
     }
     if (flow != null) {
       builder.flow(flow);
@@ -388,7 +387,7 @@ public final class Evaluation {
         reason,
         held.run().calls().size(),
         held.events().steps(),
-        held.run().state().usage(),
+        held.spent(),
         judging,
         held.run().transcript());
   }

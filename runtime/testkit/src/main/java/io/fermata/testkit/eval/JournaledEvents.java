@@ -3,86 +3,27 @@ package io.fermata.testkit.eval;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
-import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
-import io.fermata.agent.state.ThreadFold;
-import io.fermata.agent.state.ThreadState;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The events of a thread, from its journal. */
-record JournaledEvents(List<Happened> all) {
-  /** More messages than any thread has, so that a fold keeps all of them. */
-  private static final int ALL = 1_000_000;
-
-  /** One event, and where it is in the journal. */
-  record Happened(long offset, int index, ThreadEvent event) {}
-
-  JournaledEvents {
-    all = List.copyOf(all);
-  }
-
-  static JournaledEvents of(ThreadJournal journal) {
-    List<Happened> all = new ArrayList<>();
-    for (ThreadJournal.Entry entry : journal.entries()) {
-      for (int i = 0; i < entry.events().size(); i++) {
-        all.add(new Happened(entry.seq(), i, entry.events().get(i)));
-      }
-    }
-    return new JournaledEvents(all);
-  }
-
-  /** The first of them, up to but without one. */
-  JournaledEvents before(int position) {
-    return new JournaledEvents(all.subList(0, position));
-  }
-
-  JournaledEvents from(int position) {
-    return new JournaledEvents(all.subList(position, all.size()));
-  }
-
-  /** The state of the thread after them, with all its messages. */
-  ThreadState state() {
-    ThreadState state = ThreadState.NONE;
-    for (Happened each : all) {
-      state = ThreadFold.apply(state, widened(each.event()), each.offset(), each.index());
-    }
-    return state;
-  }
-
-  private static ThreadEvent widened(ThreadEvent event) {
-    if (event instanceof ThreadEvent.Created created) {
-      return new ThreadEvent.Created(
-          created.threadId(),
-          created.agent(),
-          created.principal(),
-          created.tags(),
-          created.env(),
-          created.parent(),
-          ALL,
-          created.at());
-    } else if (event instanceof ThreadEvent.Widened) {
-      return new ThreadEvent.Widened(ALL);
-    } else if (event instanceof ThreadEvent.HandedOver over) {
-      return new ThreadEvent.HandedOver(over.agent(), ALL);
-    }
-    return event;
-  }
+/** The events of a thread, or of a part of it. */
+record JournaledEvents(List<ThreadEvent> all) {
 
   /** How often a model replied. */
   int steps() {
-    return (int) all.stream().filter(each -> each.event() instanceof ThreadEvent.StepEnded).count();
+    return (int) all.stream().filter(ThreadEvent.StepEnded.class::isInstance).count();
   }
 
   /** The calls that models requested or code queued, by id, in order. */
   private Map<String, RequestedCall> requested() {
     Map<String, RequestedCall> calls = new LinkedHashMap<>();
-    for (Happened each : all) {
-      if (each.event() instanceof ThreadEvent.StepEnded ended) {
+    for (ThreadEvent each : all) {
+      if (each instanceof ThreadEvent.StepEnded ended) {
         ended.calls().forEach(call -> calls.put(call.id(), call));
-      } else if (each.event() instanceof ThreadEvent.Queued queued) {
+      } else if (each instanceof ThreadEvent.Queued queued) {
         calls.put(queued.call().id(), queued.call());
       }
     }
@@ -91,9 +32,8 @@ record JournaledEvents(List<Happened> all) {
 
   private Map<String, Message> results() {
     Map<String, Message> results = new LinkedHashMap<>();
-    for (Happened each : all) {
-      if (each.event() instanceof ThreadEvent.CallEnded ended
-          && ended.message().toolCallId() != null) {
+    for (ThreadEvent each : all) {
+      if (each instanceof ThreadEvent.CallEnded ended && ended.message().toolCallId() != null) {
         results.put(String.valueOf(ended.message().toolCallId()), ended.message());
       }
     }

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.Handoff;
-import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.SubPrompt;
@@ -46,17 +45,10 @@ final class ToolAnswers {
    * sub-agents become plain tools, as nothing of them is to run; sub-prompts and handovers stay.
    */
   Agent of(Agent agent) {
-    Agent answered =
-        agent
-            .withPrompts(prompt -> prompt.withTools(this::answered))
-            .withEffects(
-                effect ->
-                    ScheduledHandler.of(effect.name(), effect.description(), (flow, args) -> {}));
-    return recorded == null
-        ? answered
-        : answered.withHooks(
-            hooks ->
-                hooks.stream().filter(hook -> !(hook instanceof Hook.AfterThreadCreated)).toList());
+    return agent
+        .withPrompts(prompt -> prompt.withTools(this::answered))
+        .withEffects(
+            effect -> ScheduledHandler.of(effect.name(), effect.description(), (flow, args) -> {}));
   }
 
   private Offered answered(Offered tool) {

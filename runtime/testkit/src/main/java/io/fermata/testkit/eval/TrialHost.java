@@ -1,6 +1,8 @@
 package io.fermata.testkit.eval;
 
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.session.Fermata;
@@ -30,19 +32,20 @@ final class TrialHost {
   /**
    * A conversation that has ended.
    *
+   * @param spent what was used in it, without what its history had cost
    * @param broken why it could not be judged; null if it can
    */
-  record Held(EvalRun run, JournaledEvents events, @Nullable String broken) {}
+  record Held(EvalRun run, JournaledEvents events, Usage spent, @Nullable String broken) {}
 
   /** A user talks with an agent until there is nothing more to say. */
   Held talk(String agent, EvalUser user, int turns) throws InterruptedException {
     Threads.NewThread wanted =
         new Threads.NewThread(PRINCIPAL, agent, null, Set.of(), Map.of(), List.of());
     Threads.View view = Waiting.await(host.threads().create(wanted));
-    long begun = view.offset();
+    ThreadJournal history = journal(view).upTo(view.offset());
     String broken = null;
     for (int turn = 0; turn < turns && broken == null && !ended(view); turn++) {
-      EvalRun soFar = run(view, begun).run();
+      EvalRun soFar = held(view, history, null).run();
       String next;
       try {
         next = user.next(soFar);
@@ -54,28 +57,34 @@ final class TrialHost {
         break;
       }
       view = post(view.threadId(), new Threads.NewMessage(Message.user(next), List.of(), null));
-      broken = broken(view);
+      broken = broken(view, history);
     }
-    return held(view, begun, broken);
+    return held(view, history, broken);
   }
 
   /** A recorded user says again what is left to say. */
   Held repeat(RecordedThread.Fork fork) throws InterruptedException {
-    Threads.View view = Waiting.await(host.threads().create(fork.thread(PRINCIPAL)));
-    long begun = view.offset();
-    String broken = null;
+    ThreadJournal history = fork.before();
+    Threads.NewFork how = Threads.NewFork.live().agent(history.state().agent());
+    String threadId = Waiting.await(host.threads().fork(PRINCIPAL, history, how)).threadId();
+    Threads.View view = settled(threadId);
+    String broken = broken(view, history);
     for (Threads.NewMessage next : fork.next()) {
       if (broken == null && !ended(view)) {
-        view = post(view.threadId(), next);
-        broken = broken(view);
+        view = post(threadId, next);
+        broken = broken(view, history);
       }
     }
-    return held(view, begun, broken);
+    return held(view, history, broken);
   }
 
   private Threads.View post(String threadId, Threads.NewMessage message)
       throws InterruptedException {
     Waiting.await(host.threads().post(PRINCIPAL, threadId, message));
+    return settled(threadId);
+  }
+
+  private Threads.View settled(String threadId) throws InterruptedException {
     return Waiting.await(host.threads().settled(PRINCIPAL, threadId, timeout), timeout);
   }
 
@@ -85,10 +94,11 @@ final class TrialHost {
         || StopCode.failed(String.valueOf(view.code()));
   }
 
-  private @Nullable String broken(Threads.View view) {
+  /** What a recorded person has left undecided stays so. */
+  private @Nullable String broken(Threads.View view, ThreadJournal history) {
     if (view.status() == Threads.Status.WORKING) {
       return "the agent was still working after " + timeout;
-    } else if (view.status() == Threads.Status.ASKING) {
+    } else if (view.status() == Threads.Status.ASKING && history.state().open().isEmpty()) {
       return "the agent waits for the decision of a person";
     }
     return StopCode.STEP_ERROR.equals(view.code())
@@ -96,27 +106,26 @@ final class TrialHost {
         : null;
   }
 
-  private Held held(Threads.View view, long begun, @Nullable String broken)
+  /** What has happened since the history, with which the journal of the thread begins. */
+  private Held held(Threads.View view, ThreadJournal history, @Nullable String broken)
       throws InterruptedException {
-    Held held = run(view, begun);
-    return new Held(held.run(), held.events(), broken);
+    ThreadJournal all = journal(view);
+    JournaledEvents own = new JournaledEvents(since(history.events(), all.events()));
+    ThreadState state = all.state();
+    EvalRun run =
+        new EvalRun(
+            since(history.messages(), all.messages()),
+            own.calls(),
+            state,
+            flow == null ? List.of() : flow.runs());
+    return new Held(run, own, state.usage().minus(history.state().usage()), broken);
   }
 
-  /** What has happened since the entry that created the thread. */
-  private Held run(Threads.View view, long begun) throws InterruptedException {
-    JournaledEvents all =
-        JournaledEvents.of(Waiting.await(host.threadJournalWithSecrets(view.threadId())));
-    JournaledEvents own =
-        new JournaledEvents(all.all().stream().filter(each -> each.offset() > begun).toList());
-    ThreadState state = all.state();
-    long history =
-        new JournaledEvents(all.all().stream().filter(each -> each.offset() <= begun).toList())
-            .state()
-            .history()
-            .messages()
-            .size();
-    List<Message> messages = state.history().messages().stream().skip(history).toList();
-    EvalRun run = new EvalRun(messages, own.calls(), state, flow == null ? List.of() : flow.runs());
-    return new Held(run, own, null);
+  private static <T> List<T> since(List<T> history, List<T> all) {
+    return all.subList(history.size(), all.size());
+  }
+
+  private ThreadJournal journal(Threads.View view) throws InterruptedException {
+    return Waiting.await(host.threadJournalWithSecrets(view.threadId()));
   }
 }

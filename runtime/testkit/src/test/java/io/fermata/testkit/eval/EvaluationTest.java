@@ -14,6 +14,7 @@ import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Budget;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Prompt;
@@ -22,6 +23,8 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelHttp;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.RunState;
@@ -46,6 +49,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -124,30 +128,54 @@ class EvaluationTest {
 
   @BeforeEach
   void recordsAThread() throws Exception {
-    export = folder.resolve("order.jsonl");
-    try (Fermata host =
-        Fermata.host()
-            .store(Store.memory())
-            .agent(desk(looksUp().model("recorded").price("1", "1", "1")))
-            .start()) {
+    export =
+        recorded(
+            "order.jsonl",
+            looksUp().model("recorded").price("1", "1", "1"),
+            null,
+            List.of("Hello", "Where is B-1?", "And B-1 again?"));
+  }
+
+  /**
+   * Records a thread.
+   *
+   * @param hasty is released when a user who awaits no reply has said everything; null for one who
+   *     awaits each
+   */
+  private Path recorded(
+      String name, Model model, @Nullable CountDownLatch hasty, List<String> messages)
+      throws Exception {
+    Path file = folder.resolve(name);
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(desk(model)).start()) {
       Threads threads = host.threads();
       Threads.NewThread wanted =
           new Threads.NewThread(
               "ann", "desk", null, Set.of("vip"), Map.of("tone", "Be kind."), List.of());
       String thread = threads.create(wanted).toCompletableFuture().join().threadId();
-      for (String said : List.of("Hello", "Where is B-1?", "And B-1 again?")) {
+      for (String said : messages) {
         threads
             .post("ann", thread, new Threads.NewMessage(Message.user(said), List.of(), null))
             .toCompletableFuture()
             .join();
-        threads.settled("ann", thread, Duration.ofMinutes(1)).toCompletableFuture().join();
+        if (hasty == null) {
+          settled(threads, "ann", thread);
+        }
       }
-      try (OutputStream out = Files.newOutputStream(export)) {
+      if (hasty != null) {
+        hasty.countDown();
+      }
+      settled(threads, "ann", thread);
+      try (OutputStream out = Files.newOutputStream(file)) {
         host.exportThread(thread, out).toCompletableFuture().join();
       }
     }
     performed.set(0);
     greeted.set(0);
+    return file;
+  }
+
+  private static Threads.View settled(Threads threads, String principal, String thread) {
+    return threads.settled(principal, thread, Duration.ofMinutes(1)).toCompletableFuture().join();
   }
 
   private Evaluation evaluation() {
@@ -207,6 +235,111 @@ class EvaluationTest {
 
     assertThatThrownBy(() -> EvalCase.recorded(export).from(4))
         .hasMessage("The case order.jsonl has no recorded message 4 of a user; it has 3");
+  }
+
+  @Test
+  void aMessageThatWasReceivedDuringAStepIsSaidOnceAndTheStepIsNotRepeated() throws Exception {
+    CountDownLatch said = new CountDownLatch(1);
+    ScriptedModel slow =
+        ScriptedModel.script()
+            .when(lastUserContains("B-1"))
+            .say("It is lost.")
+            .otherwise()
+            .answer(
+                request -> {
+                  awaits(said);
+                  return Turn.say("How can I help?");
+                });
+    Path hasty =
+        recorded("hasty.jsonl", slow.model("slow"), said, List.of("Hello", "Where is B-1?"));
+    ThreadJournal journal = Fermata.readThreadJournal(hasty);
+    assertThat(entriesOf(journal, ThreadEvent.Received.class))
+        .doesNotContainAnyElementsOf(entriesOf(journal, ThreadEvent.Taken.class).subList(1, 2));
+    ScriptedModel model = looksUp();
+
+    EvalReport report =
+        Evaluation.of(desk(model.model("scripted")))
+            .cases(EvalCase.recorded(hasty), EvalCase.recorded(hasty).from(1))
+            .handler("find_order", (flow, args) -> "Order B-1 was found.")
+            .judge("finds it", run -> run.reply().equals("I looked: Order B-1 was found."))
+            .run()
+            .requirePassRate(1);
+
+    assertThat(model.requests().get(0).messages().toString())
+        .containsOnlyOnce("How can I help?")
+        .containsOnlyOnce("Where is B-1?");
+    assertThat(report.trials()).extracting(EvalTrial::steps).containsExactly(2, 3);
+    assertThat(report.trials().get(0).transcript())
+        .startsWith("User: Where is B-1?")
+        .doesNotContain("How can I help?");
+  }
+
+  private static List<Long> entriesOf(ThreadJournal journal, Class<? extends ThreadEvent> kind) {
+    return journal.entries().stream()
+        .filter(entry -> entry.events().stream().anyMatch(kind::isInstance))
+        .map(ThreadJournal.Entry::seq)
+        .toList();
+  }
+
+  @Test
+  void aMessageInTheFirstEntryBeginsATrial() throws Exception {
+    ThreadJournal journal = Fermata.readThreadJournal(export);
+    ThreadJournal.Entry first = journal.entries().get(0);
+    ThreadJournal whole =
+        new ThreadJournal(
+            journal.agent(),
+            journal.threadId(),
+            List.of(
+                new ThreadJournal.Entry(
+                    1, first.at(), first.by(), first.principal(), journal.events())));
+
+    ThreadJournal before = RecordedThread.of(whole).fork(1).before();
+
+    assertThat(before.events()).last().isInstanceOf(ThreadEvent.Received.class);
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).agent(desk(looksUp().model("scripted"))).start()) {
+      Threads.NewFork live = Threads.NewFork.live();
+      String fork =
+          host.threads().fork("ann", before, live).toCompletableFuture().join().threadId();
+      settled(host.threads(), "ann", fork);
+      ThreadJournal after = host.threadJournalWithSecrets(fork).toCompletableFuture().join();
+      assertThat(after.messages())
+          .extracting(Message::content)
+          .containsExactly("Welcome.", "Hello", "How can I help?");
+    }
+  }
+
+  @Test
+  void aTrialReportsWhatItUsedItselfAndABudgetCountsWhatTheRecordingHadSpent() throws Exception {
+    long spent = Fermata.readThreadJournal(export).state().usage().outputTokens();
+    Model free = ScriptedModel.script().otherwise().turn(tokens("Yes.", 10, 2)).model("free");
+    Agent desk = desk(free);
+
+    EvalReport report = Evaluation.of(desk).recorded(folder).judge("anything", run -> true).run();
+
+    assertThat(report.trials().get(0).usage().outputTokens()).isEqualTo(2);
+    assertThat(report.table()).containsPattern("as it is +1/1 100% +0 +1 +12 +\\$0\n");
+    assertThat(only(Evaluation.of(desk.budget(Budget.tokens(spent))).recorded(folder)).steps())
+        .isZero();
+  }
+
+  @Test
+  void anApprovalThatWasLeftOpenInTheRecordingStaysOpenAndBreaksNoTrial() throws Exception {
+    ScriptedModel pays =
+        ScriptedModel.script()
+            .when(lastUserContains("money"))
+            .call("refund", Map.of("order", "B-1"))
+            .otherwise()
+            .say("It has to be approved.");
+    Path undecided =
+        recorded("undecided.jsonl", pays.model("pays"), null, List.of("My money!", "And now?"));
+    assertThat(Fermata.readThreadJournal(undecided).state().open()).hasSize(1);
+
+    EvalTrial trial = only(evaluation().cases(EvalCase.recorded(undecided)));
+
+    assertThat(trial.outcome()).as(trial.reason()).isEqualTo(Outcome.PASSED);
+    assertThat(trial.transcript()).isEqualTo("User: And now?\nAssistant: How can I help?");
+    assertThat(performed).hasValue(0);
   }
 
   @Test
