@@ -179,25 +179,10 @@ public record EvalReport(List<EvalTrial> trials) {
             (variant, some) -> {
               ObjectNode each = variants.addObject().put("variant", variant);
               each.put("trials", some.size()).put("passRate", passRate(some));
-              usage(each.putObject("usage"), sum(some, EvalTrial::usage));
-              usage(each.putObject("judging"), sum(some, EvalTrial::judging));
+              each.set("usage", Json.tree(sum(some, EvalTrial::usage)));
+              each.set("judging", Json.tree(sum(some, EvalTrial::judging)));
             });
-    ArrayNode all = json.putArray("trials");
-    for (EvalTrial trial : trials) {
-      ObjectNode each = all.addObject().put("case", trial.name()).put("variant", trial.variant());
-      each.put("number", trial.number()).put("outcome", name(trial.outcome()));
-      each.put("reason", trial.reason()).put("calls", trial.calls()).put("steps", trial.steps());
-      usage(each.putObject("usage"), trial.usage());
-      usage(each.putObject("judging"), trial.judging());
-      each.put("transcript", trial.transcript());
-    }
+    json.set("trials", Json.tree(trials));
     return json;
-  }
-
-  private static void usage(ObjectNode into, Usage usage) {
-    into.put("inputTokens", usage.inputTokens());
-    into.put("cachedTokens", usage.cachedTokens());
-    into.put("outputTokens", usage.outputTokens());
-    into.put("cost", usage.cost());
   }
 }

@@ -1,5 +1,8 @@
 package io.fermata.testkit.eval;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.agent.model.Usage;
 
 /**
@@ -15,7 +18,7 @@ import io.fermata.agent.model.Usage;
  * @param transcript what was said
  */
 public record EvalTrial(
-    String name,
+    @JsonProperty("case") String name,
     String variant,
     int number,
     Outcome outcome,
@@ -27,6 +30,7 @@ public record EvalTrial(
     String transcript) {
 
   /** The outcome of a trial. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   public enum Outcome {
     PASSED,
     /** A judge said no. */

@@ -2,6 +2,7 @@ package io.fermata.testkit.eval;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.testkit.ScriptedModel.last;
 import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
 import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -10,8 +11,6 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
-import dev.langchain4j.data.message.ToolExecutionResultMessage;
-import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
@@ -28,6 +27,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Describe;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
@@ -114,16 +114,9 @@ class EvaluationTest {
         .when(lastUserContains("B-2"))
         .call("find_order", Map.of("order", "B-2"))
         .when(lastIsResultOf("find_order"))
-        .answer(request -> Turn.say("I looked: " + last(request)))
+        .answer(request -> Turn.say("I looked: " + ScriptedModel.text(last(request))))
         .otherwise()
         .say("How can I help?");
-  }
-
-  private static String last(ChatRequest request) {
-    return request.messages().get(request.messages().size() - 1)
-            instanceof ToolExecutionResultMessage result
-        ? result.text()
-        : "";
   }
 
   @BeforeEach
@@ -510,6 +503,20 @@ class EvaluationTest {
     assertThat(json.at("/variants/1/passRate").asDouble()).isZero();
     assertThat(json.at("/trials/2/usage/outputTokens").asInt()).isEqualTo(2);
     assertThat(json.at("/trials/2/outcome").asText()).isEqualTo("failed");
+    assertThat(Json.text(json.at("/variants/1")))
+        .isEqualTo(
+            """
+            {"variant":"rude","trials":2,"passRate":0.0,\
+            "usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":4,"cost":0.00006},\
+            "judging":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"cost":0}}""");
+    assertThat(Json.text(json.at("/trials/2")))
+        .isEqualTo(
+            """
+            {"case":"order.jsonl","variant":"rude","number":1,"outcome":"failed",\
+            "reason":"helps","calls":0,"steps":1,\
+            "usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":2,"cost":0.00003},\
+            "judging":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"cost":0},\
+            "transcript":"User: And B-1 again?\\nAssistant: No."}""");
     assertThatThrownBy(() -> report.requirePassRate(0.5))
         .isInstanceOf(AssertionError.class)
         .hasMessageStartingWith("rude passed 0% of its trials, and 50% is required");
