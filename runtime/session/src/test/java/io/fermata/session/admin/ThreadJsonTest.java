@@ -3,22 +3,152 @@ package io.fermata.session.admin;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.MessageUpdate;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelError;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.json.Json;
+import io.fermata.session.Golden;
+import java.io.IOException;
+import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What clients are shown of a thread's events. */
 class ThreadJsonTest {
+  @Test
+  void everyEventIsShownAsItIsWrittenDown() throws IOException {
+    List<ThreadEvent> all = events();
+    assertThat(all.stream().map(Object::getClass).collect(Collectors.toSet()))
+        .as("one of each kind")
+        .containsAll(kinds(ThreadEvent.class).toList());
+
+    String shown = all.stream().map(ThreadJsonTest::shown).collect(Collectors.joining("\n"));
+
+    if (Golden.writes()) {
+      Golden.write("thread-json.txt", shown);
+    }
+    assertThat(shown).isEqualTo(Golden.read("thread-json.txt"));
+  }
+
+  private static Stream<Class<?>> kinds(Class<?> type) {
+    return type.isSealed()
+        ? Stream.of(type.getPermittedSubclasses()).flatMap(ThreadJsonTest::kinds)
+        : Stream.of(type);
+  }
+
+  private static String shown(ThreadEvent event) {
+    return ThreadJson.notifications(event).stream()
+        .map(it -> "\n  " + it.type() + " " + Json.text(it.data()))
+        .collect(Collectors.joining("", event.getClass().getSimpleName(), ""));
+  }
+
+  /** Of each kind one that has everything, and one that lacks what may be absent. */
+  private static List<ThreadEvent> events() {
+    List<RequestedCall> calls = List.of(RequestedCall.of("c1", "one", "{}"));
+    Message said = Message.assistant("Hi").placed("m1", 1, 0, null);
+    Message tool =
+        Message.result(calls.get(0), Side.A, "done", false, List.of()).placed("m2", 2, 0, null);
+    ObjectNode json = Json.object().put("x", 1);
+    Usage usage = new Usage(3, 2, 1, new BigDecimal("0.10"));
+    ModelAttempt attempt = new ModelAttempt("gpt", 1, ModelError.RATE_LIMITED, "slow");
+    ThreadFork fork = new ThreadFork("t0", 4, 5, ForkOrigin.Mode.SANDBOX, "ann");
+    ThreadEvent.StepLog log =
+        new ThreadEvent.StepLog("s1", "gpt", "stop", usage, List.of(attempt), 1, 2, null);
+    ChildThread child = new ChildThread("t9", "helper", "desk", ChildThread.Status.RUNNING, "", usage);
+    return List.of(
+        new ThreadEvent.Created(
+            "t1", "desk", "ann", Set.of("b", "a"), Map.of("k", "v"), null, 10, 7),
+        new ThreadEvent.ForkedFrom(fork, "desk", 10, null, 7),
+        new ThreadEvent.Greeted(),
+        new ThreadEvent.Widened(10),
+        new ThreadEvent.Deleted(7),
+        new ThreadEvent.Received("key", said, 7),
+        new ThreadEvent.Taken(said),
+        new ThreadEvent.Released(),
+        new ThreadEvent.Woke("f1", 7),
+        new ThreadEvent.TurnBegan(Side.B, "m1", 1, 2, 7),
+        new ThreadEvent.StepBegan("", Side.A, "support", 1, 2, "m1", 7),
+        new ThreadEvent.StepEnded("", said, calls, log),
+        new ThreadEvent.StepEnded("", Message.assistant(" ").placed("m1", 1, 0, null), List.of(), log),
+        new ThreadEvent.StepFailed("", "rate_limited", "slow", List.of(attempt), said, 7),
+        new ThreadEvent.StepFailed("", "rate_limited", "slow", List.of(), null, 7),
+        new ThreadEvent.FrameOpened("f", "sub", Side.A, 1, "m1", "m2", List.of(said)),
+        new ThreadEvent.FrameClosed("f"),
+        new ThreadEvent.CallBegan("s1.0", 2, 7),
+        new ThreadEvent.CallFailed("s1.0", 2, "broken", 8),
+        new ThreadEvent.CallWaits("s1.0", 8, "time"),
+        new ThreadEvent.CallAsked("s1.0", true, json, 7),
+        new ThreadEvent.CallAnswered("s1.0", "a1", true, json, "why", "bob", 7),
+        new ThreadEvent.CallAnswered("s1.0", "a1", null, null, null, null, 7),
+        new ThreadEvent.CallDelegated("s1.0", "t9"),
+        new ThreadEvent.CallReturned("s1.0", ToolResult.success("done")),
+        new ThreadEvent.CallEnded("s1.0", tool, "code", 7),
+        new ThreadEvent.CallEnded("s1.0", tool, null, 7),
+        new ThreadEvent.CallDetached("s1.0", "desk", tool, 7),
+        new ThreadEvent.CallRemoved("s1.0", 7),
+        new ThreadEvent.CallAbandoned("s1.0", "order", "t9", "desk"),
+        new ThreadEvent.CallWithdrawn("s1.0"),
+        new ThreadEvent.SideTurned(Side.A, Side.B, true),
+        new ThreadEvent.HandedOver("billing", 10),
+        new ThreadEvent.Stopped(Side.A, "stop_tool", "why", true, 7),
+        new ThreadEvent.Stopped(null, "stop_tool", null, false, 7),
+        new ThreadEvent.Compacting(1, 7),
+        new ThreadEvent.Compacted("so far", "m1", "gpt", usage, 7),
+        new ThreadEvent.Compacted(null, null, null, usage, 7),
+        new ThreadEvent.EffectBegan("e1", 2, 7),
+        new ThreadEvent.EffectDelayed("e1", 2, "broken", 8),
+        new ThreadEvent.EffectEnded("e1", "broken", 7),
+        new ThreadEvent.EffectEnded("e1", null, 7),
+        new ThreadEvent.ChildReported("t9", 1, true, "no", 7),
+        new ThreadEvent.ChildSpent("t9", usage, 7),
+        new ThreadEvent.ChildStatusChanged("t9", 1, ChildThread.Status.ASKING, 7),
+        new ThreadEvent.ReportPending(1, false, "yes"),
+        new ThreadEvent.ChildDeleted("t9", 7),
+        new ThreadEvent.Reported(1),
+        new ThreadEvent.DeliveryFailed("report", 1, "broken", 8),
+        new ThreadEvent.DeliveryBegan("report", 1),
+        new ThreadEvent.Said("", said, "m0"),
+        new ThreadEvent.Said("", said, null),
+        new ThreadEvent.Updated("m1", new MessageUpdate("Ho", true, json)),
+        new ThreadEvent.Queued("", calls.get(0)),
+        new ThreadEvent.Forced(Side.A),
+        new ThreadEvent.StopWanted(Side.A, "why"),
+        new ThreadEvent.ContextSet("k", json),
+        new ThreadEvent.Stored("k", json),
+        new ThreadEvent.EnvSet("k", "v"),
+        new ThreadEvent.Tagged(Set.of("b", "a")),
+        new ThreadEvent.StatusSet("busy"),
+        new ThreadEvent.FileWritten("a.txt", "text/plain", new byte[3], 7),
+        new ThreadEvent.FileRemoved("a.txt"),
+        new ThreadEvent.FileMoved("a.txt", "b.txt"),
+        new ThreadEvent.Scheduled("e1", "desk", "mail", json, 8),
+        new ThreadEvent.Unscheduled("e1"),
+        new ThreadEvent.Emitted("progress", json, 7),
+        new ThreadEvent.Emitted("progress", null, 7),
+        new ThreadEvent.ChildCreated(child),
+        new ThreadEvent.HookFailed("h", "p", "broken"),
+        new ThreadEvent.ModelReplied("Hi"),
+        new ThreadEvent.ToolReturned("s1.0", 1, null));
+  }
+
   @Test
   void theEndOfAStepNamesItsCallsAsTheEventsAndAnswersAboutThemDo() {
     List<RequestedCall> calls =
