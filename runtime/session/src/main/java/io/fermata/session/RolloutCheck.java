@@ -4,10 +4,6 @@ import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
-import io.fermata.flow.Flow;
-import io.fermata.flow.engine.FlowProgram;
-import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
@@ -21,18 +17,14 @@ import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.key.Stages;
 import io.fermata.session.key.ThreadKey;
-import io.fermata.session.run.RunReplies;
+import io.fermata.session.runs.RunJournals;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.Stream;
 
 /** Reads every journal of a store and checks its run against flows. It may block. */
 final class RolloutCheck {
-  private static final int AT_ONCE = 500;
-
   private final OpenStore store;
   private final Encryption encryption;
   private final FlowCatalog catalog;
@@ -55,35 +47,25 @@ final class RolloutCheck {
   Rollout result() {
     List<Rollout.RunResult> results = new ArrayList<>();
     List<Rollout.ThreadResult> talks = new ArrayList<>();
-    List<String> journals = Stages.now(store.journals("", AT_ONCE));
-    while (!journals.isEmpty()) {
-      for (String journal : journals) {
-        Rollout.RunResult result = SessionKey.isOfRun(journal) ? result(journal) : null;
-        if (result != null) {
-          results.add(result);
-        }
-        String agent = SessionKey.agentOf(journal);
-        Rollout.ThreadResult talk = agent == null ? null : thread(journal, agent);
-        if (talk != null) {
-          talks.add(talk);
-        }
-      }
-      journals = Stages.now(store.journals(journals.get(journals.size() - 1), AT_ONCE));
-    }
+    RunJournals journals = new RunJournals(store, encryption);
+    journals.all(page -> page.stream().flatMap(this::result).forEach(results::add));
+    journals.ofThreads(page -> page.stream().flatMap(this::threadResult).forEach(talks::add));
     return new Rollout(results, talks);
   }
 
-  /** The result for the thread in a journal; null if it was deleted. */
-  private Rollout.@Nullable ThreadResult thread(String journal, String agent) {
-    String threadId = ThreadKey.ofEntity(journal).threadId();
+  /** The result for the thread in a journal; none if it was deleted. */
+  private Stream<Rollout.ThreadResult> threadResult(String journal) {
+    ThreadKey key = ThreadKey.ofEntity(journal);
     try {
       ThreadState state = thread(journal);
-      return state.exists()
-          ? new Rollout.ThreadResult(
-              state.agent(), threadId, threads.held(state).stream().map(HeldWork::why).toList())
-          : null;
+      if (!state.exists()) {
+        return Stream.empty();
+      }
+      List<String> held = threads.held(state).stream().map(HeldWork::why).toList();
+      return Stream.of(new Rollout.ThreadResult(state.agent(), key.threadId(), held));
     } catch (UnreadableEntry | EncryptionException | DamagedException e) {
-      return new Rollout.ThreadResult(agent, threadId, List.of(String.valueOf(e.getMessage())));
+      List<String> why = List.of(String.valueOf(e.getMessage()));
+      return Stream.of(new Rollout.ThreadResult(key.agent(), key.threadId(), why));
     }
   }
 
@@ -99,16 +81,16 @@ final class RolloutCheck {
         });
   }
 
-  /** The result for the run in a journal; null if it has ended. */
-  private Rollout.@Nullable RunResult result(String journal) {
+  /** The result for the run in a journal; none if it has ended. */
+  private Stream<Rollout.RunResult> result(String journal) {
     String flow = SessionKey.flowOf(journal);
     EntryEncryption entries = encryption.of(journal);
     try {
       RunState run = run(journal, entries);
-      return run.running() ? masked(result(flow, run), entries) : null;
+      return run.running() ? Stream.of(masked(result(flow, run), entries)) : Stream.empty();
     } catch (UnreadableEntry | EncryptionException | DamagedException e) {
-      return new Rollout.RunResult(
-          flow, journal, 0, Rollout.Verdict.STRANDED, String.valueOf(e.getMessage()));
+      String why = String.valueOf(e.getMessage());
+      return Stream.of(new Rollout.RunResult(flow, journal, 0, Rollout.Verdict.STRANDED, why));
     }
   }
 
@@ -145,17 +127,12 @@ final class RolloutCheck {
     } else if (catalog.of(flow, run).isPresent()) {
       return result(flow, run, Rollout.Verdict.CONTINUES, "that version is registered");
     }
-    Optional<FlowProgram<?>> heir = catalog.versions(flow).takingOver(run);
-    if (heir.isEmpty()) {
-      String why = new RunReplies(flow, catalog).versionChanged(run).message();
-      return result(flow, run, Rollout.Verdict.STRANDED, why);
+    String stranded = catalog.stranded(flow, run, now);
+    if (stranded != null) {
+      return result(flow, run, Rollout.Verdict.STRANDED, stranded);
     }
-    Program.Acceptance<Event> taken = heir.get().migrate(run, now);
-    if (taken instanceof Program.Refused<Event> refused) {
-      return result(flow, run, Rollout.Verdict.STRANDED, refused.failure().message());
-    }
-    Flow<?> to = heir.get().flow();
-    return result(flow, run, Rollout.Verdict.MIGRATES, "it is migrated to version " + to.version());
+    int to = catalog.versions(flow).takingOver(run).orElseThrow().flow().version();
+    return result(flow, run, Rollout.Verdict.MIGRATES, "it is migrated to version " + to);
   }
 
   private static Rollout.RunResult result(

@@ -6,10 +6,7 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplayer;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.flow.Flow;
-import io.fermata.flow.engine.FlowProgram;
-import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.picture.Picture;
@@ -46,7 +43,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -550,19 +546,8 @@ final class WhatIfCheck {
     }
   }
 
-  /** Why an unfinished run could not continue; null if it could. */
   private @Nullable String stranded(String flow, RunState run) {
-    if (!run.running() || catalog.of(flow, run).isPresent()) {
-      return null;
-    }
-    FlowVersions versions = catalog.versions(flow);
-    Optional<FlowProgram<?>> heir = versions.takingOver(run);
-    if (heir.isEmpty()) {
-      return versions.changed(run).message();
-    }
-    return heir.get().migrate(run, run.changedAt()) instanceof Program.Refused<Event> refused
-        ? refused.failure().message()
-        : null;
+    return catalog.stranded(flow, run, run.changedAt());
   }
 
   // --- counting ---------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ import io.fermata.flow.SecretFields;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.engine.FlowVersions;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.ArrayList;
@@ -135,6 +137,20 @@ public final class FlowCatalog {
 
   private static FlowVersions known(String flow, @Nullable FlowVersions versions) {
     return Objects.requireNonNull(versions, () -> "There is no flow " + flow);
+  }
+
+  /** Why an unfinished run cannot continue, by itself or after a migration; null if it can. */
+  public @Nullable String stranded(String flow, RunState run, long at) {
+    if (!run.running() || of(flow, run).isPresent()) {
+      return null;
+    }
+    Optional<FlowProgram<?>> heir = versions(flow).takingOver(run);
+    if (heir.isEmpty()) {
+      return versions(flow).changed(run).message();
+    }
+    return heir.get().migrate(run, at) instanceof Program.Refused<Event> refused
+        ? refused.failure().message()
+        : null;
   }
 
   /** The program of a run's version, if it is registered unchanged. */
