@@ -1,5 +1,9 @@
 package io.fermata.session.admin;
 
+import com.fasterxml.jackson.databind.EnumNamingStrategies;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
@@ -15,6 +19,7 @@ import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,7 +27,14 @@ import org.jspecify.annotations.Nullable;
  * without storage, context and environment.
  */
 public final class ThreadJson {
+  /** Writes events, with sides as clients write them. */
+  private static final ObjectMapper EVENTS =
+      Json.MAPPER.copy().addMixIn(Side.class, LowerCase.class);
+
   private ThreadJson() {}
+
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
+  private interface LowerCase {}
 
   /** An event as clients receive it. */
   public record Notification(String type, ObjectNode data) {}
@@ -154,12 +166,72 @@ public final class ThreadJson {
 
   // --- what happens ----------------------------------------------------------------------------
 
+  /**
+   * The events that are shown as they are, and which of their components: one that is added to an
+   * event is not shown before it is named here.
+   */
+  private static final Map<Class<?>, Shown> PLAIN =
+      Map.ofEntries(
+          shown(ThreadEvent.Deleted.class, "thread.deleted", "at"),
+          shown(ThreadEvent.Woke.class, "woke", "flowId", "at"),
+          shown(ThreadEvent.TurnBegan.class, "turn.began", "side", "messageId", "attempt", "at"),
+          shown(ThreadEvent.SideTurned.class, "turn.ended", "from", "to"),
+          shown(
+              ThreadEvent.StepBegan.class,
+              "step.began",
+              "side",
+              "prompt",
+              "step",
+              "attempt",
+              "messageId",
+              "at"),
+          shown(ThreadEvent.Stopped.class, "stopped", "by", "code", "detail", "session", "at"),
+          shown(ThreadEvent.HandedOver.class, "handed_over", "agent"),
+          shown(ThreadEvent.CallBegan.class, "call.began", "call", "attempt", "at"),
+          shown(
+              ThreadEvent.CallFailed.class, "call.failed", "call", "attempt", "reason", "retryAt"),
+          shown(ThreadEvent.CallAsked.class, "call.asked", "call", "approval", "at", "question"),
+          shown(ThreadEvent.CallRemoved.class, "call.removed", "call", "at"),
+          shown(ThreadEvent.EffectBegan.class, "effect.began", "id", "attempt", "at"),
+          shown(
+              ThreadEvent.EffectDelayed.class, "effect.delayed", "id", "attempt", "reason", "due"),
+          shown(ThreadEvent.EffectEnded.class, "effect.ended", "id", "error", "at"),
+          shown(
+              ThreadEvent.ChildReported.class,
+              "child.reported",
+              "threadId",
+              "failed",
+              "text",
+              "at"),
+          shown(ThreadEvent.ChildStatusChanged.class, "child.status", "threadId", "status", "at"),
+          shown(ThreadEvent.StatusSet.class, "status", "text"),
+          shown(ThreadEvent.Scheduled.class, "effect.scheduled", "id", "effect", "due"),
+          shown(ThreadEvent.Unscheduled.class, "effect.removed", "id"),
+          shown(ThreadEvent.FileRemoved.class, "file.removed", "path"),
+          shown(ThreadEvent.FileMoved.class, "file.moved", "path", "to"));
+
+  private record Shown(String type, List<String> names) {
+    Notification of(ThreadEvent event) {
+      JsonNode all = EVENTS.valueToTree(event);
+      ObjectNode data = Json.object();
+      names.forEach(name -> data.set(name, all.get(name)));
+      return new Notification(type, data);
+    }
+  }
+
+  private static Map.Entry<Class<?>, Shown> shown(
+      Class<? extends ThreadEvent> event, String type, String... names) {
+    return Map.entry(event, new Shown(type, List.of(names)));
+  }
+
   /** The notifications of an event: usually one, none if it is internal. */
   public static List<Notification> notifications(ThreadEvent event) {
+    Shown plain = PLAIN.get(event.getClass());
+    if (plain != null) {
+      return List.of(plain.of(event));
+    }
     List<Notification> all = new ArrayList<>(2);
-    if (event instanceof ThreadEvent.Change change) {
-      changed(all, change);
-    } else if (!ofMessages(all, event) && !ofSteps(all, event) && !ofCalls(all, event)) {
+    if (!ofMessages(all, event) && !ofSteps(all, event)) {
       ofTheRest(all, event);
     }
     return all;
@@ -176,47 +248,33 @@ public final class ThreadJson {
   }
 
   private static boolean ofMessages(List<Notification> all, ThreadEvent event) {
-    if (event instanceof ThreadEvent.Created created) {
-      ObjectNode data = add(all, "thread.created");
-      data.put("threadId", created.threadId()).put("agent", created.agent());
-      created.tags().stream().sorted().forEach(data.putArray("tags")::add);
-      data.put("at", created.at());
-    } else if (event instanceof ThreadEvent.ForkedFrom forked) {
-      add(all, "thread.forked").put("at", forked.at()).set("fork", fork(forked.fork()));
-    } else if (event instanceof ThreadEvent.Deleted deleted) {
-      add(all, "thread.deleted").put("at", deleted.at());
-    } else if (event instanceof ThreadEvent.Received received) {
+    if (event instanceof ThreadEvent.Received received) {
       add(all, "message.received").set("message", message(received.message()));
     } else if (event instanceof ThreadEvent.Taken taken) {
       addMessage(all, taken.message());
     } else if (event instanceof ThreadEvent.FrameOpened opened) {
       opened.said().forEach(message -> addMessage(all, message));
+    } else if (event instanceof ThreadEvent.Said said) {
+      ObjectNode data = add(all, "message.created");
+      data.set("message", message(said.message()));
+      putIfPresent(data, "before", said.before());
+    } else if (event instanceof ThreadEvent.Updated updated) {
+      updated(add(all, "message.updated"), updated.messageId(), updated.update());
     } else {
       return false;
     }
     return true;
   }
 
+  private static void updated(ObjectNode data, String messageId, MessageUpdate update) {
+    data.put("messageId", messageId);
+    putIfPresent(data, "content", update.content());
+    putIfPresent(data, "silent", update.silent());
+    putIfPresent(data, "metadata", update.metadata());
+  }
+
   private static boolean ofSteps(List<Notification> all, ThreadEvent event) {
-    if (event instanceof ThreadEvent.Woke woke) {
-      add(all, "woke").put("flowId", woke.flowId()).put("at", woke.at());
-    } else if (event instanceof ThreadEvent.TurnBegan began) {
-      add(all, "turn.began")
-          .put("side", lower(began.side()))
-          .put("messageId", began.messageId())
-          .put("attempt", began.attempt())
-          .put("at", began.at());
-    } else if (event instanceof ThreadEvent.SideTurned turned) {
-      add(all, "turn.ended").put("from", lower(turned.from())).put("to", lower(turned.to()));
-    } else if (event instanceof ThreadEvent.StepBegan began) {
-      add(all, "step.began")
-          .put("side", lower(began.side()))
-          .put("prompt", began.prompt())
-          .put("step", began.step())
-          .put("attempt", began.attempt())
-          .put("messageId", began.messageId())
-          .put("at", began.at());
-    } else if (event instanceof ThreadEvent.StepEnded ended) {
+    if (event instanceof ThreadEvent.StepEnded ended) {
       stepEnded(all, ended);
     } else if (event instanceof ThreadEvent.StepFailed failed) {
       ObjectNode data = add(all, "step.failed");
@@ -226,15 +284,28 @@ public final class ThreadJson {
       if (failed.message() != null) {
         addMessage(all, failed.message());
       }
-    } else if (event instanceof ThreadEvent.Stopped stopped) {
-      add(all, "stopped")
-          .put("by", side(stopped.by()))
-          .put("code", stopped.code())
-          .put("detail", stopped.detail())
-          .put("session", stopped.session())
-          .put("at", stopped.at());
-    } else if (event instanceof ThreadEvent.HandedOver handed) {
-      add(all, "handed_over").put("agent", handed.agent());
+    } else if (event instanceof ThreadEvent.CallAnswered answered) {
+      ObjectNode data = add(all, "call.answered").put("call", answered.call());
+      putIfPresent(data, "approved", answered.approved());
+      putIfPresent(data, "answers", answered.answers());
+      putIfPresent(data, "reason", answered.reason());
+      putIfPresent(data, "by", answered.by());
+      data.put("at", answered.at());
+    } else if (event instanceof ThreadEvent.CallEnded ended) {
+      addMessage(all, ended.message());
+      add(all, "call.ended")
+          .put("call", ended.call())
+          .put("messageId", ended.message().id())
+          .put("name", ended.message().name())
+          .put("failed", ended.message().failed())
+          .put("code", ended.code())
+          .put("at", ended.at());
+    } else if (event instanceof ThreadEvent.CallDetached detached) {
+      addMessage(all, detached.message());
+      add(all, "call.detached")
+          .put("call", detached.call())
+          .put("messageId", detached.message().id())
+          .put("at", detached.at());
     } else {
       return false;
     }
@@ -273,141 +344,37 @@ public final class ThreadJson {
     return all;
   }
 
-  private static boolean ofCalls(List<Notification> all, ThreadEvent event) {
-    if (event instanceof ThreadEvent.CallBegan began) {
-      add(all, "call.began")
-          .put("call", began.call())
-          .put("attempt", began.attempt())
-          .put("at", began.at());
-    } else if (event instanceof ThreadEvent.CallFailed failed) {
-      add(all, "call.failed")
-          .put("call", failed.call())
-          .put("attempt", failed.attempt())
-          .put("reason", failed.reason())
-          .put("retryAt", failed.retryAt());
-    } else if (event instanceof ThreadEvent.CallAsked asked) {
-      add(all, "call.asked")
-          .put("call", asked.call())
-          .put("approval", asked.approval())
-          .put("at", asked.at())
-          .set("question", asked.question());
-    } else if (event instanceof ThreadEvent.CallAnswered answered) {
-      ObjectNode data = add(all, "call.answered").put("call", answered.call());
-      putIfPresent(data, "approved", answered.approved());
-      putIfPresent(data, "answers", answered.answers());
-      putIfPresent(data, "reason", answered.reason());
-      putIfPresent(data, "by", answered.by());
-      data.put("at", answered.at());
-    } else if (event instanceof ThreadEvent.CallEnded ended) {
-      addMessage(all, ended.message());
-      add(all, "call.ended")
-          .put("call", ended.call())
-          .put("messageId", ended.message().id())
-          .put("name", ended.message().name())
-          .put("failed", ended.message().failed())
-          .put("code", ended.code())
-          .put("at", ended.at());
-    } else if (event instanceof ThreadEvent.CallDetached detached) {
-      addMessage(all, detached.message());
-      add(all, "call.detached")
-          .put("call", detached.call())
-          .put("messageId", detached.message().id())
-          .put("at", detached.at());
-    } else if (event instanceof ThreadEvent.CallRemoved struck) {
-      add(all, "call.removed").put("call", struck.call()).put("at", struck.at());
-    } else {
-      return false;
-    }
-    return true;
-  }
-
   private static void ofTheRest(List<Notification> all, ThreadEvent event) {
-    if (event instanceof ThreadEvent.Compacted compacted) {
+    if (event instanceof ThreadEvent.Created created) {
+      ObjectNode data = add(all, "thread.created");
+      data.put("threadId", created.threadId()).put("agent", created.agent());
+      created.tags().stream().sorted().forEach(data.putArray("tags")::add);
+      data.put("at", created.at());
+    } else if (event instanceof ThreadEvent.ForkedFrom forked) {
+      add(all, "thread.forked").put("at", forked.at()).set("fork", fork(forked.fork()));
+    } else if (event instanceof ThreadEvent.Compacted compacted) {
       ObjectNode data = add(all, "compacted").put("upTo", compacted.upTo());
       data.set("usage", usage(compacted.usage()));
       data.put("at", compacted.at());
-    } else if (event instanceof ThreadEvent.EffectBegan began) {
-      add(all, "effect.began")
-          .put("id", began.id())
-          .put("attempt", began.attempt())
-          .put("at", began.at());
-    } else if (event instanceof ThreadEvent.EffectDelayed late) {
-      add(all, "effect.delayed")
-          .put("id", late.id())
-          .put("attempt", late.attempt())
-          .put("reason", late.reason())
-          .put("due", late.due());
-    } else if (event instanceof ThreadEvent.EffectEnded ended) {
-      add(all, "effect.ended")
-          .put("id", ended.id())
-          .put("error", ended.error())
-          .put("at", ended.at());
-    } else if (event instanceof ThreadEvent.ChildReported reported) {
-      add(all, "child.reported")
-          .put("threadId", reported.threadId())
-          .put("failed", reported.failed())
-          .put("text", reported.text())
-          .put("at", reported.at());
-    } else if (event instanceof ThreadEvent.ChildStatusChanged changed) {
-      add(all, "child.status")
-          .put("threadId", changed.threadId())
-          .put("status", lower(changed.status()))
-          .put("at", changed.at());
-    }
-  }
-
-  private static void changed(List<Notification> all, ThreadEvent.Change change) {
-    if (change instanceof ThreadEvent.Said said) {
-      ObjectNode data = add(all, "message.created");
-      data.set("message", message(said.message()));
-      putIfPresent(data, "before", said.before());
-    } else if (change instanceof ThreadEvent.Updated updated) {
-      updated(add(all, "message.updated"), updated.messageId(), updated.update());
-    } else if (change instanceof ThreadEvent.Tagged tagged) {
+    } else if (event instanceof ThreadEvent.Tagged tagged) {
       ArrayNode tags = add(all, "tagged").putArray("tags");
       tagged.tags().stream().sorted().forEach(tags::add);
-    } else if (change instanceof ThreadEvent.StatusSet set) {
-      add(all, "status").put("text", set.text());
-    } else if (change instanceof ThreadEvent.Emitted emitted) {
+    } else if (event instanceof ThreadEvent.Emitted emitted) {
       ObjectNode data = add(all, "custom").put("type", emitted.type());
       putIfPresent(data, "data", emitted.data());
       data.put("at", emitted.at());
-    } else if (change instanceof ThreadEvent.Scheduled scheduled) {
-      add(all, "effect.scheduled")
-          .put("id", scheduled.id())
-          .put("effect", scheduled.effect())
-          .put("due", scheduled.due());
-    } else if (change instanceof ThreadEvent.Unscheduled gone) {
-      add(all, "effect.removed").put("id", gone.id());
-    } else if (change instanceof ThreadEvent.ChildCreated born) {
+    } else if (event instanceof ThreadEvent.ChildCreated born) {
       add(all, "child.created")
           .put("threadId", born.child().threadId())
           .put("relation", born.child().relation())
           .put("agent", born.child().agent());
-    } else {
-      filed(all, change);
-    }
-  }
-
-  private static void filed(List<Notification> all, ThreadEvent.Change change) {
-    if (change instanceof ThreadEvent.FileWritten written) {
+    } else if (event instanceof ThreadEvent.FileWritten written) {
       add(all, "file.written")
           .put("path", written.path())
           .put("mimeType", written.mimeType())
           .put("size", written.data().length)
           .put("at", written.at());
-    } else if (change instanceof ThreadEvent.FileRemoved removed) {
-      add(all, "file.removed").put("path", removed.path());
-    } else if (change instanceof ThreadEvent.FileMoved moved) {
-      add(all, "file.moved").put("path", moved.path()).put("to", moved.to());
     }
-  }
-
-  private static void updated(ObjectNode data, String messageId, MessageUpdate update) {
-    data.put("messageId", messageId);
-    putIfPresent(data, "content", update.content());
-    putIfPresent(data, "silent", update.silent());
-    putIfPresent(data, "metadata", update.metadata());
   }
 
   private static void putIfPresent(ObjectNode data, String name, @Nullable Object value) {

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
-import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.MessageUpdate;
+import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
@@ -72,7 +72,8 @@ class ThreadJsonTest {
     ThreadFork fork = new ThreadFork("t0", 4, 5, ForkOrigin.Mode.SANDBOX, "ann");
     ThreadEvent.StepLog log =
         new ThreadEvent.StepLog("s1", "gpt", "stop", usage, List.of(attempt), 1, 2, null);
-    ChildThread child = new ChildThread("t9", "helper", "desk", ChildThread.Status.RUNNING, "", usage);
+    ChildThread child =
+        new ChildThread("t9", "helper", "desk", ChildThread.Status.RUNNING, "", usage);
     return List.of(
         new ThreadEvent.Created(
             "t1", "desk", "ann", Set.of("b", "a"), Map.of("k", "v"), null, 10, 7),
@@ -87,7 +88,8 @@ class ThreadJsonTest {
         new ThreadEvent.TurnBegan(Side.B, "m1", 1, 2, 7),
         new ThreadEvent.StepBegan("", Side.A, "support", 1, 2, "m1", 7),
         new ThreadEvent.StepEnded("", said, calls, log),
-        new ThreadEvent.StepEnded("", Message.assistant(" ").placed("m1", 1, 0, null), List.of(), log),
+        new ThreadEvent.StepEnded(
+            "", Message.assistant(" ").placed("m1", 1, 0, null), List.of(), log),
         new ThreadEvent.StepFailed("", "rate_limited", "slow", List.of(attempt), said, 7),
         new ThreadEvent.StepFailed("", "rate_limited", "slow", List.of(), null, 7),
         new ThreadEvent.FrameOpened("f", "sub", Side.A, 1, "m1", "m2", List.of(said)),
