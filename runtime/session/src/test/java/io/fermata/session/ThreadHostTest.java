@@ -459,6 +459,54 @@ class ThreadHostTest {
     }
   }
 
+  @Test
+  void aFlowThatAsksAPersonOnceItGotItsSignalAsksInTheThreadWhichSaysUntilThenWhatItWaitsFor()
+      throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Case.class)
+                .description("Paints.")
+                .waitFor("deliver", "delivered")
+                .ask("ask", a -> a.question("colour", "Which colour?"))
+                .waitFor("dry", "dried")
+                .ask("look", a -> a.question("seen", "Is it fine?"))
+                .edge(START, "deliver")
+                .edge("deliver", "ask")
+                .edge("ask", "dry")
+                .edge("dry", "look")
+                .edge("look", END)
+                .compile());
+    try (Fermata host =
+        withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
+      String id = now(host.threads().create(thread("decorator"))).threadId();
+      now(host.threads().post("ann", id, says("go")));
+      waits(host.threads(), id, "for signal delivered");
+      signal(host, "delivered");
+      answer(host.threads(), id, "Which colour?", "colour");
+      waits(host.threads(), id, "for signal dried");
+      signal(host, "dried");
+      answer(host.threads(), id, "Is it fine?", "seen");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("seen"));
+      assertThat(now(host.threads().get("ann", id)).waits()).isEmpty();
+    }
+  }
+
+  private static void waits(Threads threads, String id, String what) throws Exception {
+    TestHost.eventually(
+        () ->
+            threads.get("ann", id).toCompletableFuture().join().waits().stream()
+                .anyMatch(wait -> wait.tool().equals("paint") && wait.waitsFor().equals(what)));
+  }
+
+  private static void signal(Fermata host, String name) throws InterruptedException {
+    TestHost.eventually(() -> runs(host) == 1);
+    String runId =
+        host.runs().list(RunQuery.ALL).toCompletableFuture().join().runs().get(0).runId();
+    host.signal("paint", runId, name, null, null).toCompletableFuture().join();
+  }
+
   private static int runs(Fermata host) {
     return host.runs().list(RunQuery.ALL).toCompletableFuture().join().runs().size();
   }

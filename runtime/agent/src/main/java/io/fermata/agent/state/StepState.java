@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -96,16 +97,15 @@ public record StepState(
     return frame == null ? null : frame.call(key);
   }
 
-  /** The calls that wait for a person. */
-  List<CallState> open() {
-    List<CallState> open = new ArrayList<>();
+  List<CallState> calls(Predicate<CallState> which) {
+    List<CallState> calls = new ArrayList<>();
     for (StepFrame frame : frames.values()) {
       for (CallState call : frame.calls()) {
-        if (call.open()) {
-          open.add(call);
+        if (which.test(call)) {
+          calls.add(call);
         }
       }
     }
-    return List.copyOf(open);
+    return List.copyOf(calls);
   }
 }

@@ -199,7 +199,12 @@ public record ThreadState(
 
   /** The calls that wait for a person. */
   public List<CallState> open() {
-    return steps.open();
+    return steps.calls(CallState::open);
+  }
+
+  /** The calls whose flows wait for a moment, a signal or another person. */
+  public List<CallState> paused() {
+    return steps.calls(call -> call.phase() == CallState.Phase.PAUSED);
   }
 
   // --- children and parent ---------------------------------------------------------------------

@@ -91,6 +91,15 @@ public final class ThreadJson {
     json.put("detail", progress.detail());
     json.put("statusText", progress.statusText());
     json.set("questions", questions(view.questions()));
+    ArrayNode waits = json.putArray("waits");
+    view.waits()
+        .forEach(
+            wait ->
+                waits
+                    .addObject()
+                    .put("call", wait.call())
+                    .put("tool", wait.tool())
+                    .put("waitsFor", wait.waitsFor()));
     ArrayNode held = json.putArray("held");
     view.held()
         .forEach(

@@ -158,6 +158,13 @@ public interface Threads {
   record Question(String call, String tool, boolean approval, JsonNode question) {}
 
   /**
+   * A call whose flow waits for a moment, a signal or another person.
+   *
+   * @param waitsFor in words, for instance {@code for signal paid until 2026-05-01T01:00:00Z}
+   */
+  record Wait(String call, String tool, String waitsFor) {}
+
+  /**
    * What a thread does, or why it rests.
    *
    * @param side whose turn it is, or was last
@@ -185,6 +192,7 @@ public interface Threads {
       ThreadMetadata about,
       Progress progress,
       List<Question> questions,
+      List<Wait> waits,
       List<HeldWork> held,
       int waiting,
       long messages,

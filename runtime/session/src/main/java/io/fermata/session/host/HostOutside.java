@@ -96,7 +96,16 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments) {
-    return outcome(services.flows().start(use(flow, callKey), arguments, progress -> {}));
+    ToolUse use = use(flow, callKey);
+    return outcome(
+        services
+            .flows()
+            .start(use, arguments, progress -> {})
+            .thenCompose(
+                outcome ->
+                    waits(outcome)
+                        ? services.flows().again(use)
+                        : CompletableFuture.completedStage(outcome)));
   }
 
   @Override
@@ -107,12 +116,17 @@ public final class HostOutside implements Outside {
         services
             .flows()
             .answer(use, answerId, answers)
-            // Its question is no longer open, for example as its deadline has passed.
+            // Its question may no longer be open, for example as its deadline has passed.
             .thenCompose(
                 outcome ->
-                    outcome instanceof ToolOutcome.Refused
+                    outcome instanceof ToolOutcome.Refused || waits(outcome)
                         ? services.flows().again(use)
                         : CompletableFuture.completedStage(outcome)));
+  }
+
+  /** A repeated call gets the reply that it got before, but the run may no longer wait. */
+  private static boolean waits(ToolOutcome outcome) {
+    return outcome instanceof ToolOutcome.Waiting;
   }
 
   private CompletionStage<Void> withdrawn(ToolUse use) {

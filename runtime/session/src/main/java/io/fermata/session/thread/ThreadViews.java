@@ -35,6 +35,15 @@ public final class ThreadViews {
                         call.phase() == CallState.Phase.APPROVING,
                         Objects.requireNonNull(call.question())))
             .toList();
+    List<Threads.Wait> waits =
+        state.paused().stream()
+            .map(
+                call ->
+                    new Threads.Wait(
+                        call.key(),
+                        call.call().name(),
+                        CallState.words(Objects.requireNonNull(call.question()))))
+            .toList();
     return new Threads.View(
         state.metadata(),
         new Threads.Progress(
@@ -45,6 +54,7 @@ public final class ThreadViews {
             turn.detail(),
             state.stored().status()),
         questions,
+        waits,
         reply.held(),
         state.inbox().size(),
         state.history().count(),
