@@ -64,7 +64,9 @@ public enum ErrorCode {
   RUN_FAILED("This run has failed", "Start a new run"),
   RUN_ENDING("The run is being undone", "Ask for its status"),
   UNKNOWN_RUN("There is no run of this flow in this session", "Start one"),
-  RUN_COMPLETED("This run has completed", "Start a new run"),
+  RUN_COMPLETED(
+      "This run has completed",
+      "Read `result`, if there is one; start another run only if the user wants one"),
   RUN_CANCELLED("This run was cancelled", "Start a new run"),
   RUN_EXPIRED("This run waited too long and has expired", "Start a new run"),
   VERSION_CHANGED(

@@ -9,6 +9,7 @@ import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import java.time.Instant;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The JSON of outcomes for clients. */
@@ -60,6 +61,13 @@ public final class OutcomeJson {
       if (complete.reason() != null) {
         body.put("reason", complete.reason());
       }
+    }
+  }
+
+  /** Puts the result of a completed run into another reply about it. */
+  public static void copyResult(JsonNode completed, ObjectNode body) {
+    for (String property : List.of("result", "reason")) {
+      putIfPresent(body, property, completed.get(property));
     }
   }
 

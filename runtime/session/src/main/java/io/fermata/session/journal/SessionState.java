@@ -120,6 +120,11 @@ public record SessionState<S>(
         .orElse(null);
   }
 
+  /** Whether the last run is this one, and has ended; its end is written again when fetched. */
+  public boolean hasEnded(String runId) {
+    return ended != null && ended.end().runId().equals(runId);
+  }
+
   /** The reply at the end of the last run, if there was one. */
   public @Nullable RunReply lastReply() {
     return ended == null ? null : ended.reply();

@@ -211,7 +211,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     Waiting current = at.current();
     // The calls whose run another one has cancelled are past: repeated, they get run_cancelled.
     List<String> answered = cancels(at) ? at.callIds() : all(at);
-    boolean fetched = tool && current != null && current.fromClient();
+    boolean fetched =
+        (tool || !retention.journal().isZero()) && current != null && current.fromClient();
     boolean kept = !answered.isEmpty() || isTask(at) || fetched;
     RunEnd end =
         new RunEnd(

@@ -154,7 +154,7 @@ public final class RunPort
     }
     boolean cancelled = state.program().status() == RunState.Status.CANCELLED;
     ErrorCode why = cancelled ? ErrorCode.RUN_CANCELLED : ErrorCode.RUN_COMPLETED;
-    return past ? replies.of(Outcome.Failure.of(why), state.program(), at.seq()) : null;
+    return past ? replies.refused(Outcome.Failure.of(why), state, at.seq()) : null;
   }
 
   @Override
@@ -422,7 +422,7 @@ public final class RunPort
 
   @Override
   public SessionReply refused(Situation<RunState, Event> at, Outcome.Failure why) {
-    return replies.of(why, at.state().program(), at.seq());
+    return replies.refused(why, at.state(), at.seq());
   }
 
   @Override
@@ -586,7 +586,7 @@ public final class RunPort
       RunEnd end = entry.end();
       Entry.Owner starter = entry.origin().owner();
       owner = starter == null ? owner : starter;
-      if (end != null) {
+      if (end != null && !before.hasEnded(end.runId())) {
         RunState last = end.status() == RunState.Status.ABANDONED ? before.program() : ahead;
         RunRow row = new RunRow(flow, end.last(last, entry.at()), owner, entry.seq());
         listing.sessions().runEnded(row, end.keptUntil());

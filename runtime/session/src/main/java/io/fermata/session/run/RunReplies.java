@@ -59,6 +59,16 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return of(OutcomeJson.body(outcome), run, List.of(), seq);
   }
 
+  /** A refusal; one because the run has completed carries the result, as long as it is kept. */
+  RunReply refused(Outcome.Failure failure, SessionState<RunState> state, long seq) {
+    RunReply refused = of(failure, state.program(), seq);
+    RunReply last = state.lastReply();
+    if (last != null && failure.code().equals(ErrorCode.RUN_COMPLETED.wireName())) {
+      OutcomeJson.copyResult(last.body(), (ObjectNode) refused.body());
+    }
+    return refused;
+  }
+
   /** A reply that says which run the start has ended, and with which answers. */
   RunReply replacing(@Nullable Replaced run, RunReply reply) {
     if (run == null) {
@@ -80,7 +90,10 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   RunReply status(SessionState<RunState> state, long seq, long now) {
     RunState run = state.program();
     ObjectNode body = OutcomeJson.body(outcome(state, now));
-    if (run.running()) {
+    RunReply last = state.lastReply();
+    if (last != null && run.status() == RunState.Status.COMPLETED) {
+      OutcomeJson.copyResult(last.body(), body);
+    } else if (run.running()) {
       ObjectNode report = OutcomeJson.run(run);
       Long expires = catalog.of(flow, run).map(program -> program.expiresAt(run)).orElse(null);
       if (expires != null) {

@@ -6,11 +6,13 @@ import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.TestHost;
@@ -21,6 +23,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -48,6 +51,7 @@ class RetentionTest {
         .ask("ask_dish", q -> q.question("dish", "Which dish?"))
         .edge(START, "ask_dish")
         .edge("ask_dish", END)
+        .result(order -> order)
         .compile();
   }
 
@@ -165,6 +169,65 @@ class RetentionTest {
       pass(Duration.ofDays(30));
       eventually(() -> TestHost.code(call(host, "continue")).equals("unknown_run"));
     }
+  }
+
+  @Test
+  void theResultOfACompletedRunIsGivenAgainAsLongAsItsEndIsKept() throws Exception {
+    try (Fermata host = host(A_WEEK)) {
+      call(host, "start");
+      ToolReply ended = call(host, "continue", "dish", "soup");
+      JsonNode result = ended.structured().path("result");
+      assertThat(result.path("dish").asText()).isEqualTo("soup");
+
+      ToolReply repeated = call(host, "continue", "dish", "soup");
+      assertThat(TestHost.code(repeated)).isEqualTo("run_completed");
+      assertThat(repeated.structured().get("result")).isEqualTo(result);
+      assertThat(repeated.structured().path("error").asText()).doesNotContain("Start a new run");
+      assertThat(call(host, "continue").structured().get("result")).isEqualTo(result);
+    }
+    try (Fermata host = host(A_WEEK)) {
+      ToolReply status = call(host, "status");
+      assertThat(status.structured().path("status").asText()).isEqualTo("complete");
+      assertThat(status.structured().path("result").path("dish").asText()).isEqualTo("soup");
+    }
+  }
+
+  record Letter(@Computed String got) {}
+
+  @Test
+  void aRunIsItsOwnersStillWhenItsResultIsFetched() throws Exception {
+    Flow<Letter> letter =
+        Flow.of("letter", Letter.class)
+            .description("Waits for a letter.")
+            .waitFor("wait", "letter", "got")
+            .edge(START, "wait")
+            .edge("wait", END)
+            .result(Letter::got)
+            .compile();
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).flow(letter).retention(A_WEEK).start()) {
+      String run = run(call(host, "letter", "start", new String[0]));
+      host.signal("letter", run, "letter", "good news", null).toCompletableFuture().join();
+      eventually(() -> ended(host, run).isPresent());
+      RunInfo before = ended(host, run).orElseThrow();
+      assertThat(before.principal()).isEqualTo("ann");
+
+      ToolReply fetched = call(host, "letter", "continue", new String[0]);
+      assertThat(fetched.structured().path("result").asText()).isEqualTo("good news");
+      host.runs().rebuild().toCompletableFuture().join();
+      assertThat(ended(host, run)).contains(before);
+      ToolReply again = call(host, "letter", "continue", new String[0]);
+      assertThat(TestHost.code(again)).isEqualTo("run_completed");
+      assertThat(again.structured().path("result").asText()).isEqualTo("good news");
+    }
+  }
+
+  private static Optional<RunInfo> ended(Fermata host, String run) {
+    return host.runs()
+        .get("letter", run)
+        .toCompletableFuture()
+        .join()
+        .filter(info -> info.status() == RunInfo.Status.COMPLETED);
   }
 
   @Test
