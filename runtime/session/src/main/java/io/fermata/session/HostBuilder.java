@@ -26,11 +26,13 @@ import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
@@ -274,15 +276,22 @@ public final class HostBuilder {
    * Opens the store and starts the host.
    *
    * @throws IllegalStateException if no store is named, a flow needs a display tool that is not
-   *     registered, a schedule never occurs, or there is no key for secrets
+   *     registered, a schedule never occurs or has updates that do not fit its flow, or there is no
+   *     key for secrets
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public Fermata start() {
     checkNames();
     checkDisplays();
     checkRetentions();
-    Timetable timetable =
-        Timetable.of(schedules, flows.stream().map(Flow::id).toList(), clock.instant());
+    Map<String, Flow<?>> newest =
+        flows.stream()
+            .collect(
+                Collectors.toMap(
+                    Flow::id,
+                    flow -> flow,
+                    BinaryOperator.maxBy(Comparator.comparingInt(Flow::version))));
+    Timetable timetable = Timetable.of(schedules, newest, settings.limits(), clock.instant());
     if (cluster != null && dormant) {
       throw new IllegalStateException(
           "A dormant host works on a store alone; call either dormant() or cluster()");

@@ -1,5 +1,8 @@
 package io.fermata.session.host;
 
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Violation;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Schedule;
@@ -10,9 +13,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -46,11 +49,13 @@ public final class Timetable {
   /**
    * Validates the schedules of a host.
    *
+   * @param flows those that it starts runs of, by id
    * @param now when the host starts
    * @throws IllegalStateException if any is invalid; the message lists all errors
    */
-  public static Timetable of(List<Schedule> schedules, Collection<String> flows, Instant now) {
-    Reader reader = new Reader(flows, now);
+  public static Timetable of(
+      List<Schedule> schedules, Map<String, Flow<?>> flows, Limits limits, Instant now) {
+    Reader reader = new Reader(flows, limits, now);
     schedules.forEach(reader::read);
     if (!reader.faults.isEmpty()) {
       throw new IllegalStateException(
@@ -92,14 +97,16 @@ public final class Timetable {
   }
 
   private static final class Reader {
-    private final Collection<String> flows;
+    private final Map<String, Flow<?>> flows;
+    private final Limits limits;
     private final Instant now;
     private final Set<String> names = new HashSet<>();
     private final List<Entry> entries = new ArrayList<>();
     private final List<String> faults = new ArrayList<>();
 
-    Reader(Collection<String> flows, Instant now) {
+    Reader(Map<String, Flow<?>> flows, Limits limits, Instant now) {
       this.flows = flows;
+      this.limits = limits;
       this.now = now;
     }
 
@@ -109,13 +116,19 @@ public final class Timetable {
       } else if (!names.add(schedule.name())) {
         fault(schedule, "is defined twice; use a unique name");
       }
-      if (!flows.contains(schedule.flow())) {
+      Flow<?> flow = flows.get(schedule.flow());
+      if (flow == null) {
         fault(
             schedule,
             "starts the flow "
                 + schedule.flow()
                 + ", which the host does not have; call flow(…) for it, or name one of "
-                + String.join(", ", new TreeSet<>(flows)));
+                + String.join(", ", new TreeSet<>(flows.keySet())));
+      } else {
+        List<Violation> wrong = flow.schema().check(schedule.updates(), limits).violations();
+        if (!wrong.isEmpty()) {
+          fault(schedule, Violation.listed("has updates that do not fit", wrong));
+        }
       }
       if (schedule.intent().isBlank()) {
         fault(schedule, "has a blank intent; state why its runs are started");

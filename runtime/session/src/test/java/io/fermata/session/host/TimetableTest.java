@@ -61,6 +61,13 @@ class TimetableTest {
   }
 
   @Test
+  void updatesThatDoNotFitTheFlowAreRefusedByTheirNames() {
+    Schedule daily = nightly().every(Duration.ofDays(1));
+    refused(daily.updates(Map.of("form", "Ulm")), "schedule nightly", "form", "from");
+    refused(daily.updates(Map.of("from", 1)), "schedule nightly", "from must be");
+  }
+
+  @Test
   void aNameMustBeOneAndTheSchedulesOwn() {
     refused(Schedule.of("Every night", "trip").every(Duration.ofDays(1)), "Every night", "lower");
     Schedule daily = nightly().every(Duration.ofDays(1));

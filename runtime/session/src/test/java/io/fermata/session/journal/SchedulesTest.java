@@ -360,10 +360,10 @@ class SchedulesTest {
 
   @Test
   void aRunThatIsRefusedIsLoggedAndTheScheduleContinues() {
-    begin(NIGHTLY.updates(Map.of("regoin", "north")));
+    begin(NIGHTLY.updates(Map.of("region", "north".repeat(60_000))));
     clock("2026-06-02T01:00:00Z");
     untilDone("2026-06-02T01:00:00Z");
-    assertThat(logged("nightly started for 2026-06-02T01:00:00Z returned invalid_updates"))
+    assertThat(logged("nightly started for 2026-06-02T01:00:00Z returned state_too_large"))
         .isTrue();
     clock("2026-06-03T01:00:00Z");
     untilDone("2026-06-03T01:00:00Z");
