@@ -26,6 +26,9 @@ final class ProbeClock {
     }
   }
 
+  /** Longer than the timers with which the actor system lets go of its threads. */
+  private static final Duration LAST_TIMERS = Duration.ofSeconds(3);
+
   private boolean manual;
   private Instant beginning = BEGINNING;
   private Duration shift = Duration.ZERO;
@@ -60,6 +63,15 @@ final class ProbeClock {
       elapsed =
           new Elapsed(
               elapsed.sum(), (ExplicitlyTriggeredScheduler) Adapter.toClassic(host).scheduler());
+    }
+  }
+
+  /** The host has ended. Its threads end by a timer, which this time must not pass for. */
+  void ended() {
+    Elapsed now = elapsed;
+    if (now.host != null) {
+      elapsed = new Elapsed(now.sum(), null);
+      now.host.timePasses(DurationConverters.toScala(LAST_TIMERS));
     }
   }
 

@@ -71,11 +71,15 @@ final class ProbedHost implements AutoCloseable {
       ConfigFactory.parseMap(
           Map.of("pekko.actor.serializers.fermata-journal", CheckedSerializer.class.getName()));
 
-  /** The store works in real time, however much of the other passes meanwhile. */
+  /**
+   * The store works in real time, however much of the other passes meanwhile: a session that waits
+   * for it has stashed what its host sent every few seconds.
+   */
   private static final Config MANUAL_TIME =
       ConfigFactory.parseString(
               """
               pekko.persistence {
+                typed.stash-capacity = 100000000
                 journal-plugin-fallback {
                   recovery-event-timeout = 30d
                   circuit-breaker.call-timeout = 30d
@@ -150,6 +154,7 @@ final class ProbedHost implements AutoCloseable {
 
   private void drain(Fermata open) {
     open.close(running.get() == 0 ? NOTHING_RUNS : DRAIN);
+    clock.ended();
   }
 
   @Override
@@ -211,6 +216,7 @@ final class ProbedHost implements AutoCloseable {
       killed.run();
       lives.incrementAndGet();
       host.crash();
+      clock.ended();
       host = open();
     }
   }

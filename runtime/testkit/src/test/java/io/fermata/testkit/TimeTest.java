@@ -4,6 +4,10 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -21,6 +25,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -31,6 +36,7 @@ import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** Time is an event: what a run waits for comes, whatever happens to the host meanwhile. */
 @Tag("slow")
@@ -98,6 +104,34 @@ class TimeTest {
   void aCallWaitsForAShortSleep() {
     try (SessionProbe probe = probe(sleeping(Duration.ofSeconds(5))).manualTime()) {
       probe.start("to send").completes();
+    }
+  }
+
+  @Test
+  void aHostInManualTimeLeavesNoThreadsBehindAndStashesAllThatALongTimeBrings()
+      throws InterruptedException {
+    Set<Thread> before = Thread.getAllStackTraces().keySet();
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    Logger root = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+    log.start();
+    root.addAppender(log);
+    Level usual = root.getLevel();
+    root.setLevel(Level.WARN);
+    try (SessionProbe probe = probe(sleeping(Duration.ofDays(3))).manualTime()) {
+      probe.start("to send").waitsFor("time");
+      probe.passTime(Duration.ofDays(2)).status().waitsFor("time");
+      probe.crash().status().waitsFor("time");
+    } finally {
+      root.setLevel(usual);
+      root.detachAppender(log);
+    }
+    assertThat(log.list)
+        .noneMatch(event -> event.getFormattedMessage().contains("Stash buffer is full"));
+    for (Thread thread : Thread.getAllStackTraces().keySet()) {
+      if (!before.contains(thread) && !thread.isDaemon()) {
+        thread.join(TimeUnit.SECONDS.toMillis(30));
+        assertThat(thread.isAlive()).as(thread.getName()).isFalse();
+      }
     }
   }
 
