@@ -198,6 +198,7 @@ public final class ThreadsApi extends JsonApi {
       each.end();
     }
     fields.check();
+    requireOffered(agent);
     scopes.require(agent, request.caller());
     messages.forEach(message -> requireNoInstruction(request, agent, message));
     requireNoInstruction(request, agent, agent, env.keySet());
@@ -249,6 +250,7 @@ public final class ThreadsApi extends JsonApi {
     }
     fields.check();
     if (agent != null) {
+      requireOffered(agent);
       scopes.require(agent, request.caller());
     }
     requireNoInstruction(request, id, message);
@@ -303,6 +305,13 @@ public final class ThreadsApi extends JsonApi {
                                     .formatted(property, agent));
                           });
                 });
+  }
+
+  /** An agent that works for others only is unknown to clients. */
+  private void requireOffered(String agent) {
+    if (threads.isInternal(agent)) {
+      throw HttpError.fields(Map.of("agent", "There is no agent " + agent));
+    }
   }
 
   /** Here an unknown agent is an invalid field of the body. */

@@ -149,10 +149,8 @@ public final class Desk implements AutoCloseable {
         Fermata.host()
             .store(Store.sqlite(file))
             .agent(desk())
-            .agent(
-                Agent.aiHuman(
-                    "other",
-                    Prompt.of("other", ScriptedModel.script().otherwise().say("Hi.").model("s"))))
+            .agent(greeter("other"))
+            .agent(greeter("clerk").internal())
             .settings(Settings.DEFAULT.callDeadline(Duration.ofSeconds(2)))
             .start();
     server =
@@ -165,6 +163,11 @@ public final class Desk implements AutoCloseable {
             .instructors("carol")
             .maxStreams(maxStreams)
             .start();
+  }
+
+  private static Agent greeter(String name) {
+    return Agent.aiHuman(
+        name, Prompt.of(name, ScriptedModel.script().otherwise().say("Hi.").model("s")));
   }
 
   private Agent desk() {

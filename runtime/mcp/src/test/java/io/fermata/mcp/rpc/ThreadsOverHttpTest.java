@@ -558,6 +558,7 @@ class ThreadsOverHttpTest {
       value = {
         "/threads | {} | agent",
         "/threads | {\"agent\":\"nobody\"} | agent",
+        "/threads | {\"agent\":\"clerk\"} | agent",
         "/threads | {\"agent\":\"desk\",\"initial_messages\":[]} | initial_messages",
         "/threads | {\"agent\":\"desk\",\"tags\":\"vip\"} | tags",
         "/threads | {\"agent\":\"desk\",\"env\":{\"A\":1}} | env.A",
@@ -582,6 +583,7 @@ class ThreadsOverHttpTest {
         "T/forks | {\"mode\":\"live\",\"entry\":1,\"before\":\"m-u1\"} | before",
         "T/forks | {\"mode\":\"live\",\"content\":\" \"} | content",
         "T/forks | {\"mode\":\"live\",\"agent\":\"nobody\"} | agent",
+        "T/forks | {\"mode\":\"live\",\"agent\":\"clerk\"} | agent",
         "T/answers | {\"approved\":true} | call",
         "T/answers | {\"call\":\"x\",\"approved\":\"yes\"} | approved"
       })

@@ -285,6 +285,9 @@ public interface Threads {
    */
   Set<String> instructionEnv(String agent);
 
+  /** Whether an agent works for other agents only, so that clients begin no threads of it. */
+  boolean isInternal(String agent);
+
   CompletionStage<View> create(NewThread thread);
 
   /**

@@ -150,6 +150,12 @@ public final class AgentThreads implements Threads {
     return agents.instructionEnv(agent);
   }
 
+  @Override
+  public boolean isInternal(String agent) {
+    Agent known = agents.find(agent);
+    return known != null && known.isInternal();
+  }
+
   Agents agents() {
     return agents;
   }
