@@ -24,6 +24,8 @@ public final class HandlerThreads {
   private HandlerThreads() {}
 
   /**
+   * Starts them.
+   *
    * @param bound the size of the pool where threads are not virtual
    * @param name the beginning of the names of its threads
    */
