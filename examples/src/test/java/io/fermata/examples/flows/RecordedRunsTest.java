@@ -10,6 +10,7 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.json.Limits;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.testkit.RecordedRuns;
 import io.fermata.testkit.ScriptedModel;
@@ -61,7 +62,7 @@ class RecordedRunsTest {
   }
 
   private static ThreadJournal refund() throws IOException {
-    return Fermata.readThreadJournal(RUNS.resolve("desk-with-a-refund.jsonl"));
+    return ExportedJournal.read(RUNS.resolve("desk-with-a-refund.jsonl")).thread();
   }
 
   @Test

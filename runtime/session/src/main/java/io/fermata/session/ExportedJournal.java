@@ -4,9 +4,8 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.KeyProvider;
-import io.fermata.session.archive.Archive;
+import io.fermata.session.archive.Exported;
 import io.fermata.session.journal.Encryption;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -44,6 +43,32 @@ public sealed interface ExportedJournal {
   @Nullable String signedBy();
 
   /**
+   * The journal of a run; {@linkplain RunJournal#redacted redacted} if a key is missing.
+   *
+   * @throws io.fermata.session.admin.ArchiveException if it is that of a thread
+   */
+  default RunJournal run() {
+    if (this instanceof OfThread thread) {
+      throw Exported.otherwise("thread " + thread.journal().threadId(), "run", "thread");
+    }
+    return ((OfRun) this).journal();
+  }
+
+  /**
+   * The journal of a thread; {@linkplain ThreadJournal#redacted redacted} if a key is missing.
+   *
+   * @throws io.fermata.session.admin.ArchiveException if it is that of a run
+   */
+  default ThreadJournal thread() {
+    if (this instanceof OfRun run) {
+      RunJournal journal = run.journal();
+      throw Exported.otherwise(
+          "run %s/%s".formatted(journal.flow(), journal.runId()), "thread", "run");
+    }
+    return ((OfThread) this).journal();
+  }
+
+  /**
    * Checks that it can be decided again.
    *
    * @throws IllegalStateException if parts of it are redacted, as their key was missing
@@ -76,15 +101,12 @@ public sealed interface ExportedJournal {
     return read(export.readAllBytes(), Encryption.ofEnvironment());
   }
 
-  private static ExportedJournal read(byte[] export, Encryption keys) throws IOException {
-    InputStream lines = new ByteArrayInputStream(export);
-    if (Archive.isThread(new ByteArrayInputStream(export))) {
-      ThreadJournal journal = Archive.threadJournal(lines, keys);
-      Archive.Signed signed = Archive.signed(export, keys);
-      return new OfThread(journal, signed.signature(), signed.key());
-    }
-    RunJournal journal = Archive.journal(lines, keys);
-    Archive.Signed signed = Archive.signed(export, keys);
-    return new OfRun(journal, signed.signature(), signed.key());
+  private static ExportedJournal read(byte[] export, Encryption keys) {
+    Exported read = Exported.read(export, keys);
+    ExportSignature signature = read.signed().signature();
+    String signedBy = read.signed().by();
+    return read.isRun()
+        ? new OfRun(read.run(), signature, signedBy)
+        : new OfThread(read.thread(), signature, signedBy);
   }
 }

@@ -53,11 +53,9 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.OpenedRuns;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -356,7 +354,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * store that it comes from is not needed, and nothing is imported.
    *
    * <pre>{@code
-   * RunJournal exported = Fermata.readJournal(Path.of("quote.jsonl"));
+   * RunJournal exported = ExportedJournal.read(Path.of("quote.jsonl")).run();
    * host.fork(exported, 4, "ann", ForkOptions.sandbox().answer("city", "Paris"));
    * }</pre>
    *
@@ -471,23 +469,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Reads the journal of a run that was exported. Encrypted data is read with the keys from the
-   * environment; what is encrypted with another key is {@linkplain RunJournal#redacted redacted}.
-   *
-   * @throws ArchiveException if the export is incomplete, altered, inconsistent, or that of a
-   *     thread
-   * @see ExportedJournal
-   */
-  public static RunJournal readJournal(Path export) throws IOException {
-    return readJournal(Files.readAllBytes(export), Encryption.ofEnvironment());
-  }
-
-  /** Like {@link #readJournal(Path)}, with the given keys. */
-  public static RunJournal readJournal(Path export, KeyProvider keys) throws IOException {
-    return readJournal(Files.readAllBytes(export), Encryption.reading(keys));
-  }
-
-  /**
    * Reads the journal of a run from a store that no host has open, or that hosts of a cluster have.
    * Encrypted data is read with the keys from the environment.
    *
@@ -508,14 +489,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
     requireOpen();
     StoredJournals stored = new StoredJournals(host.store, host.encryption, STORE);
     return CompletableFuture.supplyAsync(() -> reading.apply(stored), host.threads.handlers());
-  }
-
-  private static RunJournal readJournal(byte[] export, Encryption encryption) {
-    try {
-      return Archive.journal(new ByteArrayInputStream(export), encryption);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 
   /**
@@ -613,37 +586,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Reads the journal of a thread that was exported. Encrypted data is read with the keys from the
-   * environment; what is encrypted with another key is {@linkplain ThreadJournal#redacted
-   * redacted}.
-   *
-   * @throws ArchiveException if the export is incomplete, inconsistent, or that of a run
-   * @see ExportedJournal
-   */
-  public static ThreadJournal readThreadJournal(Path export) throws IOException {
-    return readThreadJournal(Files.readAllBytes(export), Encryption.ofEnvironment());
-  }
-
-  /** Like {@link #readThreadJournal(Path)}, with the given keys. */
-  public static ThreadJournal readThreadJournal(Path export, KeyProvider keys) throws IOException {
-    return readThreadJournal(Files.readAllBytes(export), Encryption.reading(keys));
-  }
-
-  /**
    * As {@link #readJournal(Store, String, String)}, of a thread.
    *
    * @throws IllegalArgumentException if the store has no journal of the thread
    */
   public static ThreadJournal readThreadJournal(Store store, String threadId) {
     return read(store, stored -> stored.thread(threadId));
-  }
-
-  private static ThreadJournal readThreadJournal(byte[] export, Encryption encryption) {
-    try {
-      return Archive.threadJournal(new ByteArrayInputStream(export), encryption);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 
   /**

@@ -180,7 +180,7 @@ class ExportForkTest {
 
   @Test
   void aRunOfAnotherStoreIsForkedFromItsExportAloneAsARunOfWhoeverIsNamed() throws Exception {
-    RunJournal source = Fermata.readJournal(exported(false), THEIRS);
+    RunJournal source = ExportedJournal.read(exported(false), THEIRS).run();
     try (Fermata host = ours()) {
       Fork fork = now(host.fork(source, 2, "bob", ForkOptions.live().answer("item", "pencil")));
 
@@ -223,7 +223,7 @@ class ExportForkTest {
 
   @Test
   void aSandboxOfAnExportHasTheResultsOfTheExportAndPerformsNothing() throws Exception {
-    RunJournal source = Fermata.readJournal(exported(false), THEIRS);
+    RunJournal source = ExportedJournal.read(exported(false), THEIRS).run();
     try (Fermata host = ours()) {
       ForkOptions sandbox = ForkOptions.sandbox();
       Fork same = now(host.fork(source, 2, "bob", sandbox.answer("item", "pen")));
@@ -254,15 +254,15 @@ class ExportForkTest {
     assertThat(other).isNotEqualTo(lines);
     Files.write(altered, other);
 
-    assertThatThrownBy(() -> Fermata.readJournal(cut, THEIRS))
+    assertThatThrownBy(() -> ExportedJournal.read(cut, THEIRS).run())
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("the line is missing; the file is truncated")
         .hasMessageContaining("nothing of it was used");
-    assertThatThrownBy(() -> Fermata.readJournal(altered, THEIRS))
+    assertThatThrownBy(() -> ExportedJournal.read(altered, THEIRS).run())
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("The export was altered");
     try (Fermata host = ours()) {
-      RunJournal redacted = Fermata.readJournal(export, OURS);
+      RunJournal redacted = ExportedJournal.read(export, OURS).run();
       assertThatThrownBy(() -> now(host.fork(redacted, 2, "bob", ForkOptions.sandbox())))
           .isInstanceOfSatisfying(
               ForkException.class, e -> assertThat(e.code()).isEqualTo("key_missing"))
@@ -274,7 +274,7 @@ class ExportForkTest {
 
   @Test
   void anExportIsForkedOnlyWhereItsFlowAndItsVersionAre() throws Exception {
-    RunJournal source = Fermata.readJournal(exported(true));
+    RunJournal source = ExportedJournal.read(exported(true)).run();
     try (Fermata host = builder("ours.db", OURS).agent(desk()).start()) {
       assertThatThrownBy(() -> now(host.fork(source, 2, "bob", ForkOptions.live())))
           .hasMessage("The host has no flow order; register it to fork its runs");
@@ -296,7 +296,7 @@ class ExportForkTest {
 
   @Test
   void aThreadOfAnotherStoreIsForkedFromItsExportAloneAsAThreadOfWhoeverIsNamed() throws Exception {
-    ThreadJournal source = Fermata.readThreadJournal(exportedThread(false), THEIRS);
+    ThreadJournal source = ExportedJournal.read(exportedThread(false), THEIRS).thread();
     try (Fermata host = ours()) {
       Threads.View fork =
           now(
@@ -339,14 +339,14 @@ class ExportForkTest {
   @Test
   void anExportedThreadThatIsEncryptedOrWhoseAgentIsNotThereIsNotForked() throws Exception {
     Path export = exportedThread(false);
-    ThreadJournal redacted = Fermata.readThreadJournal(export, OURS);
+    ThreadJournal redacted = ExportedJournal.read(export, OURS).thread();
     try (Fermata host = ours()) {
       assertThatThrownBy(() -> now(host.threads().fork("bob", redacted, NewFork.live())))
           .isInstanceOfSatisfying(
               ThreadException.class, e -> assertThat(e.code()).isEqualTo("key_missing"))
           .hasMessageContaining("configure that key, or export the thread in clear");
     }
-    ThreadJournal source = Fermata.readThreadJournal(export, THEIRS);
+    ThreadJournal source = ExportedJournal.read(export, THEIRS).thread();
     try (Fermata host = builder("ours.db", OURS).flow(order().compile()).start()) {
       assertThatThrownBy(() -> now(host.threads().fork("bob", source, NewFork.live())))
           .hasMessage("There is no agent desk; there are []");

@@ -23,6 +23,7 @@ import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
@@ -84,7 +85,7 @@ class RedactedJournalTest {
 
   @Test
   void encryptedPartsAreRedactedAndTheRestIsToRead() throws Exception {
-    RunJournal journal = Fermata.readJournal(exported(EncryptedFields.SECRETS), OTHER);
+    RunJournal journal = ExportedJournal.read(exported(EncryptedFields.SECRETS), OTHER).run();
 
     assertThat(journal.redacted()).isTrue();
     assertThat(journal.state().data().path("card").asText()).isEqualTo("[redacted]");
@@ -98,7 +99,7 @@ class RedactedJournalTest {
   @Test
   void itCannotBeDecidedAgain() throws Exception {
     Path export = exported(EncryptedFields.SECRETS);
-    RunJournal journal = Fermata.readJournal(export, OTHER);
+    RunJournal journal = ExportedJournal.read(export, OTHER).run();
 
     assertThatThrownBy(() -> Replay.of(order(), journal))
         .isInstanceOf(IllegalStateException.class)
@@ -108,14 +109,14 @@ class RedactedJournalTest {
             () -> WhatIf.of(order()).over(List.of(ExportedJournal.read(export)).iterator()))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("was read without the key");
-    assertThat(Replay.of(order(), Fermata.readJournal(export, KEYS)).same()).isTrue();
+    assertThat(Replay.of(order(), ExportedJournal.read(export, KEYS).run()).same()).isTrue();
   }
 
   @Test
   void entriesThatAreEncryptedAsAWholeAreCounted() throws Exception {
     Path export = exported(EncryptedFields.EVERYTHING);
-    RunJournal whole = Fermata.readJournal(export, KEYS);
-    RunJournal journal = Fermata.readJournal(export, OTHER);
+    RunJournal whole = ExportedJournal.read(export, KEYS).run();
+    RunJournal journal = ExportedJournal.read(export, OTHER).run();
 
     assertThat(journal.redacted()).isTrue();
     assertThat(journal.entries()).hasSizeGreaterThanOrEqualTo(whole.entries().size());
@@ -144,7 +145,7 @@ class RedactedJournalTest {
 
   @Test
   void aJournalThatWasCutSaysSo() throws Exception {
-    RunJournal journal = Fermata.readJournal(exported(EncryptedFields.SECRETS), KEYS);
+    RunJournal journal = ExportedJournal.read(exported(EncryptedFields.SECRETS), KEYS).run();
     long last = journal.entries().get(journal.entries().size() - 1).seq();
 
     assertThat(journal.cut()).isFalse();
@@ -159,8 +160,32 @@ class RedactedJournalTest {
     Path export = exported(EncryptedFields.SECRETS);
     Files.writeString(export, Files.readString(export).replace("to buy", "to pay"));
 
-    assertThatThrownBy(() -> Fermata.readJournal(export, OTHER))
+    assertThatThrownBy(() -> ExportedJournal.read(export, OTHER).run())
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("was altered");
+  }
+
+  @Test
+  void oneWhoseEntriesDoNotFollowEachOtherIsRefusedAllTheSame() throws Exception {
+    Path export = exported(EncryptedFields.EVERYTHING);
+    List<String> lines = new ArrayList<>(Files.readAllLines(export));
+    lines.add(1, lines.get(1));
+    Files.write(export, lines);
+    Fermata.acceptEdits(export);
+
+    assertThatThrownBy(() -> ExportedJournal.read(export, OTHER))
+        .isInstanceOf(ArchiveException.class)
+        .hasMessageContaining("record 1 follows record 1");
+  }
+
+  @Test
+  void aRunIsNotReadAsAThread() throws Exception {
+    ExportedJournal export = ExportedJournal.read(exported(EncryptedFields.SECRETS), OTHER);
+
+    assertThatThrownBy(export::thread)
+        .isInstanceOf(ArchiveException.class)
+        .hasMessage(
+            "The export is that of a run order/%s, not of a thread; read it as a run",
+            export.run().runId());
   }
 }

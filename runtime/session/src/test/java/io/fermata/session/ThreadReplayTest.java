@@ -143,14 +143,14 @@ class ThreadReplayTest {
     }
     assertThat(Files.readString(export)).doesNotContain("4111");
 
-    ThreadJournal journal = Fermata.readThreadJournal(export, KEYS);
+    ThreadJournal journal = ExportedJournal.read(export, KEYS).thread();
 
     assertThat(ThreadReplay.of(List.of(desk("****")), journal).same()).isTrue();
     ThreadDivergence divergence =
         Objects.requireNonNull(ThreadReplay.of(List.of(desk("[card]")), journal).divergence());
     assertThat(divergence.text())
         .contains("Paid from ****.", "Paid from [card].", "look at the hooks");
-    assertThatThrownBy(() -> Fermata.readJournal(export, KEYS))
+    assertThatThrownBy(() -> ExportedJournal.read(export, KEYS).run())
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("not of a run; read it as a thread");
   }

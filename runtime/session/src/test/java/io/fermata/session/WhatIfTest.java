@@ -623,7 +623,7 @@ class WhatIfTest {
       live = now(host.journalWithSecrets("order", run));
       now(host.export("order", run, to));
     }
-    RunJournal read = Fermata.readJournal(export, KEYS);
+    RunJournal read = ExportedJournal.read(export, KEYS).run();
 
     assertThat(read).isEqualTo(live);
     assertThat(read.entries().get(0).principal()).isEqualTo("ann");
@@ -640,7 +640,7 @@ class WhatIfTest {
         OutputStream to = Files.newOutputStream(export)) {
       now(host.export("order", run + "x", to));
     }
-    assertThatThrownBy(() -> Fermata.readJournal(export, KEYS))
+    assertThatThrownBy(() -> ExportedJournal.read(export, KEYS).run())
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("has no entry of the run " + run + "x");
   }
@@ -655,7 +655,7 @@ class WhatIfTest {
     }
     List<String> lines = Files.readAllLines(export);
     Files.write(export, lines.subList(0, lines.size() - 2));
-    assertThatThrownBy(() -> Fermata.readJournal(export))
+    assertThatThrownBy(() -> ExportedJournal.read(export).run())
         .isInstanceOf(ArchiveException.class)
         .hasMessageContaining("truncated");
   }

@@ -27,6 +27,7 @@ import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
@@ -210,7 +211,7 @@ class RecordingTest {
     assertThat(Files.readString(recording))
         .doesNotContain(CARD, DIGITS, "x7", "1987-12-24", "acme", "chat-of-ann", "$binary", "Ann")
         .doesNotContain(SessionKey.ownerOf("ann@acme.com"));
-    RunJournal journal = Fermata.readJournal(recording);
+    RunJournal journal = ExportedJournal.read(recording).run();
     JsonNode data = journal.state().data();
     assertThat(data.path("card").asText()).matches("[1-9]\\d{15}").isNotEqualTo(DIGITS);
     assertThat(data.path("charged")).isEqualTo(data.path("card"));
@@ -271,7 +272,7 @@ class RecordingTest {
         .doesNotContain(run.substring(run.indexOf('.')))
         .doesNotContain(SessionKey.ownerOf("ann@acme.com"))
         .doesNotContain(SessionKey.brief(SessionKey.CHOSEN + "chat-of-ann"));
-    RunJournal journal = Fermata.readJournal(recording);
+    RunJournal journal = ExportedJournal.read(recording).run();
     assertThat(journal.state().data().path("link").asText())
         .isEqualTo("https://acme.com/" + journal.runId() + "/reserve#1");
   }
@@ -392,7 +393,7 @@ class RecordingTest {
         .doesNotContain(
             CARD, "AMEX", "123\\\"", "ann@acme", "\"ann\"", SessionKey.ownerOf("ann"), id)
         .contains("B-1");
-    ThreadJournal journal = Fermata.readThreadJournal(recording);
+    ThreadJournal journal = ExportedJournal.read(recording).thread();
     assertThat(asked(journal)).hasSameSizeAs(asked).startsWith(asked.get(0));
     assertThat(asked(journal).subList(1, asked.size()))
         .as("digests of the card's number")

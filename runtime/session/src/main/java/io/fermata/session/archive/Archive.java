@@ -2,14 +2,11 @@ package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
-import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
@@ -17,23 +14,10 @@ import io.fermata.session.journal.Lossless;
 import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
-import io.fermata.session.runs.RunEvents;
-import io.fermata.session.thread.ThreadEvents;
-import java.io.BufferedReader;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An exported journal as readable JSON Lines: a header, one line per entry, and an end line with
@@ -44,7 +28,6 @@ public final class Archive {
   private static final int FORMAT = 1;
   private static final String RUN = "run";
   private static final String THREAD = "thread";
-  private static final Logger LOG = LoggerFactory.getLogger(Archive.class);
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
 
   private Archive() {}
@@ -230,161 +213,6 @@ public final class Archive {
   }
 
   // --- reading --------------------------------------------------------------------------------
-
-  /**
-   * The run of an export, with its secrets; redacted if their key is missing.
-   *
-   * @throws ArchiveException if the export is incomplete, altered, or that of a thread
-   */
-  public static RunJournal journal(InputStream from, Encryption encryption) throws IOException {
-    byte[] export = from.readAllBytes();
-    try {
-      return whole(new ByteArrayInputStream(export), encryption);
-    } catch (ArchiveException e) {
-      if (keyMissing(e)) {
-        return redacted(export, encryption);
-      }
-      throw e;
-    }
-  }
-
-  private static boolean keyMissing(ArchiveException e) {
-    return e.getCause() instanceof EncryptionException unread && unread.keyMissing();
-  }
-
-  /** The entries of an export, as far as they can be read without their keys; null for the rest. */
-  private static Map<Long, Optional<Entry<?>>> readable(byte[] export, Encryption encryption)
-      throws IOException {
-    List<String> lines = export(export);
-    Header header = Header.read(parsed(lines.get(0), 1));
-    Map<Long, Optional<Entry<?>>> entries = new LinkedHashMap<>();
-    ExportChain chain = new ExportChain();
-    chain.add(lines.get(0));
-    for (int i = 1; i < lines.size(); i++) {
-      JsonNode line = parsed(lines.get(i), i + 1);
-      if (ExportChain.ends(line)) {
-        chain.checked(line, entries.size(), encryption);
-        return entries;
-      }
-      chain.add(lines.get(i));
-      StoredEntry stored = stored(line, i + 1);
-      entries.put(stored.seq(), encryption.readRedacted(header.journal(), stored));
-    }
-    throw wrong(lines.size() + 1, "the line is missing; the file is truncated");
-  }
-
-  private static List<String> export(byte[] export) {
-    return new String(export, StandardCharsets.UTF_8).lines().toList();
-  }
-
-  /** The run of an export without its secrets, as their key is missing. */
-  private static RunJournal redacted(byte[] export, Encryption encryption) throws IOException {
-    Header header = Header.read(parsed(export(export).get(0), 1));
-    List<RunJournal.Entry> readable = new ArrayList<>();
-    List<RunJournal.Entry> entries = new ArrayList<>();
-    readable(export, encryption)
-        .forEach(
-            (seq, entry) ->
-                entry.ifPresentOrElse(
-                    one -> readable.add(RunEvents.of(one)),
-                    () -> entries.add(RunJournal.Entry.encrypted(seq))));
-    entries.addAll(RunJournal.of(header.name(), header.id(), readable).entries());
-    entries.sort(Comparator.comparing(RunJournal.Entry::seq));
-    return new RunJournal(header.name(), header.id(), entries, true);
-  }
-
-  private static RunJournal whole(InputStream from, Encryption encryption) throws IOException {
-    ArchiveReader archive = new ArchiveReader(from, encryption);
-    Header header = archive.header();
-    if (!header.isRun()) {
-      throw new ArchiveException(
-          "The export is that of a " + header.title() + ", not of a run; read it as a thread");
-    }
-    List<RunJournal.Entry> entries = new ArrayList<>();
-    ExportSignature signature =
-        archive.entries((stored, entry) -> entries.add(RunEvents.of(entry)));
-    if (signature == ExportSignature.NOT_VERIFIED) {
-      LOG.info("The export of {}: {}", header.title(), signature.text());
-    }
-    RunJournal journal = RunJournal.of(header.name(), header.id(), entries);
-    if (journal.entries().isEmpty()) {
-      throw new ArchiveException(
-          "The export has no entry of the run %s; export it again, with the runId of a reply"
-              .formatted(header.id()));
-    }
-    return journal;
-  }
-
-  /**
-   * The thread of an export, with its secrets; redacted if their key is missing.
-   *
-   * @throws ArchiveException if the export is incomplete, altered, or that of a run
-   */
-  public static ThreadJournal threadJournal(InputStream from, Encryption encryption)
-      throws IOException {
-    byte[] export = from.readAllBytes();
-    try {
-      return wholeThread(new ByteArrayInputStream(export), encryption);
-    } catch (ArchiveException e) {
-      if (!keyMissing(e)) {
-        throw e;
-      }
-    }
-    Header header = Header.read(parsed(export(export).get(0), 1));
-    requireThread(header);
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
-    readable(export, encryption)
-        .forEach(
-            (seq, entry) ->
-                entries.add(
-                    entry
-                        .map(ThreadEvents::of)
-                        .orElseGet(() -> ThreadJournal.Entry.encrypted(seq))));
-    return new ThreadJournal(header.name(), header.id(), entries, true);
-  }
-
-  private static void requireThread(Header header) {
-    if (header.isRun()) {
-      throw new ArchiveException(
-          "The export is that of a " + header.title() + ", not of a thread; read it as a run");
-    }
-  }
-
-  private static ThreadJournal wholeThread(InputStream from, Encryption encryption)
-      throws IOException {
-    ArchiveReader archive = new ArchiveReader(from, encryption);
-    Header header = archive.header();
-    requireThread(header);
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
-    archive.entries((stored, entry) -> entries.add(ThreadEvents.of(entry)));
-    return new ThreadJournal(header.name(), header.id(), entries);
-  }
-
-  /**
-   * Who signed an export.
-   *
-   * @param key the id of the key, as the export says; null if it is not signed
-   */
-  public record Signed(ExportSignature signature, @Nullable String key) {}
-
-  /**
-   * Checks the signature of an export, and that its lines are those that were written.
-   *
-   * @throws ArchiveException if it was cut or altered
-   */
-  public static Signed signed(byte[] export, Encryption encryption) {
-    List<String> lines = export(export);
-    ExportChain chain = new ExportChain();
-    lines.subList(0, lines.size() - 1).forEach(chain::add);
-    JsonNode end = parsed(lines.get(lines.size() - 1), lines.size());
-    return new Signed(chain.checked(end, lines.size() - 2, encryption), ExportChain.signedBy(end));
-  }
-
-  /** Whether an export is that of a thread, and not of a run. */
-  public static boolean isThread(InputStream from) throws IOException {
-    BufferedReader lines = new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8));
-    return !Header.read(parsed(lines.readLine(), 1)).isRun();
-  }
 
   static JsonNode parsed(@Nullable String line, int number) {
     if (line == null) {

@@ -6,7 +6,6 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
-import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionState;
@@ -17,6 +16,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import java.util.function.BiConsumer;
 
 /**
  * Reads and validates an {@link Archive} line by line, and keeps none of them. What was taken of
@@ -54,23 +55,48 @@ final class ArchiveReader {
    *
    * @throws ArchiveException at the first line that is not what was exported
    */
-  ExportSignature entries(Taker taker) throws IOException {
+  ExportChain.Signed entries(Taker taker) throws IOException {
+    ExportChain.Signed signed =
+        stored(
+            stored -> {
+              Entry<?> entry = entry(stored);
+              requireConsistent(entry);
+              taker.take(stored, entry);
+            });
+    if (!header.isRun() && !(thread.exists() && thread.threadId().equals(header.id()))) {
+      throw new ArchiveException(
+          "The entries do not belong to the thread " + header.id() + "; nothing of it was used");
+    }
+    return signed;
+  }
+
+  /**
+   * Reads all entries as far as that needs no key that is missing. Whether they are consistent is
+   * not known then.
+   *
+   * @throws ArchiveException at the first line that is not what was exported
+   */
+  ExportChain.Signed readable(BiConsumer<Long, Optional<Entry<?>>> taker) throws IOException {
+    return stored(
+        stored -> taker.accept(stored.seq(), encryption.readRedacted(header.journal(), stored)));
+  }
+
+  private interface Lines {
+    void take(StoredEntry stored) throws IOException;
+  }
+
+  private ExportChain.Signed stored(Lines taker) throws IOException {
     JsonNode line = next();
     while (!ExportChain.ends(line)) {
       StoredEntry stored = Archive.stored(line, number);
-      Entry<?> entry = entry(stored);
       requireNext(stored.seq());
-      requireConsistent(entry);
       records++;
-      taker.take(stored, entry);
+      taker.take(stored);
       line = next();
     }
     number++;
     if (lines.readLine() != null) {
       throw Archive.wrong(number, "unexpected content after the end");
-    } else if (!header.isRun() && !(thread.exists() && thread.threadId().equals(header.id()))) {
-      throw new ArchiveException(
-          "The entries do not belong to the thread " + header.id() + "; nothing of it was used");
     }
     return chain.checked(line, records, encryption);
   }

@@ -163,7 +163,7 @@ public record Archives(
         throw Archive.wrong(1, "the host has no flow " + header.name() + "; register it first");
       }
       EntryEncryption own = encryption.of(header.journal());
-      ExportSignature signature =
+      ExportChain.Signed signed =
           archive.entries(
               (stored, entry) -> {
                 StoredEntry written =
@@ -172,7 +172,7 @@ public record Archives(
                         : stored;
                 entries.add(new NewEntry(written, now, entry.tags()));
               });
-      return new Checked(header, signature);
+      return new Checked(header, signed.signature());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

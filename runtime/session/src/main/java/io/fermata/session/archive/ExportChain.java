@@ -17,13 +17,20 @@ import org.jspecify.annotations.Nullable;
  * The chain of an export's lines: each is hashed together with the hash of all before it. The last
  * line has the hash of them all, and its signature if the host has a key.
  */
-final class ExportChain {
+public final class ExportChain {
   private static final String END = "end";
   private static final String CHAIN = "chain";
   private static final String KEY = "key";
   private static final String SIGNATURE = "signature";
 
   private byte[] head = {};
+
+  /**
+   * Who signed an export.
+   *
+   * @param by the id of the key, as the export says; null if it is not signed
+   */
+  public record Signed(ExportSignature signature, @Nullable String by) {}
 
   void add(String line) {
     try {
@@ -50,17 +57,12 @@ final class ExportChain {
     return line.has(END);
   }
 
-  /** The key with which the last line says to be signed; null if it is not signed. */
-  static @Nullable String signedBy(JsonNode end) {
-    return end.has(SIGNATURE) ? end.path(KEY).asText() : null;
-  }
-
   /**
    * Checks the last line.
    *
    * @throws ArchiveException if it does not fit the lines before it
    */
-  ExportSignature checked(JsonNode end, int records, Encryption encryption) {
+  Signed checked(JsonNode end, int records, Encryption encryption) {
     if (end.path(END).asLong(-1) != records || records == 0) {
       throw new ArchiveException(
           "The end states %s entries before it, and there are %d; nothing of it was used"
@@ -70,19 +72,19 @@ final class ExportChain {
           "The export was altered: its lines do not fit the checksum in the last one. Nothing"
               + " of it was used; export the journal again");
     } else if (!end.has(SIGNATURE)) {
-      return ExportSignature.UNSIGNED;
+      return new Signed(ExportSignature.UNSIGNED, null);
     }
     String key = end.path(KEY).asText();
     byte[] expected = encryption.cipher().mac(key, head);
     if (expected == null) {
-      return ExportSignature.NOT_VERIFIED;
+      return new Signed(ExportSignature.NOT_VERIFIED, key);
     } else if (!same(expected, end.path(SIGNATURE))) {
       throw new ArchiveException(
           "The export was altered: its signature is not one of the key "
               + key
               + ". Nothing of it was used; export the journal again");
     }
-    return ExportSignature.VERIFIED;
+    return new Signed(ExportSignature.VERIFIED, key);
   }
 
   private static boolean same(byte[] expected, JsonNode text) {

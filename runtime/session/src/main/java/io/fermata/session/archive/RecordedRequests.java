@@ -27,7 +27,7 @@ public final class RecordedRequests {
   /** The lines of an export of a thread in clear. */
   public static List<String> in(
       List<String> lines, Collection<Agent> agents, Collection<Flow<?>> flows) {
-    ThreadJournal journal = Recordings.read(lines, Archive::threadJournal).whole();
+    ThreadJournal journal = Recordings.read(lines).thread().whole();
     ThreadReplayer replayer = new ThreadReplayer(agents, flows, journal.earlier());
     Map<String, RequestDigest> requests = new HashMap<>();
     journal.entries().stream()

@@ -26,9 +26,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.key.ThreadKey;
 import java.io.BufferedWriter;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
@@ -145,7 +143,7 @@ public final class Recordings {
     List<String> lines =
         RecordedIds.ofRun(journal.runId())
             .in(Archive.lines(Archive.Header.ofRun(journal.flow(), journal.runId()), entries));
-    Replay again = Replay.of(flow, limits, read(lines, Archive::journal));
+    Replay again = Replay.of(flow, limits, read(lines).run());
     return new Tried(lines, inventions, Otherwise.of(again.divergence()));
   }
 
@@ -192,7 +190,7 @@ public final class Recordings {
             RecordedIds.ofThread(key).in(Archive.lines(Archive.Header.ofThread(key), entries)),
             agents,
             flows);
-    ThreadReplay again = ThreadReplay.of(agents, flows, read(lines, Archive::threadJournal));
+    ThreadReplay again = ThreadReplay.of(agents, flows, read(lines).thread());
     return new Tried(lines, inventions, Otherwise.of(again));
   }
 
@@ -226,18 +224,10 @@ public final class Recordings {
                 + before.text());
   }
 
-  interface Reading<T> {
-    T read(InputStream from, Encryption encryption) throws IOException;
-  }
-
   /** As the test will read it. */
-  static <T> T read(List<String> lines, Reading<T> reading) {
-    byte[] export = String.join("\n", lines).getBytes(StandardCharsets.UTF_8);
-    try {
-      return reading.read(new ByteArrayInputStream(export), Encryption.NONE);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  static Exported read(List<String> lines) {
+    return Exported.read(
+        String.join("\n", lines).getBytes(StandardCharsets.UTF_8), Encryption.NONE);
   }
 
   /** Writes a recording. Returns the number of its entries. */

@@ -5,7 +5,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
-import io.fermata.session.Fermata;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.admin.Threads;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -32,7 +32,7 @@ final class RecordedThread {
   }
 
   static RecordedThread read(Path export) throws IOException {
-    return of(Fermata.readThreadJournal(export));
+    return of(ExportedJournal.read(export).thread());
   }
 
   static RecordedThread of(ThreadJournal journal) {
