@@ -31,6 +31,7 @@ import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.admin.Threads.NewFork;
@@ -102,7 +103,10 @@ class ExportForkTest {
   }
 
   private HostBuilder builder(String store, KeyProvider keys) {
-    return Fermata.host().store(Store.sqlite(folder.resolve(store))).keys(keys);
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve(store)))
+        .keys(keys)
+        .retention(Retention.ofJournals(Duration.ofDays(1)));
   }
 
   private Fermata ours() {
