@@ -9,7 +9,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Unfinished;
-import io.fermata.session.Fermata;
+import io.fermata.session.ExportedJournal;
 import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -286,7 +286,7 @@ class StoreCommandsTest {
     Files.writeString(export, recorded.replace(asked, "How large is it?"));
     assertThat(ended(Commands.UNUSABLE, "replay", export.toString()))
         .contains("export was altered");
-    Fermata.acceptEdits(export);
+    ExportedJournal.acceptEdits(export);
     assertThat(ended(Commands.DECIDED_OTHERWISE, "replay", export.toString()))
         .contains("     1  quote ask_company: asked otherwise, companySize", "Recorded:", "Now:");
     Path pictures = directory.resolve("pictures");

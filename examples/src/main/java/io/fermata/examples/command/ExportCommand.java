@@ -1,6 +1,8 @@
 package io.fermata.examples.command;
 
 import io.fermata.examples.flows.Examples;
+import io.fermata.session.Journals;
+import io.fermata.session.StoredJournal;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.FileAlreadyExistsException;
@@ -45,6 +47,12 @@ final class ExportCommand extends ConsoleCommand {
 
     @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")
     @Nullable String thread;
+
+    StoredJournal<?> in(Journals journals) {
+      return run == null
+          ? journals.thread(String.valueOf(thread))
+          : journals.run(run.flow(), run.runId());
+    }
   }
 
   @Mixin StoreOption store = new StoreOption();
@@ -69,7 +77,7 @@ final class ExportCommand extends ConsoleCommand {
           file,
           () -> {
             try (OutputStream to = created()) {
-              return write(examples, to);
+              return ChatCommand.now(what.in(examples.host().journals()).export(to));
             }
           });
     } catch (CompletionException e) {
@@ -121,13 +129,5 @@ final class ExportCommand extends ConsoleCommand {
             : new FileAttribute<?>[0];
     Files.createFile(file, ownerOnly);
     return Files.newOutputStream(file);
-  }
-
-  private long write(Examples examples, OutputStream to) {
-    RunName run = what.run;
-    return ChatCommand.now(
-        run == null
-            ? examples.host().exportThread(String.valueOf(what.thread), to)
-            : examples.host().export(run.flow(), run.runId(), to));
   }
 }

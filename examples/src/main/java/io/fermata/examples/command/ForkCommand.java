@@ -240,7 +240,7 @@ final class ForkCommand extends ConsoleCommand {
 
   private void fork(Fermata host, RunName run) {
     if (at == null) {
-      list(ChatCommand.now(host.journalWithSecrets(run.flow(), run.runId())));
+      list(ChatCommand.now(host.journals().run(run.flow(), run.runId()).readWithSecrets()));
     } else {
       print(run, ChatCommand.now(host.fork(run.flow(), run.runId(), at, options())));
     }
@@ -289,7 +289,7 @@ final class ForkCommand extends ConsoleCommand {
   }
 
   private void fork(Fermata host, String thread) {
-    ThreadJournal journal = ChatCommand.now(host.threadJournalWithSecrets(thread));
+    ThreadJournal journal = ChatCommand.now(host.journals().thread(thread).readWithSecrets());
     if (lists()) {
       list(journal, host.agents().all());
       return;

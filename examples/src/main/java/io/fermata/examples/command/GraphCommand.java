@@ -98,7 +98,13 @@ final class GraphCommand extends ConsoleCommand {
     Recorder recorder =
         redacted.isEmpty() ? drawn : Redaction.of(redacted.toArray(String[]::new)).over(drawn);
     try (Examples examples = Examples.dormant(store.present())) {
-      examples.host().replay(flow.id(), runId, recorder).toCompletableFuture().join();
+      examples
+          .host()
+          .journals()
+          .run(flow.id(), runId)
+          .replay(recorder)
+          .toCompletableFuture()
+          .join();
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException unknown) {
         throw new UsageException(unknown.getMessage(), unknown);

@@ -37,7 +37,7 @@ final class ImportCommand extends ConsoleCommand {
     }
     try (InputStream from = Files.newInputStream(file);
         Examples examples = Examples.dormant(store.store())) {
-      Imported imported = ChatCommand.now(examples.host().importJournal(from));
+      Imported imported = ChatCommand.now(examples.host().journals().importFrom(from));
       out()
           .printf(
               "%s of the %s %s of %s; %s%n",

@@ -61,12 +61,8 @@ final class RecordCommand extends ConsoleCommand {
     }
     ByteArrayOutputStream recording = new ByteArrayOutputStream();
     try (Examples examples = Examples.dormant(store.present())) {
-      RunName run = what.run;
       long records =
-          ChatCommand.now(
-              run == null
-                  ? examples.host().recordThread(String.valueOf(what.thread), scrubbing, recording)
-                  : examples.host().record(run.flow(), run.runId(), scrubbing, recording));
+          ChatCommand.now(what.in(examples.host().journals()).record(scrubbing, recording));
       ExportCommand.creating(
           file, () -> Files.write(file, recording.toByteArray(), StandardOpenOption.CREATE_NEW));
       println(Commands.counted(records, "record", "records") + " in " + file);

@@ -34,8 +34,12 @@ import io.fermata.mcp.feature.McpCall;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.settings.OAuth;
 import io.fermata.persistence.Store;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.Journals;
+import io.fermata.session.StoredJournal;
+import io.fermata.session.StoredRun;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Threads;
@@ -155,6 +159,10 @@ class DocumentsTest {
           "runtime/session/README.md",
           List.of(
               Fermata.class,
+              Journals.class,
+              StoredJournal.class,
+              StoredRun.class,
+              ExportedJournal.class,
               HostBuilder.class,
               FlowTool.class,
               RunQuery.class,

@@ -410,7 +410,7 @@ class TablesTest {
       probe.start("wants a price", "name", "Ann", "email", "ann@acme.com").asks("companySize");
       String run = probe.reply().meta().path("fermata/run").path("runId").textValue();
       RunPicture drawn = new RunPicture(QuoteFlow.create());
-      probe.host().replay("quote", run, drawn).toCompletableFuture().join();
+      probe.host().journals().run("quote", run).replay(drawn).toCompletableFuture().join();
       List<String> lines = new ArrayList<>(List.of("```mermaid"));
       lines.addAll(drawn.picture().mermaid().lines().toList());
       lines.add("```");

@@ -150,7 +150,13 @@ class ContinuedRunsTest {
     /** What the actor has written; its run has an id of its own. */
     RunJournal run(SessionProbe probe) {
       String runId = probe.reply().meta().path("fermata/run").path("runId").asText();
-      return probe.host().journalWithSecrets(whole.flow(), runId).toCompletableFuture().join();
+      return probe
+          .host()
+          .journals()
+          .run(whole.flow(), runId)
+          .readWithSecrets()
+          .toCompletableFuture()
+          .join();
     }
 
     void plan(SessionProbe probe) {

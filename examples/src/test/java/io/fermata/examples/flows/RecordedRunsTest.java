@@ -11,7 +11,6 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.json.Limits;
 import io.fermata.session.ExportedJournal;
-import io.fermata.session.Fermata;
 import io.fermata.testkit.RecordedRuns;
 import io.fermata.testkit.ScriptedModel;
 import java.io.IOException;
@@ -143,11 +142,11 @@ class RecordedRunsTest {
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("edited.jsonl: The export was altered")
         .hasMessageContaining("run this test with -Dgolden=write to accept that");
-    Fermata.acceptEdits(edited);
+    ExportedJournal.acceptEdits(edited);
     decided(folder);
 
     Files.writeString(edited, Files.readString(edited).replace("your work email", "your email"));
-    Fermata.acceptEdits(edited);
+    ExportedJournal.acceptEdits(edited);
     assertThatThrownBy(() -> decided(folder))
         .isInstanceOf(AssertionError.class)
         .hasMessageContaining("If that is wanted, record the run again");

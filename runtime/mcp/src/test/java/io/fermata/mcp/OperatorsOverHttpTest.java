@@ -215,7 +215,14 @@ class OperatorsOverHttpTest {
     JsonNode again = ok("POST", resolve, "{\"resolution\":\"retry\"}");
     assertThat(again.at("/reply/code").asText()).isEqualTo("outcome_unknown");
     List<String> causes =
-        host.journalWithSecrets("pay", run).toCompletableFuture().join().entries().stream()
+        host
+            .journals()
+            .run("pay", run)
+            .readWithSecrets()
+            .toCompletableFuture()
+            .join()
+            .entries()
+            .stream()
             .map(entry -> String.valueOf(entry.principal()))
             .toList();
     assertThat(causes).contains("ann", "ops");

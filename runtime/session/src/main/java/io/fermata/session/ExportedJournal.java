@@ -1,15 +1,21 @@
 package io.fermata.session;
 
+import io.fermata.agent.Agent;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.flow.Flow;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.KeyProvider;
+import io.fermata.session.archive.Archive;
 import io.fermata.session.archive.Exported;
+import io.fermata.session.archive.RecordedRequests;
 import io.fermata.session.journal.Encryption;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -99,6 +105,32 @@ public sealed interface ExportedJournal {
   /** As {@link #read(Path)}, from a stream, which is read to its end. */
   static ExportedJournal read(InputStream export) throws IOException {
     return read(export.readAllBytes(), Encryption.ofEnvironment());
+  }
+
+  /**
+   * Accepts an export that was edited by hand, such as one with invented answers in place of a
+   * person's: writes the checksum of what it is now, without which it would be refused. It is not
+   * signed any more.
+   *
+   * @throws io.fermata.session.admin.ArchiveException if it is no export, or is incomplete
+   */
+  static void acceptEdits(Path export) throws IOException {
+    Files.write(export, Archive.accepted(Files.readAllLines(export)));
+  }
+
+  /**
+   * As {@link #acceptEdits(Path)} for a thread, and accepts what its models are asked by the
+   * present code, instead of what they were asked.
+   *
+   * @param agents the present code of the thread's agents, and of those that they refer to
+   * @throws io.fermata.session.admin.ArchiveException if it is no export of a thread, or is
+   *     incomplete
+   * @throws IllegalStateException if it is encrypted
+   */
+  static void acceptEdits(Path export, Collection<Agent> agents, Flow<?>... flows)
+      throws IOException {
+    List<String> edited = Archive.accepted(Files.readAllLines(export));
+    Files.write(export, RecordedRequests.in(edited, agents, List.of(flows)));
   }
 
   private static ExportedJournal read(byte[] export, Encryption keys) {

@@ -2,33 +2,20 @@ package io.fermata.session;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
-import io.fermata.agent.replay.ThreadJournal;
-import io.fermata.flow.Flow;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.PlatformLogging;
-import io.fermata.flow.observe.AttachedRecorder;
-import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.SessionRegion;
-import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.Fork;
-import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.KeyProvider;
-import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Runs;
-import io.fermata.session.admin.Scrubbing;
 import io.fermata.session.admin.Threads;
-import io.fermata.session.archive.Archive;
-import io.fermata.session.archive.RecordedRequests;
-import io.fermata.session.archive.Recordings;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
@@ -42,25 +29,15 @@ import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.cluster.HostCluster;
-import io.fermata.session.host.BoundedWork;
 import io.fermata.session.host.HostTasks;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
-import io.fermata.session.journal.JournalReplay;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.OpenedRuns;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -69,7 +46,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
@@ -95,7 +71,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
-  private static final String STORE = "The store";
   private static final Duration DRAIN = Duration.ofSeconds(30);
 
   /** The timeout for callers that are handed back. */
@@ -104,10 +79,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final HostParts host;
   private final Tasks tasks;
   private final List<DisplayTool> displays;
-  private final BoundedWork trying = new BoundedWork(1);
+  private final Journals journals;
 
   Fermata(HostParts parts, Timetable timetable) {
     this.host = parts;
+    this.journals = new Journals(parts);
     this.displays = List.copyOf(parts.config.displays);
     this.tasks =
         new HostTasks(parts.router::call, parts.gateway, parts.catalog, parts.subscriptions);
@@ -129,6 +105,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** The runs of the host's flows, including those of its tools. */
   public Runs runs() {
     return host.hosted;
+  }
+
+  /** The journals of the host: to read, export, import, record, copy, and decide again. */
+  public Journals journals() {
+    return journals;
   }
 
   /** The agents of the host. */
@@ -275,53 +256,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /**
-   * Replays the journal of a run to recorders, from its start to now, with the same events as live
-   * delivery and without its secrets. The run is not affected.
-   *
-   * @param runId the run id, as in {@link io.fermata.flow.action.Run#id} and in every observation
-   * @return completes when everything is delivered; fails with an {@link IllegalArgumentException}
-   *     if the run is unknown, for example after its {@link Retention}; with an {@link
-   *     IllegalStateException} if the host is closed or a recorder threw
-   */
-  public CompletionStage<Void> replay(String flow, String runId, Recorder... recorders) {
-    return replay(
-        flow, runId, Arrays.stream(recorders).map(host.recorders::withoutSecrets).toList());
-  }
-
-  /** As {@link #replay}, including secrets. */
-  public CompletionStage<Void> replayWithSecrets(String flow, String runId, Recorder... recorders) {
-    return replay(flow, runId, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
-  }
-
-  private CompletionStage<Void> replay(String flow, String runId, List<AttachedRecorder> attached) {
-    host.router.requireFlow(flow);
-    String entityId = SessionKey.entityOf(flow, runId);
-    if (host.closed.get()) {
-      return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed; start another one to read journals"));
-    }
-    return new JournalReplay(
-            host.store,
-            host.encryption,
-            host.catalog,
-            entityId,
-            runId,
-            attached,
-            host.threads.replies())
-        .publish()
-        .thenAccept(
-            failures -> {
-              if (failures.isEmpty()) {
-                throw new IllegalArgumentException(StoredJournals.unknown(STORE, flow, runId));
-              } else if (failures.getAsLong() > 0) {
-                throw new IllegalStateException(
-                    "Recorders threw %d times during the replay of the run %s; see onError of the other recorders"
-                        .formatted(failures.getAsLong(), runId));
-              }
-            });
-  }
-
-  /**
    * Starts a new run from any entry of another one, be that running, waiting or ended. The fork is
    * a run like any other, in a session of its own; it belongs to the owner of its source, and the
    * first entry of its journal says where it comes from. Its source is not affected.
@@ -336,15 +270,15 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *
    * <p>The reply is what its owner gets, secrets included; that of {@link Runs#fork} has none.
    *
-   * @param entry the number of an entry in the source's journal, as {@link #journalWithSecrets} and
-   *     the {@code seq} of replies have it
+   * @param entry the number of an entry in the source's journal, as {@link
+   *     StoredJournal#readWithSecrets} and the {@code seq} of replies have it
    * @return completes when the fork pauses or ends; fails with a {@link
    *     io.fermata.flow.replay.ForkException} if the run or the entry is unknown, the run had ended
    *     by then, an answer does not fit, or the fork cannot be carried over to a version of its
    *     flow
    */
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
-    requireOpen();
+    host.requireOpen();
     return host.hosted.forks().fork(flow, runId, entry, options, UnaryOperator.identity());
   }
 
@@ -367,63 +301,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Fork> fork(
       RunJournal journal, long entry, String principal, ForkOptions options) {
-    requireOpen();
+    host.requireOpen();
     if (principal.isBlank()) {
       throw new IllegalArgumentException("A fork has an owner; name the principal");
     }
     return host.hosted.forks().fork(journal, entry, principal, options, UnaryOperator.identity());
-  }
-
-  /**
-   * Checks what a release with other flows would do with the runs of this host, and its agents with
-   * the threads.
-   *
-   * @param flows all flows of the release, in all versions, including tools of agents
-   */
-  public CompletionStage<Rollout> check(Flow<?>... flows) {
-    return check(host.agents.all(), flows);
-  }
-
-  /** Like {@link #check(Flow...)}, with the agents of the release. */
-  public CompletionStage<Rollout> check(Collection<Agent> agents, Flow<?>... flows) {
-    return CompletableFuture.supplyAsync(
-        () ->
-            Rollout.check(
-                host.store,
-                host.encryption,
-                host.settings.limits(),
-                host.config.clock.instant(),
-                agents,
-                flows),
-        host.threads.handlers());
-  }
-
-  /**
-   * What other code would have decided in the runs and threads of this host, or of its cluster,
-   * while they go on. They are not affected, and one processor is used; the memory is that of a few
-   * runs. Keys and limits are those of this host, unless others are given.
-   *
-   * @return fails with an {@link IllegalStateException} while another one is under way, and if the
-   *     host is closed
-   */
-  public CompletionStage<WhatIfResult> whatIf(WhatIf tried) {
-    requireOpen();
-    return trying.begin(
-        () -> CompletableFuture.supplyAsync(() -> decided(tried), host.threads.handlers()),
-        () ->
-            CompletableFuture.failedFuture(
-                new IllegalStateException(
-                    "Another what-if of this host is under way; ask again when it has ended")));
-  }
-
-  private WhatIfResult decided(WhatIf tried) {
-    try {
-      return tried.over(host.store, host.encryption, host.settings.limits(), this::requireOpen);
-    } catch (RuntimeException e) {
-      // A store that is being closed fails in its own words.
-      requireOpen();
-      throw e;
-    }
   }
 
   /**
@@ -436,195 +318,6 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Erased> erase(Erasure what) {
     return host.erase(what);
-  }
-
-  /**
-   * Exports the journal of a run as JSON Lines, including other kept runs of the same flow and
-   * session. The run is not affected. Encrypted data stays encrypted, and can be imported with the
-   * same key.
-   *
-   * @param to flushed, not closed
-   * @return the number of entries; fails with an {@link IllegalArgumentException} if the run has no
-   *     journal
-   */
-  public CompletionStage<Long> export(String flow, String runId, OutputStream to) {
-    requireOpen();
-    return host.archives.write(Archive.Header.ofRun(flow, runId), false, to);
-  }
-
-  /** As {@link #export}, with secrets decrypted. */
-  public CompletionStage<Long> exportWithSecrets(String flow, String runId, OutputStream to) {
-    requireOpen();
-    return host.archives.write(Archive.Header.ofRun(flow, runId), true, to);
-  }
-
-  /**
-   * The journal of a run as a value, with its secrets: to look at it entry by entry, and to decide
-   * it again. The run is not affected.
-   *
-   * @return fails with an {@link IllegalArgumentException} if the run has no journal
-   */
-  public CompletionStage<RunJournal> journalWithSecrets(String flow, String runId) {
-    return reading(stored -> stored.run(flow, runId));
-  }
-
-  /**
-   * Reads the journal of a run from a store that no host has open, or that hosts of a cluster have.
-   * Encrypted data is read with the keys from the environment.
-   *
-   * @throws IllegalArgumentException if the store has no journal of the run
-   * @throws io.fermata.persistence.spi.StoreException if the store cannot be read
-   */
-  public static RunJournal readJournal(Store store, String flow, String runId) {
-    return read(store, stored -> stored.run(flow, runId));
-  }
-
-  private static <T> T read(Store store, Function<StoredJournals, T> reading) {
-    try (OpenStore open = store.openToRead()) {
-      return reading.apply(new StoredJournals(open, Encryption.ofEnvironment(), store.toString()));
-    }
-  }
-
-  private <T> CompletionStage<T> reading(Function<StoredJournals, T> reading) {
-    requireOpen();
-    StoredJournals stored = new StoredJournals(host.store, host.encryption, STORE);
-    return CompletableFuture.supplyAsync(() -> reading.apply(stored), host.threads.handlers());
-  }
-
-  /**
-   * Accepts an export that was edited by hand, such as one with invented answers in place of a
-   * person's: writes the checksum of what it is now, without which it would be refused. It is not
-   * signed any more.
-   *
-   * @throws ArchiveException if it is no export, or is incomplete
-   */
-  public static void acceptEdits(Path export) throws IOException {
-    Files.write(export, Archive.accepted(Files.readAllLines(export)));
-  }
-
-  /**
-   * As {@link #acceptEdits(Path)} for a thread, and accepts what its models are asked by the
-   * present code, instead of what they were asked.
-   *
-   * @param agents the present code of the thread's agents, and of those that they refer to
-   * @throws ArchiveException if it is no export of a thread, or is incomplete
-   * @throws IllegalStateException if it is encrypted
-   */
-  public static void acceptEdits(Path export, Collection<Agent> agents, Flow<?>... flows)
-      throws IOException {
-    List<String> edited = Archive.accepted(Files.readAllLines(export));
-    Files.write(export, RecordedRequests.in(edited, agents, List.of(flows)));
-  }
-
-  /**
-   * Records a run as a test, to be kept with the code: an export in clear of this run alone, with
-   * invented values in place of those of secret fields, and without its callers and its session.
-   * The run is not affected.
-   *
-   * <p>The recording is decided again before it is written. Where a condition, a validator, a text
-   * or a computed value depends on what an invented value has not, other values are invented; if
-   * that does not help, the recording is refused.
-   *
-   * @param scrubbing which further fields are invented, by their paths, and whether a recording
-   *     that is decided otherwise is written all the same
-   * @param to flushed, not closed; nothing is written to it if the recording is refused
-   * @return the number of entries; fails with a {@link io.fermata.session.admin.RecordingException}
-   *     that says where the recording would be decided otherwise; with an {@link
-   *     IllegalArgumentException} if the run has no journal
-   */
-  public CompletionStage<Long> record(
-      String flow, String runId, Scrubbing scrubbing, OutputStream to) {
-    host.router.requireFlow(flow);
-    return journalWithSecrets(flow, runId)
-        .thenApplyAsync(
-            journal ->
-                Recordings.write(
-                    Recordings.ofRun(host.catalog, host.settings.limits(), scrubbing, journal), to),
-            host.threads.handlers());
-  }
-
-  /**
-   * As {@link #record}, for a thread. Secret are the arguments that its tools mark, and what secret
-   * fields of flows are called; further ones are named wherever something has that name.
-   */
-  public CompletionStage<Long> recordThread(String threadId, Scrubbing scrubbing, OutputStream to) {
-    return threadJournalWithSecrets(threadId)
-        .thenApplyAsync(
-            journal ->
-                Recordings.write(
-                    Recordings.ofThread(host.catalog, host.agents.all(), scrubbing, journal), to),
-            host.threads.handlers());
-  }
-
-  /** As {@link #export}, for a thread, without the runs and threads that it started. */
-  public CompletionStage<Long> exportThread(String threadId, OutputStream to) {
-    return exportThread(threadId, false, to);
-  }
-
-  /** As {@link #exportThread}, with encrypted data decrypted. */
-  public CompletionStage<Long> exportThreadWithSecrets(String threadId, OutputStream to) {
-    return exportThread(threadId, true, to);
-  }
-
-  private CompletionStage<Long> exportThread(String threadId, boolean decrypt, OutputStream to) {
-    requireOpen();
-    ThreadKey key = ThreadKey.of(threadId);
-    return key == null
-        ? CompletableFuture.failedFuture(
-            new IllegalArgumentException("There is no thread " + threadId))
-        : host.archives.write(Archive.Header.ofThread(key), decrypt, to);
-  }
-
-  /**
-   * The journal of a thread as a value, with encrypted data decrypted: to look at it entry by
-   * entry, and to decide it again. The thread is not affected.
-   *
-   * @return fails with an {@link IllegalArgumentException} if the thread has no journal
-   */
-  public CompletionStage<ThreadJournal> threadJournalWithSecrets(String threadId) {
-    return reading(stored -> stored.thread(threadId));
-  }
-
-  /**
-   * As {@link #readJournal(Store, String, String)}, of a thread.
-   *
-   * @throws IllegalArgumentException if the store has no journal of the thread
-   */
-  public static ThreadJournal readThreadJournal(Store store, String threadId) {
-    return read(store, stored -> stored.thread(threadId));
-  }
-
-  /**
-   * Imports a journal from another store. The run or thread continues where it was, with its timers
-   * and unfinished work. Everything is validated before anything is written, and waits for that in
-   * a temporary file, so a journal may be larger than the memory.
-   *
-   * <p>Ids do not change: runs, threads and sessions with a client's key are found as before.
-   * Session handles of the other store are accepted only with {@link HostBuilder#acceptHandlesOf}.
-   *
-   * @return fails with an {@link ArchiveException} if the archive is incomplete or inconsistent,
-   *     has an unknown format or flow, or if the store already has the run or thread
-   */
-  public CompletionStage<Imported> importJournal(InputStream from) {
-    requireOpen();
-    if (host.cluster != null) {
-      return CompletableFuture.failedFuture(
-          new ArchiveException(
-              "Journals are imported while no cluster has the store open; stop its hosts first"));
-    }
-    return host.archives.read(from, host.catalog::has, host.config.clock.millis());
-  }
-
-  /** Copies the store into a new file while it is in use; see {@link OpenStore#backup}. */
-  public CompletionStage<Void> backup(Path file) {
-    requireOpen();
-    return host.store.backup(file).thenAccept(done -> {});
-  }
-
-  private void requireOpen() {
-    if (host.closed.get()) {
-      throw new IllegalStateException("The host is closed");
-    }
   }
 
   @Override

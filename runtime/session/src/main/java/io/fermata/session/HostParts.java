@@ -223,6 +223,12 @@ final class HostParts {
         : new HostCluster(store.shared().orElseThrow(), builder.cluster, builder.config, telemetry);
   }
 
+  void requireOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException("The host is closed");
+    }
+  }
+
   CompletionStage<Erased> erase(Erasure what) {
     if (closed.get()) {
       return CompletableFuture.failedFuture(

@@ -145,8 +145,8 @@ class ExportForkTest {
       String runId = end.meta().path("fermata/run").path("runId").asText();
       now(
           secrets
-              ? theirs.exportWithSecrets("order", runId, to)
-              : theirs.export("order", runId, to));
+              ? theirs.journals().run("order", runId).exportWithSecrets(to)
+              : theirs.journals().run("order", runId).export(to));
       Files.write(file, to.toByteArray());
     }
     done.clear();
@@ -172,7 +172,10 @@ class ExportForkTest {
                 .post("ann", id, new Threads.NewMessage(Message.user(text), List.of(), null)));
         now(theirs.threads().settled("ann", id, Duration.ofSeconds(60)));
       }
-      now(secrets ? theirs.exportThreadWithSecrets(id, to) : theirs.exportThread(id, to));
+      now(
+          secrets
+              ? theirs.journals().thread(id).exportWithSecrets(to)
+              : theirs.journals().thread(id).export(to));
       Files.write(file, to.toByteArray());
     }
     return file;
@@ -191,7 +194,7 @@ class ExportForkTest {
       assertThat(fork.reply().structured().path("result").asInt()).isEqualTo(60);
       assertThat(done).containsExactly("price of pencil");
       assertThat(fork.principal()).isEqualTo("bob");
-      RunJournal journal = now(host.journalWithSecrets("order", fork.runId()));
+      RunJournal journal = now(host.journals().run("order", fork.runId()).readWithSecrets());
       assertThat(journal.events())
           .filteredOn(Event.ForkedFrom.class::isInstance)
           .extracting(event -> ((Event.ForkedFrom) event).origin())
@@ -220,7 +223,7 @@ class ExportForkTest {
 
       now(host.erase(Erasure.principal("bob")));
 
-      assertThatThrownBy(() -> now(host.journalWithSecrets("order", fork.runId())))
+      assertThatThrownBy(() -> now(host.journals().run("order", fork.runId()).readWithSecrets()))
           .isInstanceOf(IllegalArgumentException.class);
     }
   }
@@ -320,7 +323,7 @@ class ExportForkTest {
           .extracting(ThreadFork::threadId, ThreadFork::mode, ThreadFork::by)
           .containsExactly(source.threadId(), ForkOrigin.Mode.SANDBOX, "bob");
       assertThat(
-              now(host.threadJournalWithSecrets(fork.threadId()))
+              now(host.journals().thread(fork.threadId()).readWithSecrets())
                   .upTo(1)
                   .state()
                   .begun()

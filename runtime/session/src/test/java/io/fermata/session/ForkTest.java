@@ -171,7 +171,8 @@ class ForkTest {
 
   /** The entry after which a field is asked for. */
   private static long asks(Fermata host, String runId, String field) {
-    for (RunJournal.Entry entry : now(host.journalWithSecrets("trip", runId)).entries()) {
+    for (RunJournal.Entry entry :
+        now(host.journals().run("trip", runId).readWithSecrets()).entries()) {
       for (Event event : entry.events()) {
         if (event instanceof Event.Asked asked && asked.questions().get(0).field().equals(field)) {
           return entry.seq();
@@ -201,7 +202,7 @@ class ForkTest {
       ToolReply end = call(host, "trip", fork.sessionId(), "continue", "sure", true);
       assertThat(end.structured().path("result").asText()).isEqualTo("B-40");
       assertThat(done).containsExactly("booked for 40", "thanked");
-      RunJournal journal = now(host.journalWithSecrets("trip", fork.runId()));
+      RunJournal journal = now(host.journals().run("trip", fork.runId()).readWithSecrets());
       assertThat(journal.events())
           .filteredOn(Event.ForkedFrom.class::isInstance)
           .extracting(event -> ((Event.ForkedFrom) event).origin())
@@ -387,7 +388,7 @@ class ForkTest {
       String source = travelled(host);
       Fork fork =
           now(host.fork("trip", source, asks(host, source, "city"), ForkOptions.replayEffects()));
-      assertThat(now(host.journalWithSecrets("trip", fork.runId())).state().answers())
+      assertThat(now(host.journals().run("trip", fork.runId()).readWithSecrets()).state().answers())
           .containsEntry("card", Json.tree("4111-1111"));
       for (Path file : filesIn(folder)) {
         assertThat(new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1))
@@ -396,7 +397,7 @@ class ForkTest {
 
       now(host.erase(Erasure.principal("ann")));
 
-      assertThatThrownBy(() -> now(host.journalWithSecrets("trip", fork.runId())))
+      assertThatThrownBy(() -> now(host.journals().run("trip", fork.runId()).readWithSecrets()))
           .isInstanceOf(IllegalArgumentException.class);
       assertThat(refusal(host, source, 2, ForkOptions.live())).isEqualTo("unknown_run");
     }
@@ -444,7 +445,8 @@ class ForkTest {
       assertThat(version(stays)).isEqualTo(1);
       assertThat(version(carried)).isEqualTo(2);
       assertThat(asked(carried.reply())).isEqualTo("Where to?");
-      Replay.of(next, now(host.journalWithSecrets("trip", carried.runId()))).requireSame();
+      Replay.of(next, now(host.journals().run("trip", carried.runId()).readWithSecrets()))
+          .requireSame();
     }
     try (Fermata host = host(graph(Flow.of("trip", Trip.class).version(3)).compile())) {
       assertThat(refusal(host, source, 2, ForkOptions.live())).isEqualTo("version_changed");
@@ -472,7 +474,8 @@ class ForkTest {
 
       assertThat(version(carried)).isEqualTo(2);
       assertThat(asked(carried.reply())).isEqualTo("Where to?");
-      Replay.of(second, now(host.journalWithSecrets("trip", carried.runId()))).requireSame();
+      Replay.of(second, now(host.journals().run("trip", carried.runId()).readWithSecrets()))
+          .requireSame();
       assertThat(version(now(host.fork("trip", source, 2, ForkOptions.live().onVersion(1)))))
           .isEqualTo(1);
       assertThatThrownBy(() -> now(host.fork("trip", source, 2, ForkOptions.live().onVersion(7))))

@@ -94,7 +94,12 @@ final class PostgresHostTest {
               .join();
       host.crash();
       RunJournal journal =
-          host.fermata().journalWithSecrets("trip", fork.runId()).toCompletableFuture().join();
+          host.fermata()
+              .journals()
+              .run("trip", fork.runId())
+              .readWithSecrets()
+              .toCompletableFuture()
+              .join();
       assertThat(journal.state().answers()).containsEntry("from", Json.tree("Kiel"));
     }
   }

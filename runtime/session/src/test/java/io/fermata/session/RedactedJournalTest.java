@@ -78,7 +78,7 @@ class RedactedJournalTest {
               .meta()
               .at("/fermata~1run/runId")
               .asText();
-      now(host.export("order", run, to));
+      now(host.journals().run("order", run).export(to));
     }
     return export;
   }
@@ -132,7 +132,7 @@ class RedactedJournalTest {
 
     ExportedJournal verified = ExportedJournal.read(export, KEYS);
     ExportedJournal unverified = ExportedJournal.read(export, OTHER);
-    Fermata.acceptEdits(export);
+    ExportedJournal.acceptEdits(export);
     ExportedJournal edited = ExportedJournal.read(export, KEYS);
 
     assertThat(List.of(verified, unverified, edited))
@@ -171,7 +171,7 @@ class RedactedJournalTest {
     List<String> lines = new ArrayList<>(Files.readAllLines(export));
     lines.add(1, lines.get(1));
     Files.write(export, lines);
-    Fermata.acceptEdits(export);
+    ExportedJournal.acceptEdits(export);
 
     assertThatThrownBy(() -> ExportedJournal.read(export, OTHER))
         .isInstanceOf(ArchiveException.class)

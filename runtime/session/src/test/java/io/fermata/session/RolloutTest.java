@@ -81,8 +81,8 @@ class RolloutTest {
     String id;
     try (Fermata host = Fermata.host().store(store).agent(desk("pay").effects(remind)).start()) {
       id = asked(host).threadId();
-      assertThat(now(host.check()).complete()).isTrue();
-      assertThat(now(host.check(List.of(desk("refund")))).complete()).isFalse();
+      assertThat(now(host.journals().check()).complete()).isTrue();
+      assertThat(now(host.journals().check(List.of(desk("refund")))).complete()).isFalse();
     }
 
     Rollout rollout = Rollout.check(store, List.of(desk("refund")));
@@ -131,7 +131,7 @@ class RolloutTest {
       assertThat(held.get(1).path("what").asText()).isEqualTo("call");
       assertThat(held.get(1).path("id").asText()).isEqualTo(call);
       assertThat(held.get(1).path("why").asText()).contains("desk has no tool pay");
-      assertThat(now(host.check(List.of(desk("refund")))).held())
+      assertThat(now(host.journals().check(List.of(desk("refund")))).held())
           .as("what check names")
           .flatExtracting(Rollout.ThreadResult::missing)
           .containsExactlyElementsOf(held.findValuesAsText("why"));
@@ -171,7 +171,7 @@ class RolloutTest {
         assertThat(asking(host, id).questions())
             .extracting(Threads.Question::call)
             .containsExactly(yes.call());
-        assertThat(now(host.check()).held())
+        assertThat(now(host.journals().check()).held())
             .singleElement()
             .satisfies(held -> assertThat(held.missing()).hasSize(2));
       }
@@ -188,7 +188,7 @@ class RolloutTest {
           .doesNotContain(yes.call());
       assertThat(paid).hasValue(1);
       assertThat(reminders).hasValue(1);
-      assertThat(now(host.check()).complete()).isTrue();
+      assertThat(now(host.journals().check()).complete()).isTrue();
     }
   }
 }

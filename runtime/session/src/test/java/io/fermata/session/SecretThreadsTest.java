@@ -74,7 +74,7 @@ class SecretThreadsTest {
           host.threads()
               .post("ann", id, new Threads.NewMessage(Message.user("Pay B-1"), List.of(), null)));
       now(host.threads().settled("ann", id, Duration.ofSeconds(60)));
-      now(host.exportThread(id, to));
+      now(host.journals().thread(id).export(to));
     }
     return export;
   }

@@ -86,32 +86,32 @@ class StoredJournalTest {
     RunJournal run;
     ThreadJournal thread;
     try (Fermata host = host()) {
-      run = now(host.journalWithSecrets("talk", begun(host)));
-      thread = now(host.threadJournalWithSecrets(talked(host)));
-      assertThatThrownBy(() -> Fermata.readJournal(store(), "talk", run.runId()))
+      run = now(host.journals().run("talk", begun(host)).readWithSecrets());
+      thread = now(host.journals().thread(talked(host)).readWithSecrets());
+      assertThatThrownBy(() -> Journals.readRun(store(), "talk", run.runId()))
           .as("a host has it open")
           .isInstanceOf(StoreException.class);
     }
 
-    RunJournal stored = Fermata.readJournal(store(), "talk", run.runId());
+    RunJournal stored = Journals.readRun(store(), "talk", run.runId());
 
     assertThat(stored).isEqualTo(run);
     Replay.of(TALK, stored).requireSame();
-    assertThat(Fermata.readThreadJournal(store(), thread.threadId())).isEqualTo(thread);
+    assertThat(Journals.readThread(store(), thread.threadId())).isEqualTo(thread);
   }
 
   @Test
   void whatAStoreDoesNotHaveIsNamed() throws Exception {
     host().close();
 
-    assertThatThrownBy(() -> Fermata.readJournal(store(), "talk", "none"))
+    assertThatThrownBy(() -> Journals.readRun(store(), "talk", "none"))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith(store() + " has no journal of a run none of talk; ");
-    assertThatThrownBy(() -> Fermata.readThreadJournal(store(), "echo.none"))
+    assertThatThrownBy(() -> Journals.readThread(store(), "echo.none"))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(store() + " has no journal of a thread echo.none");
     try (Fermata host = host()) {
-      assertThatThrownBy(() -> now(host.journalWithSecrets("talk", "none")))
+      assertThatThrownBy(() -> now(host.journals().run("talk", "none").readWithSecrets()))
           .hasMessageContaining("The store has no journal of a run none of talk; ");
     }
   }
@@ -129,7 +129,7 @@ class StoredJournalTest {
     }
     Forgery.seal(file);
 
-    assertThatThrownBy(() -> Fermata.readJournal(store(), "talk", runId))
+    assertThatThrownBy(() -> Journals.readRun(store(), "talk", runId))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith(store() + " has a journal that this release cannot read: ");
   }
@@ -141,9 +141,9 @@ class StoredJournalTest {
     try (Fermata host = host()) {
       String runId = begun(host);
       try (var to = Files.newOutputStream(file)) {
-        now(host.export("talk", runId, to));
+        now(host.journals().run("talk", runId).export(to));
       }
-      run = now(host.journalWithSecrets("talk", runId));
+      run = now(host.journals().run("talk", runId).readWithSecrets());
     }
 
     try (InputStream from = Files.newInputStream(file)) {

@@ -207,7 +207,7 @@ class ThreadForkTest {
       assertThat(file(host, source, "/receipt")).isEqualTo("for B-1");
       assertThat(now(host.threads().get("ann", source))).isEqualTo(before);
 
-      ThreadJournal journal = now(host.threadJournalWithSecrets(fork.threadId()));
+      ThreadJournal journal = now(host.journals().thread(fork.threadId()).readWithSecrets());
       long entry = fork.fork().entry();
       assertThat(journal.entries().get((int) entry).events().get(0))
           .isInstanceOf(ThreadEvent.ForkedFrom.class);
@@ -228,7 +228,7 @@ class ThreadForkTest {
       String source = talked(host);
       List<String> said = texts(host, source);
       long came =
-          now(host.threadJournalWithSecrets(source)).entries().stream()
+          now(host.journals().thread(source).readWithSecrets()).entries().stream()
               .filter(entry -> entry.events().stream().anyMatch(ThreadForkTest::isRefundWanted))
               .findFirst()
               .orElseThrow()
@@ -242,7 +242,7 @@ class ThreadForkTest {
       assertThat(file(host, same.threadId(), "/receipt")).isEqualTo("for B-1");
       assertThat(done).containsExactly("B-1");
       assertThat(tokens()).as("what the source has spent is counted once").isEqualTo(asked);
-      ThreadJournal journal = now(host.threadJournalWithSecrets(same.threadId()));
+      ThreadJournal journal = now(host.journals().thread(same.threadId()).readWithSecrets());
       assertThat(journal.narrative(List.of(desk("desk"))))
           .contains("a fork of " + source + " at entry " + came + ", with its results, by ann");
       ThreadReplay.of(List.of(desk("desk")), journal).requireSame();

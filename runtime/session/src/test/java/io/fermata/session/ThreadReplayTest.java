@@ -119,7 +119,7 @@ class ThreadReplayTest {
   void aThreadIsDecidedAgainAsItWas() {
     String id = recorded();
     try (Fermata host = host()) {
-      ThreadJournal journal = now(host.threadJournalWithSecrets(id));
+      ThreadJournal journal = now(host.journals().thread(id).readWithSecrets());
 
       ThreadReplay replay = ThreadReplay.of(List.of(desk("****")), journal).requireSame();
 
@@ -139,7 +139,7 @@ class ThreadReplayTest {
     Path export = folder.resolve("thread.jsonl");
     try (Fermata host = host();
         OutputStream to = Files.newOutputStream(export)) {
-      now(host.exportThread(id, to));
+      now(host.journals().thread(id).export(to));
     }
     assertThat(Files.readString(export)).doesNotContain("4111");
 
@@ -201,7 +201,8 @@ class ThreadReplayTest {
   @Test
   void aThreadWithoutAJournalIsNamed() {
     try (Fermata host = host()) {
-      assertThatThrownBy(() -> host.threadJournalWithSecrets("none").toCompletableFuture().join())
+      assertThatThrownBy(
+              () -> host.journals().thread("none").readWithSecrets().toCompletableFuture().join())
           .hasMessageContaining("no journal of a thread none");
     }
   }

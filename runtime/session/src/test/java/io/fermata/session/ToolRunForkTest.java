@@ -127,7 +127,7 @@ class ToolRunForkTest {
   }
 
   private static RunJournal journal(Fermata host, String runId) {
-    return now(host.journalWithSecrets("paint", runId));
+    return now(host.journals().run("paint", runId).readWithSecrets());
   }
 
   @Test
@@ -137,7 +137,7 @@ class ToolRunForkTest {
       String thread = asking(host);
       String source = run(host);
       long last = journal(host, source).entries().size();
-      ThreadJournal before = now(host.threadJournalWithSecrets(thread));
+      ThreadJournal before = now(host.journals().thread(thread).readWithSecrets());
 
       Fork fork = now(host.fork("paint", source, last, ForkOptions.live().by("ops")));
 
@@ -150,7 +150,7 @@ class ToolRunForkTest {
           now(host.call(new ToolCall("paint", "ann", answer, Json.object(), null), p -> {}));
       assertThat(end.structured().path("status").asText()).isEqualTo("complete");
       assertThat(done).as("no thread called it").containsExactly("hall");
-      assertThat(now(host.threadJournalWithSecrets(thread))).isEqualTo(before);
+      assertThat(now(host.journals().thread(thread).readWithSecrets())).isEqualTo(before);
 
       answer(host, thread, "a2", "colour", "blue");
       assertThat(done).containsExactly("hall", "hall for a thread");

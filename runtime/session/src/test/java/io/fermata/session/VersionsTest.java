@@ -189,6 +189,7 @@ class VersionsTest {
       ended.start("word", "bye");
       now =
           host.fermata()
+              .journals()
               .check(second(VersionsTest::renamed), TestFlows.trip())
               .toCompletableFuture()
               .get();

@@ -353,7 +353,7 @@ class WhatIfTest {
       ToolReply reply =
           now(host.call(new ToolCall("pass", "ann", start, meta, null), progress -> {}));
       assertThat(TestHost.status(reply)).isEqualTo("complete");
-      assertThat(now(host.whatIf(WhatIf.of(passing("How many?")))).same()).isEqualTo(1);
+      assertThat(now(host.journals().whatIf(WhatIf.of(passing("How many?")))).same()).isEqualTo(1);
     }
     WhatIf whatIf = WhatIf.of(passing("How many?"));
 
@@ -412,15 +412,16 @@ class WhatIfTest {
       bought(host, "a", 3);
       bought(host, "b", 8);
       assertThatThrownBy(() -> trying(10).over(store())).isInstanceOf(StoreException.class);
-      asked = now(host.whatIf(WhatIf.of(order(10))));
+      asked = now(host.journals().whatIf(WhatIf.of(order(10))));
       assertThat(asked.otherwise()).isEqualTo(1);
 
       Instant since = Instant.now();
       bought(host, "c", 9);
-      WhatIfResult late = now(host.whatIf(WhatIf.of(order(10)).since(since)));
+      WhatIfResult late = now(host.journals().whatIf(WhatIf.of(order(10)).since(since)));
       assertThat(late.same() + late.otherwise()).isEqualTo(1);
       assertThat(charged).hasValue(3);
-      assertThat(now(host.whatIf(WhatIf.of(order(10)))).json().path("runs").asInt()).isEqualTo(3);
+      assertThat(now(host.journals().whatIf(WhatIf.of(order(10)))).json().path("runs").asInt())
+          .isEqualTo(3);
     }
     assertThat(asked.same()).isEqualTo(1);
   }
@@ -461,12 +462,12 @@ class WhatIfTest {
     CountDownLatch go = new CountDownLatch(1);
     try (Fermata host = host()) {
       bought(host, "a", 8);
-      CompletionStage<WhatIfResult> first = host.whatIf(WhatIf.of(waiting(go)));
-      assertThatThrownBy(() -> now(host.whatIf(WhatIf.of(order(6)))))
+      CompletionStage<WhatIfResult> first = host.journals().whatIf(WhatIf.of(waiting(go)));
+      assertThatThrownBy(() -> now(host.journals().whatIf(WhatIf.of(order(6)))))
           .hasStackTraceContaining("Another what-if of this host is under way");
       go.countDown();
       assertThat(now(first).otherwise()).isEqualTo(1);
-      assertThat(now(host.whatIf(WhatIf.of(order(6)))).same()).isEqualTo(1);
+      assertThat(now(host.journals().whatIf(WhatIf.of(order(6)))).same()).isEqualTo(1);
     }
   }
 
@@ -477,7 +478,7 @@ class WhatIfTest {
     try (Fermata host = host()) {
       bought(host, "a", 8);
       bought(host, "b", 8);
-      asked = host.whatIf(WhatIf.of(waiting(go)));
+      asked = host.journals().whatIf(WhatIf.of(waiting(go)));
     }
     go.countDown();
     assertThatThrownBy(() -> now(asked)).hasStackTraceContaining("The host is closed");
@@ -588,7 +589,7 @@ class WhatIfTest {
   /** What is said of the journal as a value. */
   private static WhatIfResult ofExport(Store store, String run, Flow<?> flow) {
     try (Fermata host = Fermata.host().store(store).flow(talk(1, "bye")).dormant().start()) {
-      RunJournal journal = now(host.journalWithSecrets("talk", run));
+      RunJournal journal = now(host.journals().run("talk", run).readWithSecrets());
       return WhatIf.of(flow)
           .over(List.<ExportedJournal>of(new ExportedJournal.OfRun(journal)).iterator());
     }
@@ -620,8 +621,8 @@ class WhatIfTest {
     RunJournal live;
     try (Fermata host = host();
         OutputStream to = Files.newOutputStream(export)) {
-      live = now(host.journalWithSecrets("order", run));
-      now(host.export("order", run, to));
+      live = now(host.journals().run("order", run).readWithSecrets());
+      now(host.journals().run("order", run).export(to));
     }
     RunJournal read = ExportedJournal.read(export, KEYS).run();
 
@@ -638,7 +639,7 @@ class WhatIfTest {
     Path export = folder.resolve("run.jsonl");
     try (Fermata host = host();
         OutputStream to = Files.newOutputStream(export)) {
-      now(host.export("order", run + "x", to));
+      now(host.journals().run("order", run + "x").export(to));
     }
     assertThatThrownBy(() -> ExportedJournal.read(export, KEYS).run())
         .isInstanceOf(ArchiveException.class)
@@ -651,7 +652,7 @@ class WhatIfTest {
     Path export = folder.resolve("run.jsonl");
     try (Fermata host = host();
         OutputStream to = Files.newOutputStream(export)) {
-      now(host.exportWithSecrets("order", run, to));
+      now(host.journals().run("order", run).exportWithSecrets(to));
     }
     List<String> lines = Files.readAllLines(export);
     Files.write(export, lines.subList(0, lines.size() - 2));

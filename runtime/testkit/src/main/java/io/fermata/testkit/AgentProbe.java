@@ -469,7 +469,9 @@ public final class AgentProbe implements AutoCloseable {
   /** The journal of the thread, which a test can decide again or keep. */
   public ThreadJournal journal() {
     return probed.call(
-        () -> host().threadJournalWithSecrets(threadId()), journal -> false, "the journal");
+        () -> host().journals().thread(threadId()).readWithSecrets(),
+        journal -> false,
+        "the journal");
   }
 
   /** The host itself, for what this probe has no method for. */

@@ -10,7 +10,6 @@ import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.ExportedJournal;
-import io.fermata.session.Fermata;
 import io.fermata.session.admin.ArchiveException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -109,12 +108,12 @@ public final class RecordedRuns {
       Path export, boolean accept, Limits limits, Collection<Agent> agents, Flow<?>... flows)
       throws IOException {
     if (accept) {
-      Fermata.acceptEdits(export);
+      ExportedJournal.acceptEdits(export);
     }
     ExportedJournal exported = journal(export);
     if (accept && exported instanceof ExportedJournal.OfThread thread) {
       requireKnown(export, thread.journal(), agents);
-      Fermata.acceptEdits(export, agents, flows);
+      ExportedJournal.acceptEdits(export, agents, flows);
       exported = journal(export);
     }
     if (exported instanceof ExportedJournal.OfThread thread) {

@@ -57,7 +57,7 @@ class RecordedRunsTest {
         OutputStream out = Files.newOutputStream(file)) {
       probe.start("wants seats", "seats", 8).asks("company");
       String runId = probe.reply().meta().path("fermata/run").path("runId").asText();
-      probe.host().export("group", runId, out).toCompletableFuture().join();
+      probe.host().journals().run("group", runId).export(out).toCompletableFuture().join();
     }
     return file;
   }
@@ -148,7 +148,7 @@ class RecordedRunsTest {
     try (AgentProbe probe = AgentProbe.of(shop("Sell."));
         OutputStream out = Files.newOutputStream(file)) {
       probe.say("Hello").say("Hello again");
-      probe.host().exportThread(probe.threadId(), out).toCompletableFuture().join();
+      probe.host().journals().thread(probe.threadId()).export(out).toCompletableFuture().join();
     }
     String recorded = Files.readString(file);
     asked(shop("Sell."));

@@ -66,7 +66,7 @@ class RecordedSecretsTest {
               .meta()
               .at("/fermata~1run/runId")
               .asText();
-      host.exportWithSecrets("order", run, to).toCompletableFuture().join();
+      host.journals().run("order", run).exportWithSecrets(to).toCompletableFuture().join();
     }
 
     assertThatThrownBy(

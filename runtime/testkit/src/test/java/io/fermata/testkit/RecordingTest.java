@@ -191,7 +191,7 @@ class RecordingTest {
 
   private Path recorded(Fermata host, String run, Scrubbing scrubbing) throws Exception {
     ByteArrayOutputStream recording = new ByteArrayOutputStream();
-    host.record("order", run, scrubbing, recording).toCompletableFuture().join();
+    host.journals().run("order", run).record(scrubbing, recording).toCompletableFuture().join();
     return Files.write(folder.resolve("order.jsonl"), recording.toByteArray());
   }
 
@@ -381,8 +381,8 @@ class RecordingTest {
       now(threads.answer("ann", id, new Threads.Answer(call, "a1", true, null, null)));
       now(threads.settled("ann", id, Duration.ofSeconds(60)));
       ByteArrayOutputStream out = new ByteArrayOutputStream();
-      now(host.recordThread(id, Scrubbing.SECRETS.and("email"), out));
-      asked = asked(now(host.threadJournalWithSecrets(id)));
+      now(host.journals().thread(id).record(Scrubbing.SECRETS.and("email"), out));
+      asked = asked(now(host.journals().thread(id).readWithSecrets()));
       Files.write(recording, out.toByteArray());
     }
 
@@ -443,7 +443,7 @@ class RecordingTest {
             .hooks(Hook.afterCreateMessage("note", (flow, message) -> flow.setStatus("noted")));
     try (Fermata host = Fermata.host().store(store).keys(KEYS).agent(mute).start();
         OutputStream out = Files.newOutputStream(recording)) {
-      now(host.recordThread(id, Scrubbing.SECRETS.writtenAnyway(), out));
+      now(host.journals().thread(id).record(Scrubbing.SECRETS.writtenAnyway(), out));
     }
 
     assertThat(Files.readString(recording)).contains("step_ended").doesNotContain("\"asked\"");

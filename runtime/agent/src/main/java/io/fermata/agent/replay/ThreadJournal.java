@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
  * its texts show none that {@link ThreadSecrets} finds, unless their names say so.
  *
  * <pre>{@code
- * ThreadJournal journal = host.threadJournalWithSecrets(threadId).toCompletableFuture().join();
+ * ThreadJournal journal = host.journals().thread(threadId).readWithSecrets()
+ *     .toCompletableFuture().join();
  * journal.upTo(7).state();                          // the state after entry 7
  * journal.transcript(agents);                       // the conversation
  * journal.narrative(agents);                        // every entry, in words

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * RunPicture run = new RunPicture(flow);
- * host.replay("quote", runId, Redaction.of("email").over(run));
+ * host.journals().run("quote", runId).replay(Redaction.of("email").over(run));
  * Files.writeString(file, run.picture().svg());
  * }</pre>
  */

@@ -30,7 +30,8 @@ import org.jspecify.annotations.Nullable;
  * unless their names say so.
  *
  * <pre>{@code
- * RunJournal journal = host.journalWithSecrets("quote", runId).toCompletableFuture().join();
+ * RunJournal journal = host.journals().run("quote", runId).readWithSecrets()
+ *     .toCompletableFuture().join();
  * journal.upTo(7).state();                       // the state after entry 7
  * journal.upTo(7).picture(quote).svg();          // the way that the run had taken by then
  * journal.why(quote, "price");                   // why the price is what it is

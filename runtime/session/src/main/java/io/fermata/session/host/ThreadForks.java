@@ -39,7 +39,7 @@ record ThreadForks(ThreadJournal source) {
     if (journal.redacted()) {
       throw new ThreadException(
           "key_missing",
-          "The journal of thread %s was read without the key that encrypts it; configure that key, or export the thread in clear, with exportThreadWithSecrets"
+          "The journal of thread %s was read without the key that encrypts it; configure that key, or export the thread in clear, with exportWithSecrets"
               .formatted(journal.threadId()));
     }
     ThreadForks forks = new ThreadForks(journal);

@@ -230,7 +230,8 @@ class ErasureTest {
             .compile();
     try (Fermata host = host(cook, order("lunch")).dormant().start()) {
       assertThat(now(host.erase(Erasure.principal("bob"))).journals()).isEqualTo(1);
-      assertThat(now(host.export("cook", run, OutputStream.nullOutputStream()))).isPositive();
+      assertThat(now(host.journals().run("cook", run).export(OutputStream.nullOutputStream())))
+          .isPositive();
       assertThat(now(host.awake())).isZero();
     }
     assertThat(again.getCount()).isEqualTo(1);

@@ -116,9 +116,9 @@ class RetentionTest {
 
   private static List<Observation> replayed(Fermata host, String flow, String run) {
     List<Observation> observed = new ArrayList<>();
-    host.replay(
-            flow,
-            run,
+    host.journals()
+        .run(flow, run)
+        .replay(
             new Recorder() {
               @Override
               public void onEvent(Observation event) {

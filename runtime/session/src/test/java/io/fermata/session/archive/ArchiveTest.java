@@ -17,6 +17,7 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
@@ -125,18 +126,19 @@ class ArchiveTest {
 
   private static String exported(Fermata host, String run) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
-    now(host.export("order", run, out));
+    now(host.journals().run("order", run).export(out));
     return out.toString(UTF_8);
   }
 
   private static Imported imported(Fermata host, String lines) {
-    return now(host.importJournal(new ByteArrayInputStream(lines.getBytes(UTF_8))));
+    return now(host.journals().importFrom(new ByteArrayInputStream(lines.getBytes(UTF_8))));
   }
 
   private static void refused(Fermata host, String lines, String why) {
     assertThatThrownBy(
             () ->
-                host.importJournal(new ByteArrayInputStream(lines.getBytes(UTF_8)))
+                host.journals()
+                    .importFrom(new ByteArrayInputStream(lines.getBytes(UTF_8)))
                     .toCompletableFuture()
                     .join())
         .isInstanceOf(CompletionException.class)
@@ -263,7 +265,7 @@ class ArchiveTest {
               });
       Store store = Store.sqlite(Path.of(names[0]));
       try (Fermata host = Fermata.host().store(store).flow(order()).dormant().start()) {
-        now(host.importJournal(half));
+        now(host.journals().importFrom(half));
       }
     }
   }
@@ -336,7 +338,7 @@ class ArchiveTest {
     try (Fermata host = host("accepted").keys(DataKeys.parse(key)).start()) {
       Path edited = directory.resolve("edited.jsonl");
       Files.writeString(edited, lines.replace("\"to eat\"", "\"to sit\""));
-      Fermata.acceptEdits(edited);
+      ExportedJournal.acceptEdits(edited);
       assertThat(imported(host, Files.readString(edited)).signature())
           .isEqualTo(ExportSignature.UNSIGNED);
     }
@@ -391,7 +393,7 @@ class ArchiveTest {
               .post("ann", id, new Threads.NewMessage(Message.user("hello"), List.of(), null)));
       now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
       ByteArrayOutputStream out = new ByteArrayOutputStream();
-      now(host.exportThread(id, out));
+      now(host.journals().thread(id).export(out));
       lines = out.toString(UTF_8);
     }
     try (Fermata host = Fermata.host().store(store("new")).agent(desk).start()) {
@@ -443,7 +445,9 @@ class ArchiveTest {
       swept =
           now(
               host.fermata()
-                  .export("talk", run, nowhere)
+                  .journals()
+                  .run("talk", run)
+                  .export(nowhere)
                   .handle((entries, thrown) -> thrown == null && entries == 1));
     }
   }
@@ -460,7 +464,9 @@ class ArchiveTest {
             }
           }
         };
-    assertThatThrownBy(() -> host.fermata().export("talk", run, to).toCompletableFuture().join())
+    assertThatThrownBy(
+            () ->
+                host.fermata().journals().run("talk", run).export(to).toCompletableFuture().join())
         .cause()
         .isInstanceOf(ArchiveException.class)
         .hasMessageContainingAll(run, "deleted while it was exported");

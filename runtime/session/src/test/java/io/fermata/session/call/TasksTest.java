@@ -86,7 +86,9 @@ class TasksTest {
 
   private boolean known(TaskRun run) {
     try {
-      return !got(host.journalWithSecrets(run.tool(), run.runId())).entries().isEmpty();
+      return !got(host.journals().run(run.tool(), run.runId()).readWithSecrets())
+          .entries()
+          .isEmpty();
     } catch (AssertionError unknown) {
       return false;
     }

@@ -177,7 +177,9 @@ abstract class DamageContract {
       isDamaged(threads.messages("ann", id, null, 10, 0, true));
       assertThatThrownBy(
               () ->
-                  host.exportThread(id, new ByteArrayOutputStream())
+                  host.journals()
+                      .thread(id)
+                      .export(new ByteArrayOutputStream())
                       .toCompletableFuture()
                       .get(60, TimeUnit.SECONDS))
           .hasMessageContaining("entry 2")

@@ -140,7 +140,7 @@ final class LongJournalTest {
             held = Math.max(held, read.get() - event.moment().seq());
           }
         };
-    host.fermata().replay("talk", runId, recorder).toCompletableFuture().join();
+    host.fermata().journals().run("talk", runId).replay(recorder).toCompletableFuture().join();
     assertThat(read.get()).isGreaterThan(WORDS);
     assertThat(held).isBetween(1L, LARGEST_PAGE);
   }
@@ -157,7 +157,8 @@ final class LongJournalTest {
             }
           }
         };
-    long exported = host.fermata().export("talk", runId, out).toCompletableFuture().join();
+    long exported =
+        host.fermata().journals().run("talk", runId).export(out).toCompletableFuture().join();
     assertThat(exported).isGreaterThan(WORDS).isEqualTo(read.get());
     assertThat(held).isBetween(1L, LARGEST_PAGE);
   }
@@ -165,7 +166,8 @@ final class LongJournalTest {
   @Test
   void aCheckHoldsNoMoreThanTheLastPageWhenItReadsTheNext() {
     collecting = true;
-    assertThat(host.fermata().check(TestFlows.talk()).toCompletableFuture().join().runs())
+    assertThat(
+            host.fermata().journals().check(TestFlows.talk()).toCompletableFuture().join().runs())
         .hasSize(1);
     assertThat(read.get()).isGreaterThan(WORDS);
     assertThat(largest.get()).isBetween(1L, LARGEST_PAGE);

@@ -287,7 +287,11 @@ class SecretsTest {
         assertThat(call(host, "continue", "yes", "yes").path("field").asText()).isEqualTo("again");
         JsonNode failed = call(host, "continue", "again", "no");
         assertThat(failed.path("error").asText()).contains(CARD);
-        host.replay("pay", runId, replayed).toCompletableFuture().get(60, TimeUnit.SECONDS);
+        host.journals()
+            .run("pay", runId)
+            .replay(replayed)
+            .toCompletableFuture()
+            .get(60, TimeUnit.SECONDS);
         silent(folder);
       }
       try (Fermata host = host(pay(), K1).recorder(observed).start()) {
@@ -533,8 +537,8 @@ class SecretsTest {
     ByteArrayOutputStream open = new ByteArrayOutputStream();
     try (Fermata host = host(pay(), K1).start()) {
       runId = runId(reply(host, "1", "start", answers()));
-      now(host.export("pay", runId, exported));
-      now(host.exportWithSecrets("pay", runId, open));
+      now(host.journals().run("pay", runId).export(exported));
+      now(host.journals().run("pay", runId).exportWithSecrets(open));
     }
     silent("the export", exported.toString(StandardCharsets.UTF_8));
     assertThat(open.toString(StandardCharsets.UTF_8)).contains(CARD).doesNotContain("sealed:1");
@@ -542,14 +546,15 @@ class SecretsTest {
       Path other = Files.createTempDirectory(folder, "other");
       try (Fermata host =
           host(pay(), K2 + "," + K1).store(Store.sqlite(other.resolve("o.db"))).start()) {
-        now(host.importJournal(new ByteArrayInputStream(lines.toByteArray())));
+        now(host.journals().importFrom(new ByteArrayInputStream(lines.toByteArray())));
         assertThat(status(reply(host, "2", "continue", "vault.word", INNER))).isEqualTo("waiting");
       }
       silent(other);
     }
     try (Fermata host = host(pay(), K2).store(Store.sqlite(folder.resolve("third.db"))).start()) {
       var lines = new ByteArrayInputStream(exported.toByteArray());
-      assertThatThrownBy(() -> now(host.importJournal(lines))).hasMessageContaining("key k1");
+      assertThatThrownBy(() -> now(host.journals().importFrom(lines)))
+          .hasMessageContaining("key k1");
     }
   }
 
@@ -658,10 +663,10 @@ class SecretsTest {
     }
     Observed replayed = new Observed();
     try (Fermata host = host(after(), K1).settings(Settings.DEFAULT).start()) {
-      now(host.replay("pay", runId, replayed));
+      now(host.journals().run("pay", runId).replay(replayed));
       assertThat(call(host, "continue", "more", "No " + TOKEN).path("status").asText())
           .isEqualTo("complete");
-      now(host.replay("pay", runId, replayed));
+      now(host.journals().run("pay", runId).replay(replayed));
     }
     assertThat(replayed.observed).isNotEmpty();
     replayed.observed.forEach(event -> silent("a replay", event));

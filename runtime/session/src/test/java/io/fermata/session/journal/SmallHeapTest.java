@@ -108,18 +108,18 @@ final class SmallHeapTest {
       try (Fermata host = host(Path.of(names[0]));
           OutputStream ofRun = Files.newOutputStream(run);
           OutputStream ofThread = Files.newOutputStream(thread)) {
-        System.out.println("run " + now(host.export("chat", names[1], ofRun)));
-        System.out.println("thread " + now(host.exportThread(names[2], ofThread)));
-        now(host.replay("chat", names[1], recorder));
+        System.out.println("run " + now(host.journals().run("chat", names[1]).export(ofRun)));
+        System.out.println("thread " + now(host.journals().thread(names[2]).export(ofThread)));
+        now(host.journals().run("chat", names[1]).replay(recorder));
         System.out.println("events " + events.get());
-        System.out.println("check " + now(host.check(List.of(echo()), chat())).text());
+        System.out.println("check " + now(host.journals().check(List.of(echo()), chat())).text());
       }
       WhatIf whatIf = WhatIf.of(chat()).agents(List.of(echo()));
       System.out.println("what if " + whatIf.over(Store.sqlite(Path.of(names[0]))).text());
       try (Fermata host = host(Path.of(names[0] + ".copy"))) {
         for (Path export : List.of(run, thread)) {
           try (InputStream from = Files.newInputStream(export)) {
-            System.out.println("imported " + now(host.importJournal(from)));
+            System.out.println("imported " + now(host.journals().importFrom(from)));
           }
         }
         String bye = "{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"bye\"}}";

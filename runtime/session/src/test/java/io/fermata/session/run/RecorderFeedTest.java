@@ -104,7 +104,7 @@ class RecorderFeedTest {
 
   private static List<Observation> replayed(Fermata host, String run) {
     Listener listener = new Listener();
-    host.replay("order", run, listener).toCompletableFuture().join();
+    host.journals().run("order", run).replay(listener).toCompletableFuture().join();
     return listener.observed;
   }
 
@@ -318,7 +318,7 @@ class RecorderFeedTest {
       assertThatThrownBy(() -> replayed(host, "nobody.x"))
           .hasRootCauseInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("no journal of a run nobody.x of order");
-      assertThatThrownBy(() -> host.replay("other", "nobody.x"))
+      assertThatThrownBy(() -> host.journals().run("other", "nobody.x").replay())
           .hasMessage("There is no flow other");
     }
   }
@@ -337,7 +337,12 @@ class RecorderFeedTest {
       ToolReply asked = call(host, "s", "start");
       String run = asked.meta().at("/fermata~1run/runId").asText();
       assertThatThrownBy(
-              () -> host.replay("order", run, broken, listener).toCompletableFuture().join())
+              () ->
+                  host.journals()
+                      .run("order", run)
+                      .replay(broken, listener)
+                      .toCompletableFuture()
+                      .join())
           .hasRootCauseInstanceOf(IllegalStateException.class)
           .hasMessageContaining(run);
       assertThat(listener.all(Observation.Pause.class)).hasSize(1);
@@ -357,7 +362,9 @@ class RecorderFeedTest {
     assertThat(refused.structured().path("code").asText()).isEqualTo("shutting_down");
     assertThatThrownBy(
             () ->
-                host.replay("order", run, new Listener())
+                host.journals()
+                    .run("order", run)
+                    .replay(new Listener())
                     .toCompletableFuture()
                     .get(60, TimeUnit.SECONDS))
         .hasMessageContaining("The host is closed");

@@ -108,7 +108,7 @@ final class FlowTools {
     List<RunJournal> runs = new ArrayList<>();
     for (String runId : runIds) {
       if (host != null) {
-        runs.add(Waiting.await(host.journalWithSecrets(flow.id(), runId)));
+        runs.add(Waiting.await(host.journals().run(flow.id(), runId).readWithSecrets()));
       }
     }
     return runs;

@@ -126,6 +126,6 @@ final class TrialHost {
   }
 
   private ThreadJournal journal(Threads.View view) throws InterruptedException {
-    return Waiting.await(host.threadJournalWithSecrets(view.threadId()));
+    return Waiting.await(host.journals().thread(view.threadId()).readWithSecrets());
   }
 }

@@ -159,7 +159,7 @@ class EvaluationTest {
       }
       settled(threads, "ann", thread);
       try (OutputStream out = Files.newOutputStream(file)) {
-        host.exportThread(thread, out).toCompletableFuture().join();
+        host.journals().thread(thread).export(out).toCompletableFuture().join();
       }
     }
     performed.set(0);
