@@ -346,7 +346,7 @@ class OperatorsOverHttpTest {
   void theModelOfAnOperatorFindsARunReadsItAndForksIt() throws Exception {
     String run = begun("ann");
     call("ann", "continue", Json.object().put("card", CARD));
-    awaitListed("?principal=ann", run);
+    awaitListed("?principal=ann&status=waiting", run);
     assertThat(
             tool("ops", "'action':'list','flow':'pay','principal':'ann','status':'waiting'")
                 .at("/structuredContent/runs/0/runId")
