@@ -30,6 +30,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Describe;
 import io.fermata.persistence.Store;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.Threads;
 import io.fermata.testkit.OpenAiStub;
@@ -245,7 +246,7 @@ class EvaluationTest {
                 });
     Path hasty =
         recorded("hasty.jsonl", slow.model("slow"), said, List.of("Hello", "Where is B-1?"));
-    ThreadJournal journal = Fermata.readThreadJournal(hasty);
+    ThreadJournal journal = ExportedJournal.read(hasty).thread();
     assertThat(entriesOf(journal, ThreadEvent.Received.class))
         .doesNotContainAnyElementsOf(entriesOf(journal, ThreadEvent.Taken.class).subList(1, 2));
     ScriptedModel model = looksUp();
@@ -276,7 +277,7 @@ class EvaluationTest {
 
   @Test
   void aMessageInTheFirstEntryBeginsATrial() throws Exception {
-    ThreadJournal journal = Fermata.readThreadJournal(export);
+    ThreadJournal journal = ExportedJournal.read(export).thread();
     ThreadJournal.Entry first = journal.entries().get(0);
     ThreadJournal whole =
         new ThreadJournal(
@@ -295,7 +296,8 @@ class EvaluationTest {
       String fork =
           host.threads().fork("ann", before, live).toCompletableFuture().join().threadId();
       settled(host.threads(), "ann", fork);
-      ThreadJournal after = host.threadJournalWithSecrets(fork).toCompletableFuture().join();
+      ThreadJournal after =
+          host.journals().thread(fork).readWithSecrets().toCompletableFuture().join();
       assertThat(after.messages())
           .extracting(Message::content)
           .containsExactly("Welcome.", "Hello", "How can I help?");
@@ -304,7 +306,7 @@ class EvaluationTest {
 
   @Test
   void aTrialReportsWhatItUsedItselfAndABudgetCountsWhatTheRecordingHadSpent() throws Exception {
-    long spent = Fermata.readThreadJournal(export).state().usage().outputTokens();
+    long spent = ExportedJournal.read(export).thread().state().usage().outputTokens();
     Model free = ScriptedModel.script().otherwise().turn(tokens("Yes.", 10, 2)).model("free");
     Agent desk = desk(free);
 
@@ -326,7 +328,7 @@ class EvaluationTest {
             .say("It has to be approved.");
     Path undecided =
         recorded("undecided.jsonl", pays.model("pays"), null, List.of("My money!", "And now?"));
-    assertThat(Fermata.readThreadJournal(undecided).state().open()).hasSize(1);
+    assertThat(ExportedJournal.read(undecided).thread().state().open()).hasSize(1);
 
     EvalTrial trial = only(evaluation().cases(EvalCase.recorded(undecided)));
 
