@@ -91,17 +91,16 @@ public final class JobToolCalls {
                 call.tool(),
                 call.arguments(),
                 true,
-                round ->
-                    new Round(withCallId(call, request, round), request, round, pending).start())
+                round -> new Round(withCallId(call, round), request, round, pending).start())
             .whenComplete((result, failure) -> pending.finished(failure));
     CompletionStage<RpcResult> reply = gate.orIfHandedBack(answer, pending::handedBack);
     reply.whenComplete((result, failure) -> pending.replied());
     return reply;
   }
 
-  /** Gives the call an id, by which a client without tasks finds its run again. */
-  private ToolCall withCallId(ToolCall call, McpRequest request, McpCall round) {
-    if (TaskMethods.declared(request) || call.meta().path(ToolReplyJson.CALL_ID).isTextual()) {
+  /** Gives the call an id, by which a client that was given no task finds its run again. */
+  private ToolCall withCallId(ToolCall call, McpCall round) {
+    if (call.meta().path(ToolReplyJson.CALL_ID).isTextual()) {
       return call;
     }
     JsonNode before = round.remembered();
@@ -199,8 +198,7 @@ public final class JobToolCalls {
     CompletionStage<RpcResult> start() {
       JsonNode before = round.remembered();
       if (before != null) {
-        TaskRun run = run(before.path("runId").asText());
-        return tasks.view(run).thenCompose(view -> settle(run, view));
+        return look(run(before.path("runId").asText()));
       }
       CompletionStage<ToolReply> reply =
           takesTasks
@@ -217,7 +215,14 @@ public final class JobToolCalls {
       return run;
     }
 
+    private String callId() {
+      return call.meta().path(ToolReplyJson.CALL_ID).asText();
+    }
+
     private CompletionStage<RpcResult> replied(ToolReply reply) {
+      if (HostError.isTemporary(code(reply))) {
+        return now(replies.repeatable(callId(), reply, request.revision()));
+      }
       String runId = reply.meta().path("fermata/run").path("runId").asText();
       if (runId.isEmpty()
           || !(asks(reply)
@@ -226,14 +231,16 @@ public final class JobToolCalls {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = run(runId);
-      return reply.task() && takesTasks
-          ? now(taskMethods.created(run, reply))
-          : tasks.view(run).thenCompose(view -> settle(run, view));
+      return reply.task() && takesTasks ? now(taskMethods.created(run, reply)) : look(run);
+    }
+
+    private CompletionStage<RpcResult> look(TaskRun run) {
+      return tasks.view(run).thenCompose(view -> settle(run, view));
     }
 
     private CompletionStage<RpcResult> settle(TaskRun run, TaskView view) {
       return switch (view.status()) {
-        case WORKING -> takesTasks ? now(taskMethods.created(run, view.reply())) : awaitRun(run);
+        case WORKING -> continues(run, view.reply());
         case INPUT_REQUIRED -> asks(view.reply()) ? ask(run, view) : stopped(run, view.reply());
         case ENDED -> now(replies.result(call.tool(), view.reply(), request.revision()));
         case CANCELLED -> failed("The run was cancelled.");
@@ -241,8 +248,18 @@ public final class JobToolCalls {
             throw RpcException.failed(
                 "The run waited for too long and has expired: make a new call.");
         case UNKNOWN -> throw RpcException.invalidParams("The run has ended: make a new call.");
-        case UNREACHABLE -> throw TaskMethods.unreachable(view.reply());
+        case UNREACHABLE -> {
+          if (!TaskMethods.unavailable(view)) {
+            throw TaskMethods.unreachable(view.reply());
+          }
+          yield continues(run, view.reply());
+        }
       };
+    }
+
+    /** The run is journaled, so nothing makes its client call again. */
+    private CompletionStage<RpcResult> continues(TaskRun run, ToolReply reply) {
+      return takesTasks ? now(taskMethods.created(run, reply)) : awaitRun(run);
     }
 
     private static RpcException tooLong() {
@@ -305,8 +322,7 @@ public final class JobToolCalls {
             run,
             "The tool has to ask its user a question that this client cannot show: use a client that declares elicitation.");
       }
-      round.remember(
-          Map.of("runId", run.runId(), "callId", call.meta().path(ToolReplyJson.CALL_ID).asText()));
+      round.remember(Map.of("runId", run.runId(), "callId", callId()));
       pending.asks();
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();
@@ -325,10 +341,7 @@ public final class JobToolCalls {
     /** A run at its visit limit continues; any other stopped run needs an operator. */
     private CompletionStage<RpcResult> stopped(TaskRun run, ToolReply reply) {
       return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
-          ? tasks
-              .answer(run, Json.object(), Map.of())
-              .thenCompose(taken -> tasks.view(run))
-              .thenCompose(after -> settle(run, after))
+          ? tasks.answer(run, Json.object(), Map.of()).thenCompose(taken -> look(run))
           : now(replies.result(call.tool(), reply, request.revision()));
     }
 
@@ -342,7 +355,7 @@ public final class JobToolCalls {
                 if (code(taken).equals("invalid_updates")) {
                   throw new UnansweredException(forms.asks());
                 }
-                return tasks.view(run).thenCompose(after -> settle(run, after));
+                return look(run);
               });
     }
 

@@ -54,6 +54,16 @@ public final class ToolReplyJson {
             .meta(CALL_ID, Json.tree(callId)));
   }
 
+  /** The result of a call whose job may have been started all the same. */
+  RpcResult repeatable(String callId, ToolReply reply, Revision revision) {
+    return results.ofTool(
+        revision,
+        McpResult.error(
+                "%s If the job was started, it continues: repeat the call with _meta {\"%s\": \"%s\"}, which starts it only if it was not."
+                    .formatted(reply.structured().path("error").asText(), CALL_ID, callId))
+            .meta(CALL_ID, Json.tree(callId)));
+  }
+
   private static McpResult job(ToolReply reply) {
     ObjectNode body = reply.structured();
     JsonNode result = body.path("result");

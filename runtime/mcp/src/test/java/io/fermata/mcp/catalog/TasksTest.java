@@ -29,6 +29,7 @@ import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -351,8 +352,7 @@ class TasksTest {
     String callId = handedBack.path("_meta").path("fermata/callId").asText();
     Wired wired = ann.wired();
     String message =
-        wired
-            .modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", FORMS)
+        jobMessage(wired)
             .replace("\"_meta\":{", "\"_meta\":{\"fermata/callId\":\"" + callId + "\",");
     Events answer = wired.listen(message).get();
     return (answer.streamed() ? answer.next() : answer.plain()).path("result");
@@ -396,6 +396,51 @@ class TasksTest {
     assertThat(again(handedBack).path("inputRequests")).hasSize(2);
     assertThat(kitchen.heated()).isEqualTo(1);
     assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobThatIsUnreadableForAWhileIsWaitedForAndNotStartedAgain() throws Exception {
+    BusyHost busy = new BusyHost(host);
+    busy.is.set(true);
+    try (McpServer serving = McpServer.serving(busy).port(0).start()) {
+      Wired wired = new TaskClient(serving.endpoint()).wired();
+      Events answer = wired.listen(jobMessage(wired)).get();
+      while (busy.missed.get() < 2) {
+        Thread.sleep(5);
+      }
+      kitchen.release();
+      busy.is.set(false);
+
+      assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
+      assertThat(kitchen.heated()).isEqualTo(1);
+    }
+  }
+
+  private static String jobMessage(Wired wired) {
+    return wired.modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", FORMS);
+  }
+
+  @Test
+  void aJobWhoseReplyWasLostWithItsHostIsFoundAgain() throws Exception {
+    AtomicBoolean lost = new AtomicBoolean();
+    ToolHost lossy =
+        new SeenHost(host) {
+          @Override
+          public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+            return super.call(call, progress)
+                .thenApply(
+                    reply ->
+                        lost.getAndSet(true) ? reply : ToolReply.refused(HostError.MOVED));
+          }
+        };
+    try (McpServer serving = McpServer.serving(lossy).port(0).start()) {
+      ann = new TaskClient(serving.endpoint()).declaring(FORMS);
+      JsonNode first = ann.call("job", "{}").result();
+
+      kitchen.release();
+      assertThat(again(first).path("resultType").asText()).isEqualTo("input_required");
+      assertThat(kitchen.heated()).isEqualTo(1);
+    }
   }
 
   @Test
