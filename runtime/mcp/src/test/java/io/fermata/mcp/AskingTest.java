@@ -9,6 +9,7 @@ import io.fermata.mcp.feature.McpCall;
 import io.fermata.mcp.feature.McpReply;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
+import java.math.BigDecimal;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -44,6 +45,13 @@ class AskingTest {
                           String taken = call.arguments().remove("a").asText();
                           return McpResult.text(taken + asked(call, "name", "Your name?"));
                         }))
+            .tool(
+                McpTool.of("weigh", "Weighs twice")
+                    .call(
+                        call -> {
+                          BigDecimal first = weight(call, "first");
+                          return McpResult.text(first.add(weight(call, "second")).toString());
+                        }))
             .apiKey("ada", "key-of-ada")
             .apiKey("bob", "key-of-bob")
             .port(0)
@@ -53,6 +61,13 @@ class AskingTest {
   private static String asked(McpCall call, String key, String question) {
     McpReply reply = call.ask(key, McpAsk.form(question, Name.class));
     return reply.accepted() ? reply.content().path("name").asText() : "nobody";
+  }
+
+  record Weight(BigDecimal n) {}
+
+  private static BigDecimal weight(McpCall call, String key) {
+    McpReply reply = call.ask(key, McpAsk.form("How heavy?", Weight.class));
+    return reply.content().path("n").decimalValue();
   }
 
   @AfterAll
@@ -110,6 +125,27 @@ class AskingTest {
         client.send(client.modernMessage("tools/call", "take", replied, FORMS)).result();
 
     assertThat(second.at("/content/0/text").asText()).isEqualTo("Dear Ada");
+  }
+
+  @Test
+  void aReplyWithAVeryLargeNumberIsKnownInTheNextRound() {
+    JsonNode first = weigh("").result();
+    JsonNode second = weigh(weighed(first, "first")).result();
+
+    JsonNode third = weigh(weighed(second, "second")).result();
+
+    assertThat(new BigDecimal(third.at("/content/0/text").asText())).isEqualByComparingTo("2e120");
+  }
+
+  private Wired.Said weigh(String more) {
+    Wired client = client("ada");
+    String params = "\"name\":\"weigh\",\"arguments\":{}" + more;
+    return client.send(client.modernMessage("tools/call", "weigh", params, FORMS));
+  }
+
+  private static String weighed(JsonNode asked, String key) {
+    return ",\"requestState\":%s,\"inputResponses\":{\"%s\":{\"action\":\"accept\",\"content\":{\"n\":1e120}}}"
+        .formatted(asked.path("requestState"), key);
   }
 
   @Test

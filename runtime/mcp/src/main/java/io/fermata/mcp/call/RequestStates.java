@@ -180,7 +180,7 @@ public final class RequestStates {
     return new Opened(
         principal,
         ByteBuffer.wrap(nonce),
-        JsonRpcCodec.read(crypt(Cipher.DECRYPT_MODE, nonce, encrypted, bound(principal, call))));
+        JsonRpcCodec.readOwn(crypt(Cipher.DECRYPT_MODE, nonce, encrypted, bound(principal, call))));
   }
 
   private static byte[] decoded(String text) {

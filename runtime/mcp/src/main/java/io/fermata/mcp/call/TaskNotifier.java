@@ -1,6 +1,7 @@
 package io.fermata.mcp.call;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.rpc.RpcException;
@@ -11,9 +12,13 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Notifies a subscriber of the status of a task: at once, and after every change. */
 final class TaskNotifier {
+  private static final Logger LOG = LoggerFactory.getLogger(TaskNotifier.class);
+
   /** The first and the longest wait before a failed view is repeated; it doubles each time. */
   private static final long MIN_RETRY_MILLIS = 250;
 
@@ -120,7 +125,11 @@ final class TaskNotifier {
       return;
     }
     retryMillis = MIN_RETRY_MILLIS;
-    publish(view);
+    try {
+      publish(view);
+    } catch (RuntimeException e) {
+      LOG.error("A subscriber could not be notified of a task", LoggedFailure.of(e));
+    }
     boolean again;
     synchronized (this) {
       viewing = false;

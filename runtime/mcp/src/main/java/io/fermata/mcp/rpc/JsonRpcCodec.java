@@ -57,6 +57,24 @@ public final class JsonRpcCodec {
 
   private static final ObjectReader READER = MAPPER.reader();
 
+  /** Reads what this server wrote: the limits are those of clients, not of authors. */
+  private static final ObjectReader OWN =
+      JsonMapper.builder(
+              FACTORY
+                  .rebuild()
+                  .streamReadConstraints(
+                      StreamReadConstraints.builder()
+                          .maxNestingDepth(Integer.MAX_VALUE)
+                          .maxNumberLength(Integer.MAX_VALUE)
+                          .maxNameLength(Integer.MAX_VALUE)
+                          .maxStringLength(Integer.MAX_VALUE)
+                          .build())
+                  .build())
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .build()
+          .reader();
+
   private JsonRpcCodec() {}
 
   /**
@@ -87,6 +105,15 @@ public final class JsonRpcCodec {
     }
   }
 
+  /** Reads what {@link #bytes} wrote. */
+  public static JsonNode readOwn(byte[] bytes) {
+    try {
+      return OWN.readTree(bytes);
+    } catch (IOException e) {
+      throw new IllegalStateException("What the server wrote could not be read", e);
+    }
+  }
+
   private static String place(IOException e) {
     JsonLocation at = e instanceof JsonProcessingException json ? json.getLocation() : null;
     return at == null ? "" : ", at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
@@ -107,14 +134,12 @@ public final class JsonRpcCodec {
   /** A result as a tree, to embed it in another. */
   public static ObjectNode tree(RpcResult result) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream(1_024);
-    try {
-      try (JsonGenerator out = MAPPER.createGenerator(bytes)) {
-        result.write(out);
-      }
-      return (ObjectNode) READER.readTree(bytes.toByteArray());
+    try (JsonGenerator out = MAPPER.createGenerator(bytes)) {
+      result.write(out);
     } catch (IOException e) {
       throw new IllegalStateException("A result could not be written", e);
     }
+    return (ObjectNode) readOwn(bytes.toByteArray());
   }
 
   /** A response with an error; a missing id is left out. */

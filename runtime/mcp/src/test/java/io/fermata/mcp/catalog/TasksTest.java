@@ -30,6 +30,7 @@ import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
+import java.math.BigDecimal;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -429,8 +430,7 @@ class TasksTest {
           public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
             return super.call(call, progress)
                 .thenApply(
-                    reply ->
-                        lost.getAndSet(true) ? reply : ToolReply.refused(HostError.MOVED));
+                    reply -> lost.getAndSet(true) ? reply : ToolReply.refused(HostError.MOVED));
           }
         };
     try (McpServer serving = McpServer.serving(lossy).port(0).start()) {
@@ -628,9 +628,70 @@ class TasksTest {
     }
   }
 
-  private static TaskView ended(String result) {
-    ToolReply reply =
-        new ToolReply(Json.object().put("status", "complete").put("result", result), Json.object());
+  @Test
+  void aResultBeyondTheLimitsOfAMessageOfAClientIsFetchedAndNotified() throws Exception {
+    AtomicReference<Object> result = new AtomicReference<>("");
+    ToolHost host =
+        new SeenHost(this.host) {
+          @Override
+          CompletionStage<TaskView> view(TaskRun run) {
+            return CompletableFuture.completedFuture(ended(result.get()));
+          }
+        };
+    try (McpServer serving = McpServer.serving(host).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("cook"));
+      for (Object large : List.of(new BigDecimal("1e120"), "x".repeat(1_100_000))) {
+        result.set(large);
+
+        JsonNode fetched = client.get(id).at("/result/structuredContent/result");
+        Events listening = client.listen(id);
+        listening.next();
+        JsonNode notified = listening.next().at("/params/result/structuredContent/result");
+
+        assertThat(fetched.asText()).isEqualTo(Json.tree(large).asText());
+        assertThat(notified).isEqualTo(fetched);
+        listening.breakOff();
+      }
+    }
+  }
+
+  @Test
+  void aSubscriberIsNotifiedOfAChangeAfterOneThatCouldNotBeShown() throws Exception {
+    AtomicBoolean broken = new AtomicBoolean(true);
+    ToolReply wrong =
+        new ToolReply(
+            Json.object().put("status", "waiting").put("waitsFor", "time").put("until", "soon"),
+            Json.object());
+    SeenHost seen =
+        new SeenHost(host) {
+          @Override
+          CompletionStage<TaskView> view(TaskRun run) {
+            return broken.getAndSet(false)
+                ? CompletableFuture.completedFuture(
+                    new TaskView(TaskView.Status.WORKING, wrong, Map.of(), Instant.EPOCH, null))
+                : super.view(run);
+          }
+        };
+    try (McpServer serving = McpServer.serving(seen).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("cook"));
+      Events listening = client.listen(id);
+      listening.next();
+
+      host.tasks().cancel(Objects.requireNonNull(seen.watched.get()));
+
+      JsonNode status = listening.next().at("/params/status");
+      while (!status.asText().equals("cancelled")) {
+        assertThat(status.asText()).isEqualTo("working");
+        status = listening.next().at("/params/status");
+      }
+    }
+  }
+
+  private static TaskView ended(Object result) {
+    ObjectNode body = Json.object().put("status", "complete").set("result", Json.tree(result));
+    ToolReply reply = new ToolReply(body, Json.object());
     return new TaskView(TaskView.Status.ENDED, reply, Map.of(), Instant.now(), null);
   }
 
