@@ -34,6 +34,7 @@ import io.fermata.mcp.legacy.LegacyHttp;
 import io.fermata.mcp.legacy.LegacyProtocol;
 import io.fermata.mcp.protocol.GracefulShutdown;
 import io.fermata.mcp.protocol.HandlerExecutor;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ServerIdentity;
 import io.fermata.mcp.rest.RunsApi;
@@ -418,7 +419,13 @@ public final class McpServerBuilder {
   public McpStdio stdio(InputStream in, OutputStream out) {
     Core core = new Core();
     GracefulShutdown shutdown = new GracefulShutdown(core.gate, host, core.subscriptions::close);
-    return McpStdio.start(core.protocol, core.methods.changes(), shutdown, core::close, in, out);
+    Runnable alone = core.peers.subscribe();
+    Runnable close =
+        () -> {
+          alone.run();
+          core.close();
+        };
+    return McpStdio.start(core.protocol, core.methods.changes(), shutdown, close, in, out);
   }
 
   /** What all transports share. */
@@ -431,6 +438,7 @@ public final class McpServerBuilder {
     private final RequestGate gate = new RequestGate();
     private final StreamQuota changeStreams = new StreamQuota(maxStreams);
     private final Subscriptions subscriptions = new Subscriptions(changeStreams);
+    private final PeerServers peers = new PeerServers(host.bus());
     private final MethodTable methods =
         new MethodTable(
             new MethodTable.Dependencies(
@@ -438,13 +446,14 @@ public final class McpServerBuilder {
                 new ServerIdentity(name, version, instructions),
                 offered(),
                 subscriptions,
+                peers,
                 workers,
                 gate,
                 connections.responseTimeout(),
                 new MethodTable.Permissions(quotas, scopes, modelsMayApprove),
                 telemetry));
     private final LegacyProtocol legacy =
-        LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
+        LegacyProtocol.of(host, peers, subscriptions, gate, quotas, methods::welcome);
     private final McpDispatcher protocol = new McpDispatcher(methods, legacy, gate, telemetry);
 
     private RegisteredFeatures offered() {
@@ -573,7 +582,7 @@ public final class McpServerBuilder {
     core.bound.set(verticles.element().port());
     Telemetry.ServerGauges gauges = gauges(open, streams, core.changeStreams);
     telemetry.opened(gauges);
-    Runnable alone = core.legacy.subscribeToPeers();
+    Runnable alone = core.peers.subscribe();
     return new McpServer(
         vertx,
         new GracefulShutdown(core.gate, host, () -> endAll(streams, core.subscriptions)),

@@ -205,6 +205,30 @@ class AnyServerTest {
     assertThat(events.next().at("/params/uri").asText()).isEqualTo("test://a");
   }
 
+  @Test
+  void anUpdateAtAnyServerReachesTheSubscribersOfAll() throws Exception {
+    Wired older = ada();
+    older.request("resources/subscribe", "\"uri\":\"test://a\"");
+    Events stream = older.method("GET").listen("").get();
+    Wired modern = at(one, "ada");
+    Events listening =
+        modern
+            .listen(
+                modern.modernMessage(
+                    "subscriptions/listen",
+                    "",
+                    "\"notifications\":{\"resourceSubscriptions\":[\"test://a\"]}",
+                    "{}"))
+            .get();
+    assertThat(listening.next().path("method").asText()).contains("acknowledged");
+
+    other.changes().updated("test://a");
+
+    assertThat(stream.next().at("/params/uri").asText()).isEqualTo("test://a");
+    assertThat(listening.next().at("/params/uri").asText()).isEqualTo("test://a");
+    listening.breakOff();
+  }
+
   private static boolean notifies(Events events) throws Exception {
     return events.streamed()
         && events.next().path("method").asText().equals("notifications/message");

@@ -7,6 +7,7 @@ import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.session.ToolHost;
 import java.util.Map;
@@ -15,19 +16,28 @@ import java.util.function.UnaryOperator;
 
 /** The catalog of a running server. Each change replaces it and notifies the subscribers. */
 public final class LiveCatalog implements McpChanges {
+  private static final String UPDATED = "resource-updated";
+
   private final ToolHost host;
   private final ResultWriter results;
   private final Subscriptions subscriptions;
+  private final PeerServers peers;
   private RegisteredFeatures offers;
   private volatile Catalog catalog;
 
   public LiveCatalog(
-      ToolHost host, RegisteredFeatures offers, ResultWriter results, Subscriptions subscriptions) {
+      ToolHost host,
+      RegisteredFeatures offers,
+      ResultWriter results,
+      Subscriptions subscriptions,
+      PeerServers peers) {
     this.host = host;
     this.results = results;
     this.subscriptions = subscriptions;
+    this.peers = peers;
     this.offers = offers;
     this.catalog = new Catalog(host, offers, results);
+    peers.on(UPDATED, message -> publishUpdate(message.path("uri").asText()));
   }
 
   @Override
@@ -67,6 +77,11 @@ public final class LiveCatalog implements McpChanges {
 
   @Override
   public void updated(String uri) {
+    publishUpdate(uri);
+    peers.pass(UPDATED, Json.object().put("uri", uri));
+  }
+
+  private void publishUpdate(String uri) {
     ObjectNode params = Json.object().put("uri", uri);
     subscriptions.publish("notifications/resources/updated", params, each -> each.watches(uri));
   }
@@ -88,7 +103,7 @@ public final class LiveCatalog implements McpChanges {
       after.keySet().stream()
           .filter(
               uri -> before.containsKey(uri) && !Objects.equals(after.get(uri), before.get(uri)))
-          .forEach(this::updated);
+          .forEach(this::publishUpdate);
     }
   }
 

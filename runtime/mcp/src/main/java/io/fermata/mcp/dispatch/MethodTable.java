@@ -24,6 +24,7 @@ import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.catalog.ToolPage;
 import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.ParamHeader;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.protocol.RpcMethod;
@@ -65,6 +66,7 @@ public final class MethodTable {
       ServerIdentity identity,
       RegisteredFeatures offers,
       Subscriptions subscriptions,
+      PeerServers peers,
       HandlerExecutor workers,
       RequestGate gate,
       @Nullable Duration timeout,
@@ -86,7 +88,7 @@ public final class MethodTable {
     this.identity = needs.identity();
     this.instructions = instructions(needs);
     ResultWriter results = new ResultWriter(identity);
-    this.changes = new LiveCatalog(host, offers, results, subscriptions);
+    this.changes = new LiveCatalog(host, offers, results, subscriptions, needs.peers());
     this.tasks = !host.tools().isEmpty();
     ToolReplyJson replies = new ToolReplyJson(host, results);
     TaskMethods taskMethods =

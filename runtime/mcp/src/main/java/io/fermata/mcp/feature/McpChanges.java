@@ -2,7 +2,7 @@ package io.fermata.mcp.feature;
 
 /**
  * Changes what a running server offers, and notifies subscribed clients. An entry replaces the one
- * of the same name.
+ * of the same name. In a cluster, each server offers its own.
  */
 public interface McpChanges {
   void tool(McpTool tool);
@@ -19,6 +19,9 @@ public interface McpChanges {
 
   void template(McpTemplate template);
 
-  /** Notifies the clients that subscribed to a resource that its content has changed. */
+  /**
+   * Notifies the clients that subscribed to a resource that its content has changed, at all servers
+   * of a cluster.
+   */
   void updated(String uri);
 }

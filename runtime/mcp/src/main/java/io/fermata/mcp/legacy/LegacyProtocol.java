@@ -12,6 +12,7 @@ import io.fermata.mcp.protocol.LegacyEra;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.MessageSource;
 import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.protocol.RpcMethod;
@@ -46,7 +47,7 @@ public final class LegacyProtocol implements LegacyEra {
   private final CallQuotas quotas;
   private final Function<Revision, ObjectNode> welcome;
   private final CancellableRequests cancellable;
-  private final PeerServers peers;
+  private final LegacyPeers peers;
   private final Map<String, RpcMethod> methods =
       Map.of(
           "ping", RpcMethod.immediate(request -> ResultWriter.EMPTY),
@@ -58,7 +59,7 @@ public final class LegacyProtocol implements LegacyEra {
    * @param welcome the result of {@code initialize} for the agreed revision
    */
   private LegacyProtocol(
-      ToolHost host,
+      PeerServers peers,
       McpSessions sessions,
       ClientRequests clientRequests,
       Subscriptions subscriptions,
@@ -72,28 +73,24 @@ public final class LegacyProtocol implements LegacyEra {
     this.quotas = quotas;
     this.welcome = welcome;
     this.cancellable = new CancellableRequests();
-    this.peers = new PeerServers(host.bus(), sessions, clientRequests, cancellable);
+    this.peers = new LegacyPeers(peers, sessions, clientRequests, cancellable);
   }
 
   public static LegacyProtocol of(
       ToolHost host,
+      PeerServers peers,
       Subscriptions subscriptions,
       RequestGate gate,
       CallQuotas quotas,
       Function<Revision, ObjectNode> welcome) {
     return new LegacyProtocol(
-        host,
+        peers,
         new McpSessions(host, System::nanoTime, quotas.limits().sessions()),
         new ClientRequests(host.handles(), ClientRequests.TIMEOUT, quotas.limits().openQuestions()),
         subscriptions,
         gate,
         quotas,
         welcome);
-  }
-
-  /** Receives what the servers of other hosts pass, until the subscription ends. */
-  public Runnable subscribeToPeers() {
-    return peers.subscribe();
   }
 
   McpSessions sessions() {

@@ -16,6 +16,7 @@ import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.ModernClient;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.protocol.ServerIdentity;
 import io.fermata.mcp.rpc.Revision;
@@ -66,7 +67,8 @@ class HandlerRunnerTest {
             new FakeHost(),
             RegisteredFeatures.NONE,
             results,
-            new Subscriptions(new StreamQuota(StreamQuota.DEFAULT_MAX))),
+            new Subscriptions(new StreamQuota(StreamQuota.DEFAULT_MAX)),
+            new PeerServers(HostBus.ALONE)),
         results,
         states,
         workers);

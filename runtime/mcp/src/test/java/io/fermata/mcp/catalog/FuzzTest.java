@@ -29,6 +29,7 @@ import io.fermata.mcp.legacy.LegacyProtocol;
 import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.LegacyEra;
 import io.fermata.mcp.protocol.MessageSource;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ServerIdentity;
 import io.fermata.mcp.rpc.Response;
@@ -123,6 +124,7 @@ class FuzzTest {
     CallQuotas quotas = new CallQuotas(PrincipalLimits.DEFAULT, System::nanoTime);
     RequestGate gate = new RequestGate();
     Subscriptions subscriptions = new Subscriptions(new StreamQuota(10));
+    PeerServers peers = new PeerServers(host.bus());
     MethodTable methods =
         new MethodTable(
             new MethodTable.Dependencies(
@@ -135,12 +137,14 @@ class FuzzTest {
                     .with(TEMPLATE)
                     .with(PROMPT),
                 subscriptions,
+                peers,
                 workers,
                 gate,
                 null,
                 new MethodTable.Permissions(quotas, ToolScopes.NONE, false),
                 Telemetry.NONE));
-    LegacyEra legacy = LegacyProtocol.of(host, subscriptions, gate, quotas, methods::welcome);
+    LegacyEra legacy =
+        LegacyProtocol.of(host, peers, subscriptions, gate, quotas, methods::welcome);
     return new McpDispatcher(methods, legacy, gate, Telemetry.NONE);
   }
 

@@ -6,11 +6,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.rpc.RpcException;
-import io.fermata.session.call.HostBus;
 import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -18,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * The servers of the other hosts of a cluster. Any of them may get a client's next message, which
  * is about a request that is open on another one: they pass it to each other.
  */
-final class PeerServers {
+final class LegacyPeers {
   private static final String REPLIED = "client-replied";
   private static final String CANCELLED = "request-cancelled";
   private static final String ENDED = "session-ended";
@@ -26,34 +25,45 @@ final class PeerServers {
   private static final String UNWATCHED = "resource-unwatched";
   private static final String LEVEL = "level-set";
 
-  private final HostBus bus;
-  private final McpSessions sessions;
-  private final ClientRequests clientRequests;
-  private final CancellableRequests cancellable;
+  /** Takes a message about a session, which is empty for a reply. */
+  @FunctionalInterface
+  private interface Receiver {
+    void accept(String session, String principal, JsonNode content);
+  }
 
-  PeerServers(
-      HostBus bus,
+  private final PeerServers peers;
+  private final McpSessions sessions;
+
+  LegacyPeers(
+      PeerServers peers,
       McpSessions sessions,
       ClientRequests clientRequests,
       CancellableRequests cancellable) {
-    this.bus = bus;
+    this.peers = peers;
     this.sessions = sessions;
-    this.clientRequests = clientRequests;
-    this.cancellable = cancellable;
+    on(REPLIED, (session, principal, content) -> clientRequests.complete(content, principal));
+    on(CANCELLED, cancellable::cancel);
+    on(ENDED, (session, principal, content) -> end(session, principal));
+    onChange(WATCHED, (state, uri) -> state.watch(uri));
+    onChange(UNWATCHED, (state, uri) -> state.watched.remove(uri));
+    onChange(LEVEL, (state, level) -> state.level = level(level, state));
   }
 
-  /**
-   * Receives what the others pass, until the subscription ends. A handler may continue with a reply
-   * on the thread that brings it, so that is one of its own.
-   */
-  Runnable subscribe() {
-    ExecutorService thread =
-        Executors.newSingleThreadExecutor(task -> new Thread(task, "fermata-mcp-peers"));
-    Runnable end = bus.subscribe(message -> thread.execute(() -> receive(message)));
-    return () -> {
-      end.run();
-      thread.shutdown();
-    };
+  private void on(String what, Receiver receiver) {
+    peers.on(
+        what,
+        message ->
+            receiver.accept(
+                message.path("session").asText(),
+                message.path("principal").asText(),
+                message.path("content")));
+  }
+
+  private void onChange(String what, BiConsumer<ClientState, String> change) {
+    on(
+        what,
+        (session, principal, content) ->
+            change(session, principal, state -> change.accept(state, content.asText())));
   }
 
   /** A client has replied to a question of another server. */
@@ -91,25 +101,8 @@ final class PeerServers {
   }
 
   private void pass(String what, String principal, @Nullable String session, JsonNode content) {
-    ObjectNode message =
-        Json.object().put("mcp", what).put("principal", principal).put("session", session);
-    bus.publish(message.set("content", content));
-  }
-
-  private void receive(JsonNode message) {
-    String principal = message.path("principal").asText();
-    String session = message.path("session").asText();
-    JsonNode content = message.path("content");
-    switch (message.path("mcp").asText()) {
-      case REPLIED -> clientRequests.complete(content, principal);
-      case CANCELLED -> cancellable.cancel(session, principal, content);
-      case ENDED -> end(session, principal);
-      case WATCHED -> change(session, principal, state -> state.watch(content.asText()));
-      case UNWATCHED -> change(session, principal, state -> state.watched.remove(content.asText()));
-      case LEVEL ->
-          change(session, principal, state -> state.level = level(content.asText(), state));
-      default -> {} // of another release
-    }
+    ObjectNode message = Json.object().put("principal", principal).put("session", session);
+    peers.pass(what, message.set("content", content));
   }
 
   private void end(String session, String principal) {
