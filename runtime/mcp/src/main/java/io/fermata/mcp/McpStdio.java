@@ -17,6 +17,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.PrintStream;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -333,6 +334,10 @@ public final class McpStdio implements AutoCloseable {
     try {
       lines.writeTo(out);
       out.flush();
+      // System.out does not throw.
+      if (out instanceof PrintStream print && print.checkError()) {
+        throw new IOException("its reader is gone");
+      }
     } catch (IOException e) {
       LOG.warn("Cannot write the output: {}", e.getMessage());
       close();

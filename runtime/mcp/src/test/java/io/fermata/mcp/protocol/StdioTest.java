@@ -19,8 +19,10 @@ import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.OutputStream;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.io.PrintStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -124,6 +126,27 @@ class StdioTest {
     call(2, "slow", "{\"millis\":400}");
 
     assertThat(receive().path("id").asInt()).isEqualTo(2);
+  }
+
+  @Test
+  void aServerWhoseClientDoesNotReadAnyMoreEndsAlsoWithAPrintStream() throws Exception {
+    server.close();
+    OutputStream broken =
+        new OutputStream() {
+          @Override
+          public void write(int b) throws IOException {
+            throw new IOException("Broken pipe");
+          }
+        };
+    PipedOutputStream toBroken = new PipedOutputStream();
+    try (McpStdio serving =
+        McpServer.serving(host)
+            .stdio(new PipedInputStream(toBroken), new PrintStream(broken, true, UTF_8))) {
+      toBroken.write("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n".getBytes(UTF_8));
+      toBroken.flush();
+
+      serving.awaitEnd();
+    }
   }
 
   @Test
