@@ -49,18 +49,23 @@ final class Batches {
     }
   }
 
+  /** With the status that all have in common, as clients act upon that of an ended session. */
   private static Response joined(List<Response> answers) {
     ByteArrayOutputStream all = new ByteArrayOutputStream();
+    Response first = null;
+    boolean same = true;
     for (Response answer : answers) {
       if (answer.body != null) {
-        all.write(all.size() == 0 ? '[' : ',');
+        all.write(first == null ? '[' : ',');
         all.writeBytes(answer.body);
+        first = first == null ? answer : first;
+        same &= answer.status == first.status;
       }
     }
-    if (all.size() == 0) {
+    if (first == null) {
       return Response.ACCEPTED;
     }
     all.write(']');
-    return Response.of(200, all.toByteArray());
+    return same ? first.withBody(all.toByteArray()) : Response.of(200, all.toByteArray());
   }
 }

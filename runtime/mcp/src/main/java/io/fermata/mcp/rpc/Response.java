@@ -43,6 +43,11 @@ public final class Response {
     return new Response(status, null, Map.of());
   }
 
+  /** The same status and headers with another body. */
+  public Response withBody(byte[] other) {
+    return new Response(status, other, headers);
+  }
+
   public Response with(CharSequence header, String value) {
     return with(Map.of(header, value));
   }

@@ -236,6 +236,23 @@ class LegacyEraTest {
         .isEqualTo(202);
   }
 
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}"
+      })
+  void aBatchInAnEndedSessionIsNotFound(String message) {
+    Wired client = client().with("Mcp-Session-Id", session());
+    client.method("DELETE").send("");
+
+    Wired.Said said = client.method("POST").send("[" + message + "," + message + "]");
+
+    assertThat(said.status()).isEqualTo(404);
+    assertThat(said.body()).hasSize(2);
+    assertThat(said.body().at("/0/error/message").asText()).contains("initialize");
+  }
+
   @Test
   void aBatchHasABound() {
     String ping = PING.formatted(1);
