@@ -105,6 +105,23 @@ class ModernEraTest {
     assertThat(result.path("resultType").asText()).isEqualTo("complete");
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"\"verbose\"", "7", "null"})
+  void anUnknownLogLevelIsRefused(String level) {
+    Wired client = client();
+    String message =
+        client
+            .modernMessage("tools/list", "", "\"x\":1", "{}")
+            .replace(
+                "\"_meta\":{", "\"_meta\":{\"io.modelcontextprotocol/logLevel\":" + level + ",");
+
+    Wired.Said said = client.send(message);
+
+    assertThat(said.status()).isEqualTo(400);
+    assertThat(said.code()).isEqualTo(-32602);
+    assertThat(said.message()).contains("logLevel", "debug");
+  }
+
   @Test
   void anErrorOfTheFlowIsAToolError() {
     Wired.Said said = call("wrong", "");

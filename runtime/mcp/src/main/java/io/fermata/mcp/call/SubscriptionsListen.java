@@ -8,6 +8,7 @@ import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import java.util.EnumSet;
@@ -64,7 +65,7 @@ public final class SubscriptionsListen {
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
     PacedTaskViews views = new PacedTaskViews(queue);
     known.forEach(task -> TaskNotifier.start(tasks, task, request, subscription, views));
-    return subscription.ended().thenApply(ended -> end(request));
+    return subscription.ended().thenApply(ended -> end(request, queue));
   }
 
   /** The named tasks whose ids were minted for the caller. */
@@ -103,7 +104,13 @@ public final class SubscriptionsListen {
     return params;
   }
 
-  private RpcResult end(McpRequest request) {
+  /** The end of a stream of its own is a notification in itself. */
+  private RpcResult end(McpRequest request, OutboundQueue queue) {
+    if (request.connection()) {
+      queue.send(
+          JsonRpcCodec.notification(
+              "notifications/cancelled", Json.object().set("requestId", request.id())));
+    }
     ObjectNode fields = Json.object();
     fields.putObject("_meta").set(Subscriptions.ID, request.id());
     return results.once(request.revision(), fields);

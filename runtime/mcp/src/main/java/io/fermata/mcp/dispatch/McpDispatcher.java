@@ -133,7 +133,8 @@ public final class McpDispatcher {
             client,
             message.params(),
             TraceHeaders.of(message.meta(), arrival),
-            progress);
+            progress,
+            arrival instanceof MessageSource.Connection);
     CompletionStage<RpcResult> answer = inside(method, request, message.method().equals("ping"));
     return (revision.modern() ? answer : legacy.orCancelled(request, answer))
         .handle(

@@ -1,6 +1,7 @@
 package io.fermata.mcp.dispatch;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.protocol.MessageSource;
 import io.fermata.mcp.protocol.ModernClient;
 import io.fermata.mcp.rpc.JsonRpcCodec;
@@ -81,6 +82,11 @@ public final class RevisionCheck {
     JsonNode capabilities = message.meta().get(CAPABILITIES);
     if (capabilities == null || !capabilities.isObject()) {
       throw missing(CAPABILITIES);
+    }
+    JsonNode level = message.meta().get(ModernClient.LOG_LEVEL);
+    if (level != null && McpLevel.of(level.textValue()) == null) {
+      throw RpcException.malformed(
+          "The _meta key " + ModernClient.LOG_LEVEL + " must be one of debug to emergency.");
     }
     if (arrival instanceof MessageSource.Post post) {
       HeaderCheck.require(message, post, methods.headers(message));

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param client the client that sent it, as far as it is known
  * @param progress the queue of messages before the result; null if the client accepts no stream
+ * @param connection whether all requests of the client share one stream
  */
 public record McpRequest(
     JsonNode id,
@@ -24,7 +25,8 @@ public record McpRequest(
     Client client,
     ObjectNode params,
     ObjectNode meta,
-    @Nullable OutboundQueue progress) {
+    @Nullable OutboundQueue progress,
+    boolean connection) {
   public String principal() {
     return caller.principal();
   }

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record ModernClient(ObjectNode meta) implements Client {
   public static final String CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
-  private static final String LOG_LEVEL = "io.modelcontextprotocol/logLevel";
+  public static final String LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 
   @Override
   public JsonNode capabilities() {

@@ -49,7 +49,8 @@ class HandlerRunnerTest {
         new ModernClient(meta),
         params,
         meta,
-        null);
+        null,
+        false);
   }
 
   private static RequestStates states(HostBus hosts) {

@@ -192,6 +192,30 @@ class GracefulShutdownTest {
     drained.get();
   }
 
+  @Test
+  void overAStreamSubscribersAreNotifiedOfTheEnd() throws Exception {
+    PipedOutputStream toServer = new PipedOutputStream();
+    PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
+    PipedOutputStream out = new PipedOutputStream();
+    BufferedReader fromServer =
+        new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
+    McpStdio stdio = McpServer.serving(host).stdio(in, out);
+    toServer.write(
+        "{\"jsonrpc\":\"2.0\",\"id\":\"l\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":{},%s}}\n"
+            .formatted(Wired.META)
+            .getBytes(UTF_8));
+    toServer.flush();
+    assertThat(fromServer.readLine()).contains("acknowledged");
+
+    stdio.drain(LONG);
+
+    JsonNode cancelled = Wired.JSON.readTree(fromServer.readLine());
+    assertThat(cancelled.path("method").asText()).isEqualTo("notifications/cancelled");
+    assertThat(cancelled.at("/params/requestId").asText()).isEqualTo("l");
+    JsonNode last = Wired.JSON.readTree(fromServer.readLine());
+    assertThat(last.at("/result/resultType").asText()).isEqualTo("complete");
+  }
+
   private static void say(PipedOutputStream toServer, int id, String tool) throws IOException {
     toServer.write(
         "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":{}}}\n"
