@@ -25,6 +25,8 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The features that authors register besides flows, and their failures. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -247,6 +249,24 @@ class PlainToolsTest {
     assertThat(callOff(client)).isEqualTo(202);
 
     assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+    assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"2025-03-26", "2025-06-18", "2025-11-25"})
+  void aBrokenConnectionOfAnOlderClientDoesNotCancelItsCall(String version) throws Exception {
+    Wired client = new Wired(server).session(version, "{}");
+    Events events =
+        client
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\",\"_meta\":{\"progressToken\":\"t\"}}}")
+            .get();
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+
+    events.breakOff();
+
+    assertThat(interrupted.poll(2, TimeUnit.SECONDS)).isNull();
+    assertThat(callOff(client)).isEqualTo(202);
     assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
   }
 

@@ -362,7 +362,10 @@ public final class HttpVerticle extends VerticleBase {
     } else {
       SseResponse stream =
           MediaTypes.acceptsStreams(request)
-              ? new SseResponse(request.response(), legacy.log(request, caller))
+              ? new SseResponse(
+                  request.response(),
+                  legacy.log(request, caller),
+                  modern(request) ? Duration.ZERO : legacy.grace())
               : null;
       RequestExchange.answer(request, protocol, caller, stream);
     }

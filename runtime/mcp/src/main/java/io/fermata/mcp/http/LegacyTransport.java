@@ -2,6 +2,7 @@ package io.fermata.mcp.http;
 
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.vertx.core.http.HttpServerRequest;
+import java.time.Duration;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,9 @@ public interface LegacyTransport {
    * @param streams whether the client accepts a stream of events
    */
   void serve(HttpServerRequest request, AuthenticatedCaller caller, boolean streams);
+
+  /** How long a broken connection is no cancellation, for which these revisions have a message. */
+  Duration grace();
 
   /**
    * Opens the log that keeps the events of a response for a client that reconnects. The function

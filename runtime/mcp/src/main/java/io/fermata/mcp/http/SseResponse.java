@@ -7,6 +7,7 @@ import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
@@ -14,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A response that becomes a stream of server-sent events as soon as there is something to send
- * before the result. With a log, its events have ids and the client may resume it; without, a
- * broken stream is lost and the client calls again.
+ * before the result. With a log, its events have ids and the client may resume it; without, what is
+ * sent after its connection broke is lost.
  */
 public final class SseResponse {
   private static final CharSequence EVENTS = HttpHeaders.createOptimized("text/event-stream");
@@ -28,6 +29,7 @@ public final class SseResponse {
 
   private final HttpServerResponse response;
   private final @Nullable Function<Runnable, @Nullable StreamLog> openLog;
+  private final Duration grace;
 
   /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
@@ -42,11 +44,15 @@ public final class SseResponse {
   /**
    * @param openLog opens the log of the events: it takes what to do if the client does not resume,
    *     and returns null if there is no room; null if the client cannot resume
+   * @param grace after what time a broken connection without a log counts as a cancellation
    */
   public SseResponse(
-      HttpServerResponse response, @Nullable Function<Runnable, @Nullable StreamLog> openLog) {
+      HttpServerResponse response,
+      @Nullable Function<Runnable, @Nullable StreamLog> openLog,
+      Duration grace) {
     this.response = response.closeHandler(closed -> closed());
     this.openLog = openLog;
+    this.grace = grace;
   }
 
   public OutboundQueue progress() {
@@ -54,21 +60,21 @@ public final class SseResponse {
   }
 
   private void closed() {
-    if (log == null) {
-      progress.disconnect();
-    } else {
+    if (log != null) {
       log.await(context);
       send();
+    } else if (grace.isZero()) {
+      progress.disconnect();
+    } else {
+      context.owner().setTimer(grace.toMillis(), late -> progress.disconnect());
     }
   }
 
   private void send() {
-    if (answered || (log != null && log.expired())) {
+    if (answered || (log == null ? finished() : log.expired())) {
       return;
     }
-    if (finished() && log == null) {
-      progress.disconnect();
-    } else if (log != null && detached() && !log.hasRoom()) {
+    if (log != null && detached() && !log.hasRoom()) {
       context.owner().setTimer(OutboundQueue.PAUSE_MILLIS, rested -> send());
     } else if (!detached() && response.writeQueueFull()) {
       response.drainHandler(drained -> resume());

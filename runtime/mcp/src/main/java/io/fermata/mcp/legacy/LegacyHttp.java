@@ -12,6 +12,7 @@ import io.vertx.core.Context;
 import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -25,6 +26,11 @@ public final class LegacyHttp implements LegacyTransport {
 
   public LegacyHttp(LegacyProtocol protocol) {
     this.protocol = protocol;
+  }
+
+  @Override
+  public Duration grace() {
+    return EventLogs.GRACE;
   }
 
   @Override
@@ -90,7 +96,7 @@ public final class LegacyHttp implements LegacyTransport {
 
   /** The stream of a session, which notifies of changes until the client closes it. */
   private void listen(HttpServerRequest request, AuthenticatedCaller caller, String session) {
-    SseResponse stream = new SseResponse(request.response(), null);
+    SseResponse stream = new SseResponse(request.response(), null, Duration.ZERO);
     Context context = Objects.requireNonNull(Vertx.currentContext());
     CompletableFuture<Void> ended = new CompletableFuture<>();
     ClientState state = protocol.listening(session, caller, ended);
