@@ -220,8 +220,9 @@ public final class JobToolCalls {
     }
 
     private CompletionStage<RpcResult> replied(ToolReply reply) {
-      if (HostError.isTemporary(code(reply))) {
-        return now(replies.repeatable(callId(), reply, request.revision()));
+      HostError why = HostError.named(code(reply));
+      if (why != null && HostError.isTemporary(why.wireName())) {
+        return now(replies.repeatable(callId(), why, request.revision()));
       }
       String runId = reply.meta().path("fermata/run").path("runId").asText();
       if (runId.isEmpty()

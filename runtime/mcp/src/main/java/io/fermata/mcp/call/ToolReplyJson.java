@@ -12,6 +12,7 @@ import io.fermata.session.ToolHost;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
 import java.util.Set;
 import java.util.stream.Collectors;
 
@@ -55,12 +56,12 @@ public final class ToolReplyJson {
   }
 
   /** The result of a call whose job may have been started all the same. */
-  RpcResult repeatable(String callId, ToolReply reply, Revision revision) {
+  RpcResult repeatable(String callId, HostError why, Revision revision) {
     return results.ofTool(
         revision,
         McpResult.error(
-                "%s If the job was started, it continues: repeat the call with _meta {\"%s\": \"%s\"}, which starts it only if it was not."
-                    .formatted(reply.structured().path("error").asText(), CALL_ID, callId))
+                "%s. If the job was started, it continues: repeat the call with _meta {\"%s\": \"%s\"}, which starts it only if it was not."
+                    .formatted(why.cause(), CALL_ID, callId))
             .meta(CALL_ID, Json.tree(callId)));
   }
 

@@ -635,7 +635,7 @@ class TasksTest {
         new SeenHost(this.host) {
           @Override
           CompletionStage<TaskView> view(TaskRun run) {
-            return CompletableFuture.completedFuture(ended(result.get()));
+            return CompletableFuture.completedFuture(ended(Objects.requireNonNull(result.get())));
           }
         };
     try (McpServer serving = McpServer.serving(host).port(0).start()) {
