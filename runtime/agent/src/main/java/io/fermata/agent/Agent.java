@@ -188,7 +188,7 @@ public final class Agent {
 
   /** A copy whose deferred work is changed. */
   public Agent withEffects(UnaryOperator<ScheduledHandler> change) {
-    return with(terms -> terms.effects = terms.effects.stream().map(change).toList());
+    return with(terms -> terms.effects = List.copyOf(terms.effects.stream().map(change).toList()));
   }
 
   public String name() {

@@ -133,7 +133,7 @@ public final class Prompt {
 
   /** A copy whose tools are changed, one by one. */
   public Prompt withTools(UnaryOperator<Offered> change) {
-    return with(terms -> terms.tools = terms.tools.stream().map(change).toList());
+    return with(terms -> terms.tools = List.copyOf(terms.tools.stream().map(change).toList()));
   }
 
   /** This prompt as a tool of another one. */

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.annotation.JsonSubTypes;
 import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
@@ -324,5 +325,30 @@ class SecretFieldsTest {
         .doesNotContain("4111")
         .doesNotContain("inner-word")
         .doesNotContain("each-word");
+  }
+
+  @Test
+  void aSchemaWithMoreWaysThanCanBeFollowedOrAnUnknownOneIsSecretAsAWhole() {
+    ObjectNode schema = Json.object();
+    ObjectNode parts = schema.putObject("$defs");
+    for (int i = 0; i < 40; i++) {
+      ObjectNode both = parts.putObject("d" + i).putObject("properties");
+      both.putObject("a").put("$ref", "#/$defs/d" + (i + 1));
+      both.putObject("b").put("$ref", "#/$defs/d" + (i + 1));
+    }
+    parts.putObject("d40").put("type", "string");
+    schema.put("$ref", "#/$defs/d0");
+    assertThat(SecretFields.marked("", schema).isEmpty()).isTrue();
+
+    parts.withObject("/d40").put("writeOnly", true);
+    assertThat(SecretFields.marked("", schema).names("anything")).isTrue();
+
+    JsonNode anchored =
+        Json.parse(
+            "{\"properties\":{\"card\":{\"$ref\":\"#card\"},\"name\":{}},"
+                + "\"$defs\":{\"c\":{\"$anchor\":\"card\",\"writeOnly\":true}}}");
+    SecretFields fields = SecretFields.marked("", anchored);
+    assertThat(fields.names("card.number")).isTrue();
+    assertThat(fields.names("name")).isFalse();
   }
 }

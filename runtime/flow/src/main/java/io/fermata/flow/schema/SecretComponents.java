@@ -1,6 +1,7 @@
 package io.fermata.flow.schema;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import io.fermata.flow.json.Paths;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -14,11 +15,18 @@ import java.util.Set;
  * them: in records and other classes, also within lists, maps and optionals.
  */
 public final class SecretComponents {
+  private static final String MARK = "writeOnly";
+
+  /** Of the parts of a schema; one that has more ways to its parts is secret as a whole. */
+  private static final int MOST = 20_000;
+
   private final JsonNode schema;
   private final Set<String> paths = new LinkedHashSet<>();
 
   /** Where a type contains itself, by where. */
   private final Map<String, String> repeated = new LinkedHashMap<>();
+
+  private int parts;
 
   private SecretComponents(JsonNode schema) {
     this.schema = schema;
@@ -29,8 +37,14 @@ public final class SecretComponents {
    * ways through a type that contains itself. An empty path is the whole.
    */
   public static Set<String> of(JsonNode schema) {
+    if (schema.findValue(MARK) == null) {
+      return Set.of();
+    }
     SecretComponents found = new SecretComponents(schema);
     found.in(schema, "", Map.of("#", ""));
+    if (found.parts > MOST) {
+      return Set.of("");
+    }
     Set<String> all = new LinkedHashSet<>(found.paths);
     found.repeated.forEach(
         (path, whole) ->
@@ -45,14 +59,18 @@ public final class SecretComponents {
    * @param followed the references that led here, and where they were
    */
   private void in(JsonNode part, String path, Map<String, String> followed) {
-    if (part.path("writeOnly").asBoolean()) {
-      paths.add(path.isEmpty() ? path : path.substring(0, path.length() - 1));
+    parts++;
+    if (parts > MOST) {
+      return;
+    }
+    if (part.path(MARK).asBoolean()) {
+      add(path);
       return;
     }
     part.path("properties")
         .properties()
         .forEach(property -> in(property.getValue(), path + property.getKey() + ".", followed));
-    for (String each : List.of("items", "additionalProperties")) {
+    for (String each : List.of("items", "contains", "additionalProperties")) {
       if (part.has(each)) {
         in(part.get(each), path + Paths.ANY + ".", followed);
       }
@@ -63,13 +81,31 @@ public final class SecretComponents {
     for (String several : List.of("anyOf", "oneOf", "allOf")) {
       part.path(several).forEach(one -> in(one, path, followed));
     }
+    for (String each : List.of("if", "then", "else")) {
+      if (part.has(each)) {
+        in(part.get(each), path, followed);
+      }
+    }
     String reference = part.path("$ref").asText();
     if (followed.containsKey(reference)) {
       repeated.put(path, followed.get(reference));
-    } else if (reference.startsWith("#/")) {
+    } else if (!reference.isEmpty()) {
+      JsonNode referred =
+          reference.startsWith("#/")
+              ? schema.at(reference.substring(1))
+              : MissingNode.getInstance();
+      if (referred.isMissingNode()) {
+        // An anchor, for example, behind which anything may be marked.
+        add(path);
+        return;
+      }
       Map<String, String> further = new HashMap<>(followed);
       further.put(reference, path);
-      in(schema.at(reference.substring(1)), path, further);
+      in(referred, path, further);
     }
+  }
+
+  private void add(String path) {
+    paths.add(path.isEmpty() ? path : path.substring(0, path.length() - 1));
   }
 }
