@@ -267,7 +267,7 @@ class PlainToolsTest {
 
     assertThat(interrupted.poll(2, TimeUnit.SECONDS)).isNull();
     assertThat(callOff(client)).isEqualTo(202);
-    assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
+    assertThat(interrupted.poll(30, TimeUnit.SECONDS)).isEqualTo("true");
   }
 
   private int routed(@Nullable String header, String arguments) {

@@ -365,10 +365,15 @@ public final class HttpVerticle extends VerticleBase {
               ? new SseResponse(
                   request.response(),
                   legacy.log(request, caller),
-                  modern(request) ? Duration.ZERO : legacy.grace())
+                  cancelsByDisconnecting(request) ? Duration.ZERO : legacy.grace())
               : null;
       RequestExchange.answer(request, protocol, caller, stream);
     }
+  }
+
+  /** A client without a session has no other way to cancel a call. */
+  private static boolean cancelsByDisconnecting(HttpServerRequest request) {
+    return modern(request) || request.getHeader(RequestExchange.SESSION) == null;
   }
 
   /** Rejects a caller. */
