@@ -12,9 +12,10 @@ import org.jspecify.annotations.Nullable;
  * namespace, and a name contains its kind.
  */
 public record SessionKey(String principal, String flow, String session) {
-  /** No flow's id has a colon. */
+  /** The limit of the directory for a principal and a session. */
   private static final int LONGEST_LOOKUP = 256;
 
+  /** No flow's id has a colon. */
   private static final String AGENT = "agent:";
 
   /** 96 bits, in characters of 6. */

@@ -154,7 +154,8 @@ public final class RunPort
     }
     boolean cancelled = state.program().status() == RunState.Status.CANCELLED;
     ErrorCode why = cancelled ? ErrorCode.RUN_CANCELLED : ErrorCode.RUN_COMPLETED;
-    return past ? replies.refused(Outcome.Failure.of(why), state, at.seq()) : null;
+    // It may be a call of an earlier run, whose result is not that of the last one.
+    return past ? replies.of(Outcome.Failure.of(why), state.program(), at.seq()) : null;
   }
 
   @Override

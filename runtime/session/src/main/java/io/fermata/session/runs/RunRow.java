@@ -51,7 +51,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   private static final String SESSION = "session";
   private static final String FORK = "fork";
 
-  /** The limits of the directory for a principal, a session and an attribute. */
+  /** The limit of the directory for an attribute. */
   private static final int LONGEST_ATTRIBUTE = 1_024;
 
   /** Replaces the character with the code 0, which the directory refuses. */

@@ -164,7 +164,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
             return;
           }
           if (seq >= nextSeq) {
-            skip = 0;
+            skip = seq == nextSeq ? skip : 0;
             add(seq, at, events);
           }
           demand = ready.size();
