@@ -171,6 +171,29 @@ class RetentionTest {
     }
   }
 
+  private static ToolReply named(Fermata host, String callId, String dish) {
+    var arguments = Json.object().put("action", "continue");
+    arguments.putObject("stateUpdates").put("dish", dish);
+    var meta = Json.object().put("fermata/sessionId", "s").put("fermata/callId", callId);
+    return host.call(new ToolCall("order", "ann", arguments, meta, null))
+        .toCompletableFuture()
+        .join();
+  }
+
+  @Test
+  void aLateCallOfAnEarlierRunIsNotGivenTheResultOfTheLastOne() {
+    try (Fermata host = host(A_WEEK)) {
+      call(host, "start");
+      assertThat(named(host, "c1", "soup").structured().has("result")).isTrue();
+      call(host, "start");
+      assertThat(named(host, "c2", "pizza").structured().has("result")).isTrue();
+
+      ToolReply late = named(host, "c1", "soup");
+      assertThat(TestHost.code(late)).isEqualTo("run_completed");
+      assertThat(late.structured().toString()).doesNotContain("pizza");
+    }
+  }
+
   @Test
   void theResultOfACompletedRunIsGivenAgainAsLongAsItsEndIsKept() throws Exception {
     try (Fermata host = host(A_WEEK)) {
