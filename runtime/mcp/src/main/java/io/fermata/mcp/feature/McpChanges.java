@@ -20,8 +20,8 @@ public interface McpChanges {
   void template(McpTemplate template);
 
   /**
-   * Notifies the clients that subscribed to a resource that its content has changed, at all servers
-   * of a cluster.
+   * Notifies the clients of this server, and of those of the other hosts of a cluster, that
+   * subscribed to a resource that its content has changed.
    */
   void updated(String uri);
 }
