@@ -225,6 +225,17 @@ class PlainToolsTest {
     return new Wired(server).session("2025-11-25", "{}");
   }
 
+  /** The events of the call 9, which works until it is called off. */
+  private static Events begun(Wired client) throws Exception {
+    Events events =
+        client
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\",\"_meta\":{\"progressToken\":\"t\"}}}")
+            .get();
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+    return events;
+  }
+
   private static int callOff(Wired client) {
     return client
         .send(
@@ -235,12 +246,7 @@ class PlainToolsTest {
   @Test
   void aClientOfASessionCancelsItsCall() throws Exception {
     Wired client = session();
-    Events events =
-        client
-            .listen(
-                "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\",\"_meta\":{\"progressToken\":\"t\"}}}")
-            .get();
-    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+    Events events = begun(client);
 
     // Nobody else can: neither from another session, nor without one.
     assertThat(callOff(session())).isEqualTo(202);
@@ -256,12 +262,7 @@ class PlainToolsTest {
   @ValueSource(strings = {"2025-03-26", "2025-06-18", "2025-11-25"})
   void aBrokenConnectionOfAnOlderClientDoesNotCancelItsCall(String version) throws Exception {
     Wired client = new Wired(server).session(version, "{}");
-    Events events =
-        client
-            .listen(
-                "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\",\"_meta\":{\"progressToken\":\"t\"}}}")
-            .get();
-    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+    Events events = begun(client);
 
     events.breakOff();
 

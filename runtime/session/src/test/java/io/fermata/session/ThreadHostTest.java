@@ -418,8 +418,7 @@ class ThreadHostTest {
                     ? AiMessage.from("Wait. " + paints(messages).text())
                     : paints(messages));
     try (Fermata host = withFlow(decorator(model), paint)) {
-      String id = now(host.threads().create(thread("decorator"))).threadId();
-      now(host.threads().post("ann", id, says("go")));
+      String id = sent(host, "go");
       // It does not settle: the flow may end at any time.
       TestHost.eventually(() -> runs(host) == 1);
       now(host.threads().post("ann", id, says("And now?")));
@@ -449,10 +448,8 @@ class ThreadHostTest {
                 .edge("look", "harden")
                 .edge("harden", END)
                 .compile());
-    try (Fermata host =
-        withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
-      String id = now(host.threads().create(thread("decorator"))).threadId();
-      now(host.threads().post("ann", id, says("go")));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
       answer(host.threads(), id, "Which colour?", "colour");
       answer(host.threads(), id, "Is it fine?", "seen");
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("seen"));
@@ -478,10 +475,8 @@ class ThreadHostTest {
                 .edge("dry", "look")
                 .edge("look", END)
                 .compile());
-    try (Fermata host =
-        withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
-      String id = now(host.threads().create(thread("decorator"))).threadId();
-      now(host.threads().post("ann", id, says("go")));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
       waits(host.threads(), id, "for signal delivered");
       signal(host, "delivered");
       answer(host.threads(), id, "Which colour?", "colour");
@@ -491,6 +486,17 @@ class ThreadHostTest {
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("seen"));
       assertThat(now(host.threads().get("ann", id)).waits()).isEmpty();
     }
+  }
+
+  private Fermata withPainter(FlowTool paint) {
+    return withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint);
+  }
+
+  /** A new thread of the decorator, in which ann said this. */
+  private static String sent(Fermata host, String text) throws Exception {
+    String id = now(host.threads().create(thread("decorator"))).threadId();
+    now(host.threads().post("ann", id, says(text)));
+    return id;
   }
 
   private static void waits(Threads threads, String id, String what) throws Exception {
@@ -561,8 +567,7 @@ class ThreadHostTest {
                 .compile());
     try (Fermata host =
         withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
-      String id = now(host.threads().create(thread("decorator"))).threadId();
-      now(host.threads().post("ann", id, says("go")));
+      String id = sent(host, "go");
       now(host.threads().settled("ann", id, TIMEOUT));
       assertThat(texts(host.threads(), id))
           .noneMatch(text -> text.contains("One moment"))

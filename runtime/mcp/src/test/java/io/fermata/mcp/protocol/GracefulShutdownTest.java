@@ -165,28 +165,35 @@ class GracefulShutdownTest {
     server.drain(Duration.ofHours(1));
   }
 
-  @Test
-  void overAStreamItIsTheSame() throws Exception {
+  /** A server over streams, and their other ends. */
+  private record Streams(McpStdio stdio, PipedOutputStream toServer, BufferedReader fromServer) {}
+
+  private Streams streams() throws IOException {
     PipedOutputStream toServer = new PipedOutputStream();
     PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
     PipedOutputStream out = new PipedOutputStream();
     BufferedReader fromServer =
         new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
-    McpStdio stdio = McpServer.serving(host).stdio(in, out);
-    say(toServer, 1, "working");
+    return new Streams(McpServer.serving(host).stdio(in, out), toServer, fromServer);
+  }
+
+  @Test
+  void overAStreamItIsTheSame() throws Exception {
+    Streams streams = streams();
+    say(streams.toServer(), 1, "working");
     FakeHost.Work work = host.work();
 
-    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> stdio.drain(LONG));
+    CompletableFuture<Void> drained = CompletableFuture.runAsync(() -> streams.stdio().drain(LONG));
 
     JsonNode refused = Wired.JSON.readTree("{}");
     while (!refused.has("error")) {
-      say(toServer, 2, "noop");
-      refused = Wired.JSON.readTree(fromServer.readLine());
+      say(streams.toServer(), 2, "noop");
+      refused = Wired.JSON.readTree(streams.fromServer().readLine());
       assertThat(refused.path("id").asInt()).isEqualTo(2);
     }
     assertThat(refused.at("/error/data/code").asText()).isEqualTo("shutting_down");
     work.ends();
-    JsonNode answered = Wired.JSON.readTree(fromServer.readLine());
+    JsonNode answered = Wired.JSON.readTree(streams.fromServer().readLine());
     assertThat(answered.path("id").asInt()).isEqualTo(1);
     assertThat(answered.has("result")).isTrue();
     drained.get();
@@ -194,25 +201,22 @@ class GracefulShutdownTest {
 
   @Test
   void overAStreamSubscribersAreNotifiedOfTheEnd() throws Exception {
-    PipedOutputStream toServer = new PipedOutputStream();
-    PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
-    PipedOutputStream out = new PipedOutputStream();
-    BufferedReader fromServer =
-        new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
-    McpStdio stdio = McpServer.serving(host).stdio(in, out);
-    toServer.write(
-        "{\"jsonrpc\":\"2.0\",\"id\":\"l\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":{},%s}}\n"
-            .formatted(Wired.META)
-            .getBytes(UTF_8));
-    toServer.flush();
-    assertThat(fromServer.readLine()).contains("acknowledged");
+    Streams streams = streams();
+    streams
+        .toServer()
+        .write(
+            "{\"jsonrpc\":\"2.0\",\"id\":\"l\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":{},%s}}\n"
+                .formatted(Wired.META)
+                .getBytes(UTF_8));
+    streams.toServer().flush();
+    assertThat(streams.fromServer().readLine()).contains("acknowledged");
 
-    stdio.drain(LONG);
+    streams.stdio().drain(LONG);
 
-    JsonNode cancelled = Wired.JSON.readTree(fromServer.readLine());
+    JsonNode cancelled = Wired.JSON.readTree(streams.fromServer().readLine());
     assertThat(cancelled.path("method").asText()).isEqualTo("notifications/cancelled");
     assertThat(cancelled.at("/params/requestId").asText()).isEqualTo("l");
-    JsonNode last = Wired.JSON.readTree(fromServer.readLine());
+    JsonNode last = Wired.JSON.readTree(streams.fromServer().readLine());
     assertThat(last.at("/result/resultType").asText()).isEqualTo("complete");
   }
 
