@@ -42,10 +42,12 @@ import org.slf4j.LoggerFactory;
 final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private static final Logger LOG = LoggerFactory.getLogger(ThreadEventStream.class);
 
-  /** How many events may be in flight from the journal to the client; each may be large. */
-  private static final int WINDOW = 2;
+  /** How many events may be in flight from the journal to the client. */
+  private static final int WINDOW = 16;
 
-  /** How many characters of deltas may be queued. */
+  /**
+   * How many characters of deltas may be queued, and after how many of events no more are taken.
+   */
   private static final int ROOM = 32_000;
 
   private static final String VOID = "void";
@@ -118,6 +120,8 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   // Guarded by the lock.
   private final Deque<Item> waiting = new ArrayDeque<>();
   private int room = ROOM;
+  private long held;
+  private boolean stalled;
   private @Nullable String dropped;
   private boolean woken;
   private boolean ending;
@@ -265,7 +269,10 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private @Nullable Item next() {
     synchronized (lock) {
       Item item = waiting.poll();
-      if (item == null || item.messageId == null) {
+      if (item == null) {
+        return null;
+      } else if (item.messageId == null) {
+        held -= item.text.length();
         return item;
       }
       int last = item.text.length() - 1;
@@ -294,8 +301,9 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       response.write(Buffer.buffer(item.text.toString()));
     }
     taken += item.events;
-    if (taken >= WINDOW / 2 && feed != null) {
-      feed.request(taken);
+    int wanted = hasCaughtUp() ? WINDOW : taken >= WINDOW / 2 ? taken : 0;
+    if (wanted > 0 && feed != null) {
+      feed.request(wanted);
       taken = 0;
     }
   }
@@ -333,6 +341,23 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     add(new Item(null, "", text.toString(), 1));
     if (event instanceof ThreadEvent.Deleted) {
       finish();
+    }
+  }
+
+  @Override
+  public boolean takesMore() {
+    synchronized (lock) {
+      stalled = held > ROOM;
+      return !stalled;
+    }
+  }
+
+  /** Whether it had stalled, and everything has been written since. */
+  private boolean hasCaughtUp() {
+    synchronized (lock) {
+      boolean caughtUp = stalled && waiting.isEmpty();
+      stalled &= !caughtUp;
+      return caughtUp;
     }
   }
 
@@ -402,6 +427,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
         return;
       }
       waiting.add(item);
+      held += item.text.length();
     }
     wake();
   }

@@ -360,6 +360,14 @@ public interface Threads {
      */
     void happened(long offset, int index, long at, ThreadEvent event);
 
+    /**
+     * Whether it takes more after an event. If not, as it holds too much of what it got, the events
+     * that it has requested wait until it requests some again.
+     */
+    default boolean takesMore() {
+      return true;
+    }
+
     /** A piece of streamed text; it has no offset and is not repeated. */
     void streamed(Outside.Delta delta);
 

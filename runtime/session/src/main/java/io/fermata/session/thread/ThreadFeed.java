@@ -223,6 +223,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
       Item item = ready.remove();
       demand--;
       listener.happened(item.seq(), item.index(), item.at(), item.event());
+      demand = listener.takesMore() ? demand : 0;
     }
     if (!over && large && !ready.isEmpty()) {
       leaveInJournal();

@@ -17,6 +17,7 @@ class ThreadFeedTest {
 
   private final List<String> received = new ArrayList<>();
   private @Nullable Error failure;
+  private boolean takesMore = true;
   private final List<Asked> reads = new ArrayList<>();
   private final SessionSubscriptions subscriptions = new SessionSubscriptions();
   private final ThreadFeed feed =
@@ -31,6 +32,11 @@ class ThreadFeedTest {
                 throw failure;
               }
               received.add(seq + "." + index + " " + event.getClass().getSimpleName());
+            }
+
+            @Override
+            public boolean takesMore() {
+              return takesMore;
             }
 
             @Override
@@ -108,6 +114,17 @@ class ThreadFeedTest {
     assertThat(received).containsExactly("1.0 Released", "2.0 Released");
     assertThat(reads).isEmpty();
     assertThat(subscriptions.has("thread")).isTrue();
+  }
+
+  @Test
+  void whoTakesNoMoreGetsTheNextEventWhenItRequestsAgain() {
+    takesMore = false;
+    feed.request(16);
+    answer(List.of(1L, 2L, 3L));
+    assertThat(received).containsExactly("1.0 Released");
+
+    feed.request(1);
+    assertThat(received).containsExactly("1.0 Released", "2.0 Released");
   }
 
   @Test
