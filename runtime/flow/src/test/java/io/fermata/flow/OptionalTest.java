@@ -32,6 +32,7 @@ import jakarta.validation.constraints.Min;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -88,6 +89,14 @@ class OptionalTest {
     RunState before = talk.state;
     assertThat(asked(talk.proceed())).containsExactly("a", "b");
     assertThat(talk.state).isSameAs(before);
+  }
+
+  @Test
+  void whatIsPutOffIsNotPassed() {
+    Driver talk = drive(onlyB(talk(), QuestionOptions::optional), "ask_b");
+    assertThat(asked(talk.start())).containsExactly("b");
+    assertThat(asked(talk.call(new Input.Postpone(Set.of("b"), talk.now++)))).containsExactly("b");
+    assertThat(result(talk.proceed("b", "2"))).isEqualTo(object("b", "2"));
   }
 
   @Test

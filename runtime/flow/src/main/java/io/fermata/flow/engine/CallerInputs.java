@@ -9,7 +9,9 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
@@ -154,6 +156,21 @@ final class CallerInputs {
     }
     drive.answered(Map.of(), List.of(), false);
     return drive.accepted();
+  }
+
+  /** What is not asked cannot be put off. */
+  static Program.Acceptance<Event> postpone(RunState state, Input.Postpone postpone) {
+    List<Event> events = new ArrayList<>();
+    for (Place place : state.inOrder()) {
+      PlaceState at = state.at(place);
+      if (at.phase() instanceof Phase.Asking) {
+        at.open().stream()
+            .map(Event.Question::field)
+            .filter(postpone.fields()::contains)
+            .forEach(field -> events.add(new Event.Postponed(place, field)));
+      }
+    }
+    return new Program.Accepted<>(events);
   }
 
   Program.Acceptance<Event> cancel(RunState state, Input.Cancel cancel) {

@@ -86,6 +86,8 @@ public final class FlowProgram<S extends Record>
       return callers.proceed(state, next);
     } else if (input instanceof Input.Reset reset) {
       return callers.reset(state, reset);
+    } else if (input instanceof Input.Postpone postpone) {
+      return CallerInputs.postpone(state, postpone);
     } else if (input instanceof Input.Cancel cancel) {
       return callers.cancel(state, cancel);
     } else if (input instanceof Input.Signal signal) {

@@ -168,7 +168,7 @@ final class OpenQuestions {
   private boolean answered(Place place, String path) {
     PlaceState here = at(place);
     return !here.accepted().contains(path)
-        && !here.rejected().containsKey(path)
+        && !here.again().containsKey(path)
         && state().memory(place.branch()).fresh(path, place.node());
   }
 

@@ -95,11 +95,12 @@ public final class PauseReport {
     for (Place place : state.inOrder()) {
       state
           .at(place)
-          .rejected()
+          .again()
           .forEach(
-              (field, rejection) -> {
-                if (rejection.tick() > state.callTick()) {
-                  violations.add(new Violation(field, rejection.message()));
+              (field, again) -> {
+                String refusal = again.refusal();
+                if (refusal != null && again.tick() > state.callTick()) {
+                  violations.add(new Violation(field, refusal));
                 }
               });
     }

@@ -56,6 +56,8 @@ record RecordedInputs(
       return List.of(new Input.Resolve(Input.Resolution.SKIP, at()));
     } else if (first instanceof Event.Reset e) {
       return List.of(new Input.Reset(updates(e.corrected()), e.at()));
+    } else if (first instanceof Event.Postponed e) {
+      return List.of(new Input.Postpone(Set.of(e.field()), at()));
     } else if (first instanceof Event.Signalled e) {
       return List.of(new Input.Signal(e.signal(), e.payload(), e.at()));
     } else if (first instanceof Event.Unattended e) {

@@ -65,6 +65,9 @@ public sealed interface Event extends Fact {
   /** An answer was refused; its question is open again. */
   record Rejected(Place place, String field, String message) implements Event {}
 
+  /** A client put a question off: it stays open, and is another question from here on. */
+  record Postponed(Place place, String field) implements Event {}
+
   /**
    * A question was passed without an answer.
    *

@@ -25,6 +25,9 @@ public final class Fold {
           .does(Event.Answered.class, Fold::answered)
           .does(Event.Accepted.class, Fold::accepted)
           .does(Event.Rejected.class, Fold::rejected)
+          .does(
+              Event.Postponed.class,
+              (s, e) -> s.at(e.place(), at -> at.postpone(e.field(), s.tick)))
           .does(Event.Passed.class, Fold::passed)
           .does(Event.Asked.class, (s, e) -> changed(s, e, at -> at.asked(e, s.called)))
           .does(Event.Shown.class, (s, e) -> changed(s, e, at -> at.shown(e, s.called)))
@@ -184,12 +187,11 @@ public final class Fold {
   }
 
   private static void rejected(Draft state, Event.Rejected e) {
-    PlaceState.Rejection rejection = new PlaceState.Rejection(e.message(), state.tick);
     Map<String, JsonNode> forgotten = Map.of(e.field(), Json.MAPPER.nullNode());
     String branch = e.place().branch();
     state.branch(branch, b -> b.memory(b.memory().answer(forgotten, List.of(), state.tick)));
     touch(state, branch, e.field());
-    state.at(e.place(), at -> at.reject(e.field(), rejection, state.called));
+    state.at(e.place(), at -> at.reject(e.field(), e.message(), state.called, state.tick));
   }
 
   private static PlaceState attemptFailed(PlaceState at, Event.AttemptFailed e) {

@@ -19,6 +19,9 @@ public sealed interface Input {
   /** Corrects earlier answers. */
   record Reset(ObjectNode updates, long at) implements Input {}
 
+  /** Leaves questions open that were put to somebody, who is asked again. */
+  record Postpone(Set<String> fields, long at) implements Input {}
+
   record Cancel(long at) implements Input {}
 
   /** Something happened outside that the run may wait for. */

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * What a run knows about one of its places.
  *
  * @param accepted the fields whose answers stand in this visit
- * @param rejected the fields whose answers were refused in this visit, and have not come again
+ * @param again the fields that are asked again in this visit, and have not been answered since
  * @param questions what was asked here, as it was put
  * @param attempts how often an effect was attempted here
  * @param base the attempts before the present effect began; its retry policy counts from there
@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 public record PlaceState(
     Phase phase,
     Set<String> accepted,
-    Map<String, Rejection> rejected,
+    Map<String, Again> again,
     List<Event.Question> questions,
     @Nullable String context,
     int attempts,
@@ -47,8 +47,12 @@ public record PlaceState(
     }
   }
 
-  /** Why an answer was refused, and when in the run's count of events. */
-  public record Rejection(String message, long tick) {}
+  /**
+   * Why a question is asked again, and when in the run's count of events.
+   *
+   * @param refusal why its answer was refused; null if it was only postponed
+   */
+  public record Again(@Nullable String refusal, long tick) {}
 
   static PlaceState entered(long at) {
     return new PlaceState(
@@ -71,7 +75,7 @@ public record PlaceState(
     return new PlaceState(
             new Phase.Asking(seen),
             accepted,
-            rejected,
+            again,
             asked.questions(),
             asked.context(),
             attempts,
@@ -147,10 +151,15 @@ public record PlaceState(
     return judged(afterVerdict(called), more, without(field));
   }
 
-  PlaceState reject(String field, Rejection rejection, boolean called) {
-    Map<String, Rejection> more = new LinkedHashMap<>(rejected);
-    more.put(field, rejection);
-    return judged(afterVerdict(called), accepted, more);
+  PlaceState reject(String field, String refusal, boolean called, long tick) {
+    return judged(afterVerdict(called), accepted, with(field, new Again(refusal, tick)));
+  }
+
+  /** What an earlier answer was refused for is still said. */
+  PlaceState postpone(String field, long tick) {
+    Again before = again.get(field);
+    String refusal = before == null ? null : before.refusal();
+    return judged(phase, accepted, with(field, new Again(refusal, tick)));
   }
 
   private Phase afterVerdict(boolean called) {
@@ -163,7 +172,7 @@ public record PlaceState(
   }
 
   PlaceState answered(Set<String> fields, boolean acknowledged) {
-    Map<String, Rejection> left = new LinkedHashMap<>(rejected);
+    Map<String, Again> left = new LinkedHashMap<>(again);
     left.keySet().removeIf(r -> Paths.anyRelated(fields, r));
     return judged(afterAnswer(fields, acknowledged), accepted, left);
   }
@@ -190,11 +199,17 @@ public record PlaceState(
     return begun(working, attempted.attempt(), again ? base : attempts, attempted.at());
   }
 
-  private Map<String, Rejection> without(String field) {
-    if (!rejected.containsKey(field)) {
-      return rejected;
+  private Map<String, Again> with(String field, Again asked) {
+    Map<String, Again> more = new LinkedHashMap<>(again);
+    more.put(field, asked);
+    return more;
+  }
+
+  private Map<String, Again> without(String field) {
+    if (!again.containsKey(field)) {
+      return again;
     }
-    Map<String, Rejection> fewer = new LinkedHashMap<>(rejected);
+    Map<String, Again> fewer = new LinkedHashMap<>(again);
     fewer.remove(field);
     return fewer;
   }
@@ -205,7 +220,7 @@ public record PlaceState(
     return new PlaceState(
         newPhase,
         accepted,
-        rejected,
+        again,
         questions,
         context,
         newAttempts,
@@ -215,12 +230,11 @@ public record PlaceState(
         reminder);
   }
 
-  private PlaceState judged(
-      Phase newPhase, Set<String> newAccepted, Map<String, Rejection> newRejected) {
+  private PlaceState judged(Phase newPhase, Set<String> newAccepted, Map<String, Again> newAgain) {
     return new PlaceState(
         newPhase,
         newAccepted,
-        newRejected,
+        newAgain,
         questions,
         context,
         attempts,
@@ -234,7 +248,7 @@ public record PlaceState(
     return new PlaceState(
         phase,
         accepted,
-        rejected,
+        again,
         questions,
         context,
         attempts,

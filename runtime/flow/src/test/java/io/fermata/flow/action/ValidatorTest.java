@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -87,6 +88,20 @@ class ValidatorTest {
       assertThat(asked(refused)).containsExactly("a");
       assertThat(talk.state.data().path("b").asText()).isEqualTo("GOOD");
       assertThat(talk.state.data().has("a")).isFalse();
+      assertThat(talk.proceed("a", "fine")).isInstanceOf(Outcome.Complete.class);
+    }
+  }
+
+  @Test
+  void aQuestionThatIsPutOffStillSaysWhyItsAnswerWasRefusedUntilAnotherIsGiven() {
+    for (Driver talk : both()) {
+      talk.start();
+      talk.proceed("a", "bad", "b", "good", "c", "z");
+      Outcome again = talk.call(new Input.Postpone(Set.of("a", "b"), talk.now++));
+      assertThat(failure(again).message()).isEqualTo("Not bad.");
+      assertThat(talk.events(Event.Postponed.class))
+          .extracting(Event.Postponed::field)
+          .containsExactly("a");
       assertThat(talk.proceed("a", "fine")).isInstanceOf(Outcome.Complete.class);
     }
   }

@@ -171,7 +171,10 @@ public class PropertyTest {
                 ? new Input.Start("run " + now, "to test", some(), now)
                 : signal(now);
         case 8 -> signal(now);
-        case 9 -> new Input.Unattended(now);
+        case 9 ->
+            random.nextInt(4) == 0
+                ? new Input.Postpone(Set.copyOf(flows.fields()), now)
+                : new Input.Unattended(now);
         default ->
             run.state.running()
                 ? new Input.Continue(openAnswers(), now)

@@ -36,9 +36,11 @@ final class ElicitationForms {
    * @param answers by field, in the form of {@code stateUpdates}; a null node for a field that was
    *     left empty
    * @param declined the fields whose forms were declined
+   * @param postponed the fields whose forms were put off with {@code cancel}
    * @param unfit the keys of replies that do not match their forms
    */
-  record Filled(ObjectNode answers, List<String> declined, List<String> unfit) {}
+  record Filled(
+      ObjectNode answers, List<String> declined, Set<String> postponed, List<String> unfit) {}
 
   private final Map<String, Form> forms;
 
@@ -226,12 +228,10 @@ final class ElicitationForms {
     return !isEmpty() && forms.values().stream().allMatch(form -> form.ask().supportedBy(declared));
   }
 
-  /**
-   * Reads the replies to these forms. Replies to other requests are ignored, and a form that was
-   * put off with {@code cancel} counts as unanswered.
-   */
+  /** Reads the replies to these forms. Replies to other requests are ignored. */
   Filled filled(JsonNode responses) {
-    Filled filled = new Filled(Json.object(), new ArrayList<>(), new ArrayList<>());
+    Filled filled =
+        new Filled(Json.object(), new ArrayList<>(), new LinkedHashSet<>(), new ArrayList<>());
     forms.forEach(
         (key, form) -> {
           JsonNode reply = responses.get(key);
@@ -253,6 +253,8 @@ final class ElicitationForms {
       filled.answers().set(form.field(), value);
     } else if (given.action().equals("decline")) {
       filled.declined().add(form.field());
+    } else {
+      filled.postponed().add(form.field());
     }
   }
 }

@@ -17,7 +17,9 @@ import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
 import java.time.Instant;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.LongSupplier;
@@ -127,9 +129,22 @@ public final class TaskMethods {
     } else if (!filled.declined().isEmpty()) {
       return tasks.cancel(run).thenApply(TaskMethods::requireAccepted);
     }
-    return filled.answers().isEmpty()
-        ? CompletableFuture.completedFuture(false)
-        : tasks.answer(run, filled.answers(), view.asked()).thenApply(TaskMethods::requireAccepted);
+    CompletionStage<Boolean> answered =
+        filled.answers().isEmpty()
+            ? CompletableFuture.completedFuture(false)
+            : tasks
+                .answer(run, filled.answers(), view.asked())
+                .thenApply(TaskMethods::requireAccepted);
+    return filled.postponed().isEmpty()
+        ? answered
+        : answered.thenCompose(done -> postpone(run, view, filled.postponed()));
+  }
+
+  /** The key of a request that was replied to is not used again. */
+  private CompletionStage<Boolean> postpone(TaskRun run, TaskView view, Set<String> fields) {
+    Map<String, String> asked = new LinkedHashMap<>(view.asked());
+    asked.keySet().retainAll(fields);
+    return tasks.postpone(run, asked).thenApply(TaskMethods::requireAccepted);
   }
 
   /**

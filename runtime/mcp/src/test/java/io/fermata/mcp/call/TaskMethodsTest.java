@@ -105,6 +105,11 @@ class TaskMethodsTest {
     }
 
     @Override
+    public CompletionStage<ToolReply> postpone(TaskRun run, Map<String, String> asked) {
+      throw new AssertionError("The task is unknown");
+    }
+
+    @Override
     public CompletionStage<ToolReply> cancel(TaskRun run) {
       throw new AssertionError("The task is unknown");
     }

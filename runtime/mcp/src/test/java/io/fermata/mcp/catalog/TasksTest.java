@@ -516,15 +516,30 @@ class TasksTest {
     kitchen.release();
     String key = TaskClient.key(ann.when(id, "input_required"), "dish");
 
-    var off = Json.object();
-    off.putObject(key).put("action", "cancel");
-    ann.update(id, off);
-    assertThat(ann.get(id).path("inputRequests").has(key)).isTrue();
-
-    var no = Json.object();
-    no.putObject(key).put("action", "decline");
-    ann.update(id, no);
+    ann.update(id, Json.object().set(key, Json.object().put("action", "cancel")));
+    String again = TaskClient.key(ann.get(id), "dish");
+    ann.update(id, Json.object().set(again, Json.object().put("action", "decline")));
     ann.when(id, "cancelled");
+  }
+
+  @Test
+  void aQuestionThatIsPutOffHasAnotherKeyAndTheOthersHaveTheirs() throws Exception {
+    String id = created(ann.start("cook"));
+    kitchen.release();
+    JsonNode asks = ann.when(id, "input_required");
+    String dish = TaskClient.key(asks, "dish");
+
+    ann.update(id, Json.object().set(dish, Json.object().put("action", "cancel")));
+    JsonNode requests = ann.get(id).path("inputRequests");
+    assertThat(requests).hasSize(2);
+    assertThat(requests.has(dish)).isFalse();
+    asks.path("inputRequests")
+        .fieldNames()
+        .forEachRemaining(key -> assertThat(requests.has(key)).isEqualTo(!key.equals(dish)));
+
+    ann.update(id, Json.object().set(dish, Json.object().put("action", "decline")));
+    assertThat(ann.get(id).path("status").asText()).isEqualTo("input_required");
+    assertThat(ann.get(id).path("inputRequests")).isEqualTo(requests);
   }
 
   @Test
@@ -768,6 +783,11 @@ class TasksTest {
         public CompletionStage<ToolReply> answer(
             TaskRun run, ObjectNode answers, Map<String, String> asked) {
           return tasks.answer(run, answers, asked);
+        }
+
+        @Override
+        public CompletionStage<ToolReply> postpone(TaskRun run, Map<String, String> asked) {
+          return tasks.postpone(run, asked);
         }
 
         @Override

@@ -11,6 +11,8 @@ public enum CallAction {
   RESET,
   STATUS,
   CANCEL,
+  /** Puts questions off: the fields of its updates. Clients cannot send it; the host does. */
+  POSTPONE,
   /** A signal from outside. Clients cannot send it; the host does. */
   SIGNAL,
   /** The beginning of a fork of another run. Clients cannot send it; the host does. */

@@ -23,7 +23,7 @@ public record QuestionIds(String runId, Map<String, String> names) {
     return run.runId().equals(runId) && names(run).entrySet().containsAll(names.entrySet());
   }
 
-  /** The ids of the open questions: the place of each, and the last rejection of its answer. */
+  /** The ids of the open questions: the place of each, and when it was last asked again. */
   public static Map<String, String> names(RunState run) {
     Map<String, String> names = new LinkedHashMap<>();
     run.places()
@@ -38,7 +38,7 @@ public record QuestionIds(String runId, Map<String, String> names) {
   }
 
   private static String name(Event.Question question, Place place, PlaceState at) {
-    PlaceState.Rejection rejection = at.rejected().get(question.field());
-    return question.field() + "@" + place + (rejection == null ? "" : "." + rejection.tick());
+    PlaceState.Again again = at.again().get(question.field());
+    return question.field() + "@" + place + (again == null ? "" : "." + again.tick());
   }
 }

@@ -82,7 +82,7 @@ public sealed interface Request {
 
     @Override
     public boolean immediate() {
-      return action == CallAction.SIGNAL;
+      return action == CallAction.SIGNAL || action == CallAction.POSTPONE;
     }
 
     @Override

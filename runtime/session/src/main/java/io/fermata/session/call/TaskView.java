@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * The state of a task's run.
  *
  * @param reply the reply that a call would get; for an ended run, its last reply
- * @param asked a unique id of each open question, by field; a question that is asked again after a
- *     rejected answer has another id
+ * @param asked a unique id of each open question, by field; a question that is asked again has
+ *     another id
  * @param changedAt when the run last changed
  * @param keptUntil until when the end is kept; null while the run is unfinished
  */

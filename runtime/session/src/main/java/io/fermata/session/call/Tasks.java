@@ -36,6 +36,16 @@ public interface Tasks {
    */
   CompletionStage<ToolReply> answer(TaskRun run, ObjectNode answers, Map<String, String> asked);
 
+  /**
+   * Puts off open questions of a run, which stay open: each is another question from here on, with
+   * another id. If one of them is no longer open, or was asked again, nothing changes and the reply
+   * is {@code stale_call}.
+   *
+   * @param asked the ids of the questions by field, from the {@linkplain TaskView#asked view} that
+   *     is answered
+   */
+  CompletionStage<ToolReply> postpone(TaskRun run, Map<String, String> asked);
+
   /** Cancels a run and compensates its effects. An ended run does not change. */
   CompletionStage<ToolReply> cancel(TaskRun run);
 
@@ -70,6 +80,11 @@ public interface Tasks {
       @Override
       public CompletionStage<ToolReply> answer(
           TaskRun run, ObjectNode answers, Map<String, String> asked) {
+        return CompletableFuture.completedFuture(nothing);
+      }
+
+      @Override
+      public CompletionStage<ToolReply> postpone(TaskRun run, Map<String, String> asked) {
         return CompletableFuture.completedFuture(nothing);
       }
 

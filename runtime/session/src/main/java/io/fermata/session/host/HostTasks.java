@@ -56,6 +56,13 @@ public record HostTasks(
   }
 
   @Override
+  public CompletionStage<ToolReply> postpone(TaskRun run, Map<String, String> asked) {
+    ObjectNode fields = Json.object();
+    asked.keySet().forEach(fields::putNull);
+    return command(run, CallAction.POSTPONE, fields, new QuestionIds(run.runId(), asked));
+  }
+
+  @Override
   public CompletionStage<ToolReply> cancel(TaskRun run) {
     return command(run, CallAction.CANCEL, Json.object(), null);
   }

@@ -43,10 +43,12 @@ import io.fermata.session.key.TraceContext;
 import io.fermata.session.runs.RunRow;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The runs of a flow, one at a time in each session. */
@@ -316,6 +318,10 @@ public final class RunPort
               SessionKey.newRunId(session.entityId()), request.intent(), request.updates(), now);
       case RESET -> new Input.Reset(request.updates(), now);
       case CANCEL -> new Input.Cancel(now);
+      case POSTPONE ->
+          new Input.Postpone(
+              request.updates().propertyStream().map(Map.Entry::getKey).collect(Collectors.toSet()),
+              now);
       case CONTINUE, STATUS, SIGNAL, FORK -> new Input.Continue(request.updates(), now);
     };
   }
