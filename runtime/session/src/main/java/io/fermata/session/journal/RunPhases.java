@@ -48,6 +48,14 @@ public final class RunPhases {
     return run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
   }
 
+  /** Whether a question or widget is open, and nothing is at work or has stopped. */
+  public static boolean onlyAsks(RunState run) {
+    return asks(run)
+        && run.places().values().stream()
+            .noneMatch(
+                at -> at.phase() instanceof Phase.Working || at.phase() instanceof Phase.Halted);
+  }
+
   /** Whether a question or widget is open. */
   public static boolean asks(RunState run) {
     return run.places().values().stream()

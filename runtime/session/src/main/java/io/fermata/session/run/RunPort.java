@@ -142,6 +142,13 @@ public final class RunPort
     if (recorded != null) {
       return recorded;
     }
+    if (tool != null && request.asksAgain()) {
+      RunReply asked = replies.asked(state, at.seq(), at.now());
+      if (asked != null) {
+        // The reply may have been lost, so the call does not pass an optional question.
+        return asked;
+      }
+    }
     boolean past = state.calls().isPast(call.callId());
     if (tool != null && (past || request.asksAgain()) && state.lastReply() != null) {
       return state.lastReply();

@@ -209,6 +209,18 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return of(outcome, run, seq);
   }
 
+  /** What a caller was asked before; null if a call without answers has something else to do. */
+  @Nullable RunReply asked(SessionState<RunState> state, long seq, long now) {
+    RunState run = state.program();
+    return RunPhases.onlyAsks(run)
+            && catalog
+                .of(flow, run)
+                .filter(program -> !program.expired(run, now) && !program.unseen(run))
+                .isPresent()
+        ? current(state, seq, now)
+        : null;
+  }
+
   private static TaskView.Status taskStatus(RunReply reply) {
     String code = reply.body().path("code").asText();
     if (code.equals(HostError.STILL_WORKING.wireName()) || OutcomeJson.waits(reply.body())) {

@@ -314,6 +314,34 @@ class FlowToolTest {
   }
 
   @Test
+  void anOptionalQuestionIsNotPassedHoweverOftenItIsAskedFor() throws Exception {
+    FlowTool tool =
+        tool(
+            Flow.of("triage", Case.class)
+                .description("Asks if it must.")
+                .waitFor("rest", "file")
+                .ask("approve", q -> q.question("approver", "Who?", o -> o.optional()))
+                .act("hold", run -> done.add("held"))
+                .edge(START, "rest")
+                .edge("rest", "approve")
+                .edge("approve", "hold")
+                .edge("hold", END));
+    Fermata host = host(tool);
+    assertThat(got(host.use(use("1"), score(1)))).isInstanceOf(ToolOutcome.Waiting.class);
+    host.signal("rate", listed(host).runId(), "file", null, null).toCompletableFuture().join();
+    ToolOutcome paused = got(host.again(use("1")));
+    assertThat(paused).isInstanceOf(ToolOutcome.Paused.class);
+    host.crash();
+    try (Fermata next = host(tool)) {
+      assertThat(got(next.use(use("1"), score(1)))).isInstanceOf(ToolOutcome.Waiting.class);
+      assertThat(got(next.again(use("1")))).isEqualTo(paused);
+      assertThat(done).isEmpty();
+      ToolOutcome end = got(next.answer(use("1"), "a1", Json.object().putNull("approver")));
+      assertThat(((ToolOutcome.Result) end).error()).isFalse();
+    }
+  }
+
+  @Test
   void aUseThatWasWithdrawnSaysSoWhenItIsAskedForAgain() {
     try (Fermata host = host(tool(asking()))) {
       got(host.use(use("1"), score(1)));
