@@ -33,7 +33,6 @@ final class CheckCommand extends ConsoleCommand {
     try (Restaurant restaurant = Restaurant.open()) {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
       SupportDesk desk = DeskOptions.scripted();
-      flows.add(desk.flow());
       Rollout rollout =
           Rollout.check(
               store.present(), desk.agents(), flows.toArray(length -> new Flow<?>[length]));

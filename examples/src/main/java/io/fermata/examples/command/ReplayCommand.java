@@ -2,6 +2,7 @@ package io.fermata.examples.command;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.examples.flows.DeskOptions;
 import io.fermata.examples.flows.Examples;
 import io.fermata.examples.flows.Restaurant;
@@ -24,7 +25,9 @@ import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -87,7 +90,6 @@ final class ReplayCommand extends ConsoleCommand {
     try (Restaurant restaurant = Restaurant.open()) {
       List<Flow<?>> flows = new ArrayList<>(Examples.flows(restaurant, new TravelAgency()));
       SupportDesk desk = DeskOptions.scripted();
-      flows.add(desk.flow());
       WhatIf whatIf =
           WhatIf.of(flows.toArray(length -> new Flow<?>[length])).agents(desk.agents()).since(from);
       WhatIfResult result =
@@ -124,6 +126,9 @@ final class ReplayCommand extends ConsoleCommand {
 
   /** The exports, each read when it is its turn. */
   private Stream<ExportedJournal> exports(List<Flow<?>> flows, List<Agent> agents) {
+    Set<String> known = new HashSet<>();
+    flows.forEach(flow -> known.add(flow.id()));
+    agents.forEach(agent -> agent.offered(FlowTool.class).forEach(t -> known.add(t.name())));
     for (Path file : files) {
       if (!Files.isRegularFile(file)) {
         throw new UsageException("There is no file " + file + "; write one with export");
@@ -134,7 +139,7 @@ final class ReplayCommand extends ConsoleCommand {
             file -> {
               ExportedJournal exported = read(file);
               if (exported instanceof ExportedJournal.OfRun run
-                  && flows.stream().noneMatch(flow -> flow.id().equals(run.journal().flow()))) {
+                  && !known.contains(run.journal().flow())) {
                 throw new UsageException("This release has no flow " + run.journal().flow());
               } else if (exported instanceof ExportedJournal.OfThread thread
                   && agents.stream().noneMatch(a -> a.name().equals(thread.journal().agent()))) {

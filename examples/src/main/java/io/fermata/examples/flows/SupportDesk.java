@@ -2,12 +2,11 @@ package io.fermata.examples.flows;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
 import io.fermata.agent.Compaction;
-import io.fermata.agent.FlowCall;
 import io.fermata.agent.FlowState;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Prompt;
@@ -18,11 +17,9 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.tool.Tools;
-import io.fermata.flow.Flow;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Describe;
 import io.fermata.session.HostBuilder;
-import io.fermata.session.call.FlowTool;
+import jakarta.validation.constraints.NotBlank;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -50,6 +47,11 @@ public final class SupportDesk {
 
   private static final String SUMMARY =
       "You sum up a conversation between a customer and the support desk in one sentence.";
+
+  private record Wish(
+      @NotBlank @Describe("The order's number") String order,
+      @Nullable @Describe("Why, if the customer has said so; otherwise they are asked")
+          String reason) {}
 
   private record Topic(@Describe("What the colleague is to do") String message) {}
 
@@ -90,7 +92,7 @@ public final class SupportDesk {
   /** A host that offers the desk. */
   public HostBuilder openedAt(HostBuilder host) {
     agents().forEach(host::agent);
-    return host.tool(refund());
+    return host;
   }
 
   /** The agents of the desk. */
@@ -98,27 +100,13 @@ public final class SupportDesk {
     return List.of(desk(), billing());
   }
 
-  /** The flow behind the refund tool. */
-  public Flow<?> flow() {
-    return refund().flow();
-  }
-
   private FlowTool refund() {
-    ObjectNode schema = Json.object().put("type", "object").put("additionalProperties", false);
-    ObjectNode fields = schema.putObject("properties");
-    text(fields, "order", "The order's number");
-    text(fields, "reason", "Why, if the customer has said so; otherwise they are asked");
-    schema.putArray("required").add("order");
     return FlowTool.of("refund", "Pays an order back.", RefundFlow.create(orders, ledger))
-        .inputSchema(schema);
-  }
-
-  private static void text(ObjectNode fields, String name, String description) {
-    fields.putObject(name).put("type", "string").put("description", description);
+        .arguments(Wish.class)
+        .approval(this::mayRefund);
   }
 
   private Agent desk() {
-    FlowTool refund = refund();
     Prompt summary =
         Prompt.of("summary", model)
             .text(SUMMARY)
@@ -130,8 +118,7 @@ public final class SupportDesk {
             .text(DESK)
             .tools(Tools.of(orders))
             .tools(
-                FlowCall.of(refund.name(), refund.description(), refund.inputSchema())
-                    .approval(this::mayRefund),
+                refund(),
                 summary.asTool(),
                 Handoff.to("billing", "Hands the customer over to the billing office."));
     return Agent.aiHuman("desk", desk)

@@ -95,20 +95,20 @@ class ConsumerTest {
       }
       """;
 
-  /** The README's agent, which needs a model and the arguments of a flow. */
+  /** The README's agent, which needs a model and a flow. */
   private static final String DESK =
       """
-      import com.fasterxml.jackson.databind.node.ObjectNode;
       import io.fermata.agent.Agent;
       import io.fermata.agent.Budget;
-      import io.fermata.agent.FlowCall;
+      import io.fermata.agent.FlowTool;
       import io.fermata.agent.Prompt;
       import io.fermata.agent.Tool;
       import io.fermata.agent.model.Model;
+      import io.fermata.flow.Flow;
       import io.fermata.flow.schema.Describe;
 
       final class Desk {
-        static Agent agent(Model model, ObjectNode schema) {
+        static Agent agent(Model model, Flow<?> refundFlow) {
           %s
           return desk;
         }
@@ -124,8 +124,6 @@ class ConsumerTest {
       import static io.fermata.testkit.ScriptedModel.lastUserContains;
       import static org.junit.jupiter.api.Assertions.assertEquals;
 
-      import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-      import com.fasterxml.jackson.databind.node.ObjectNode;
       import io.fermata.agent.message.Message;
       import io.fermata.agent.model.Model;
       import io.fermata.flow.Flow;
@@ -133,7 +131,6 @@ class ConsumerTest {
       import io.fermata.persistence.Store;
       import io.fermata.session.Fermata;
       import io.fermata.session.admin.Threads;
-      import io.fermata.session.call.FlowTool;
       import io.fermata.testkit.ScriptedModel;
       import java.nio.file.Path;
       import java.time.Duration;
@@ -146,21 +143,13 @@ class ConsumerTest {
       class DeskTest {
         record Refund(String order, @Computed String receipt) {}
 
-        static final FlowTool REFUND = FlowTool.of("refund", "Pays an order back.",
-            Flow.of("refund", Refund.class)
-                .description("Pays an order back.")
-                .ask("ask_order", q -> q.question("order", "Which order is it?"))
-                .act("pay", run -> run.set("receipt", "paid back " + run.state().order()))
-                .edge(START, "ask_order").edge("ask_order", "pay").edge("pay", END)
-                .result(Refund::receipt)
-                .compile())
-            .inputSchema(schema());
-
-        static ObjectNode schema() {
-          ObjectNode schema = JsonNodeFactory.instance.objectNode().put("type", "object");
-          schema.putObject("properties").putObject("order").put("type", "string");
-          return schema;
-        }
+        static final Flow<Refund> REFUND = Flow.of("refund", Refund.class)
+            .description("Pays an order back.")
+            .ask("ask_order", q -> q.question("order", "Which order is it?"))
+            .act("pay", run -> run.set("receipt", "paid back " + run.state().order()))
+            .edge(START, "ask_order").edge("ask_order", "pay").edge("pay", END)
+            .result(Refund::receipt)
+            .compile();
 
         static final Model MODEL = ScriptedModel.script()
             .when(lastUserContains("back")).call("refund", Map.of("order", "B-1001"))
@@ -171,8 +160,7 @@ class ConsumerTest {
         static Fermata host() {
           return Fermata.host()
               .store(Store.sqlite(Path.of("target", "desk.db")))
-              .agent(Desk.agent(MODEL, REFUND.inputSchema()))
-              .tool(REFUND)
+              .agent(Desk.agent(MODEL, REFUND))
               .start();
         }
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
 import io.fermata.agent.Compaction;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
@@ -44,7 +44,6 @@ import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.DisplayTool;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.WidgetPage;
 import io.fermata.testkit.FlowProbe;
 import io.fermata.testkit.ScriptedModel;
@@ -148,7 +147,7 @@ class DocumentsTest {
               Participant.class,
               Prompt.class,
               Tool.class,
-              FlowCall.class,
+              FlowTool.class,
               SubAgent.class,
               Handoff.class,
               ScheduledHandler.class,
@@ -164,7 +163,6 @@ class DocumentsTest {
               StoredRun.class,
               ExportedJournal.class,
               HostBuilder.class,
-              FlowTool.class,
               RunQuery.class,
               Schedule.class,
               Threads.class),
@@ -351,7 +349,8 @@ class DocumentsTest {
           "ScheduledHandler.policy",
           "Fermata.bus",
           "FlowTool.asJob",
-          "FlowTool.mapped");
+          "FlowTool.mapped",
+          "FlowTool.sameWork");
 
   @Test
   void whatUsersMayCallIsTaught() {

@@ -307,13 +307,6 @@ public final class Agent {
     }
   }
 
-  /** The flows that its prompts may call. */
-  public Set<String> flows() {
-    Set<String> names = new LinkedHashSet<>();
-    offered(FlowCall.class).forEach(call -> names.add(call.name()));
-    return names;
-  }
-
   /** The agents that its prompts may hand over to or call. */
   public Set<String> others() {
     Set<String> names = new LinkedHashSet<>();

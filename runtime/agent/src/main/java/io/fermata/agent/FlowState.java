@@ -106,7 +106,7 @@ public interface FlowState {
 
   /**
    * What the thread's latest call of a flow did, in words and without secrets; see {@link
-   * FlowCall#explanations}. For tools: when a recorded thread is decided again, there are no runs
+   * FlowTool#explanations}. For tools: when a recorded thread is decided again, there are no runs
    * to read.
    *
    * @param about {@code path}, {@code asked}, {@code decisions} or {@code why}

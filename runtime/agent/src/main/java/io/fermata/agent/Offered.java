@@ -4,9 +4,9 @@ import io.fermata.flow.schema.ArgumentSchema;
 
 /**
  * Something that a prompt offers its model to call: a {@link Tool}, another {@link Prompt} as a
- * {@link SubPrompt}, a {@link FlowCall}, a {@link SubAgent}, or a {@link Handoff}.
+ * {@link SubPrompt}, a {@link FlowTool}, a {@link SubAgent}, or a {@link Handoff}.
  */
-public sealed interface Offered permits Tool, SubPrompt, FlowCall, SubAgent, Handoff {
+public sealed interface Offered permits Tool, SubPrompt, FlowTool, SubAgent, Handoff {
   /** The name for the model. */
   String name();
 

@@ -246,7 +246,7 @@ public final class RandomAgents {
   /** What these do is done in the order in which they end. */
   private static final List<Offered> LOUD =
       List.of(
-          FlowCall.of("flow", "Flows", ANYTHING),
+          CalledFlow.of("flow", "Flows"),
           tool("injects", (flow, n) -> flow.injectMessage(Message.assistant("inj " + n)).id()),
           tool("inserts", RandomAgents::inserts),
           tool("edits", RandomAgents::edits),

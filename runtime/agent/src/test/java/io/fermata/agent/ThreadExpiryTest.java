@@ -80,7 +80,7 @@ class ThreadExpiryTest {
 
   @Test
   void aQuestionThatNobodyAnswersDoesNotKeepAThread() {
-    FlowCall quote = FlowCall.of("quote", "Quotes", Json.object().put("type", "object"));
+    FlowTool quote = CalledFlow.of("quote", "Quotes");
     model.call("quote");
     Conversation talk = talk(quote);
     talk.world().flow = args -> new Outside.FlowOutcome.Asking(Json.object().put("field", "email"));

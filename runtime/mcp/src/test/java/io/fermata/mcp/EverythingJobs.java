@@ -4,13 +4,13 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.session.call.FlowTool;
 import java.time.Duration;
 
 /** The tools that the conformance suite runs as tasks: flows, whose runs are those tasks. */
@@ -49,7 +49,7 @@ final class EverythingJobs {
             .edge("greet", END)
             .result(state -> "Hello, " + state.name() + "!")
             .compile();
-    return FlowTool.of("greet", flow.description(), flow).inputSchema(fields("name", "string"));
+    return FlowTool.of("greet", flow.description(), flow).arguments(fields("name", "string"));
   }
 
   private static FlowTool slowCompute() {
@@ -64,7 +64,7 @@ final class EverythingJobs {
             .compile();
     ObjectNode schema = fields("seconds", "integer");
     schema.withObjectProperty("properties").putObject("label").put("type", "string");
-    return FlowTool.of("slow_compute", flow.description(), flow).inputSchema(schema);
+    return FlowTool.of("slow_compute", flow.description(), flow).arguments(schema);
   }
 
   private static FlowTool failingJob() {
@@ -116,7 +116,7 @@ final class EverythingJobs {
             .result(state -> (state.confirm() ? "Deleted " : "Kept ") + state.filename())
             .compile();
     return FlowTool.of("confirm_delete", flow.description(), flow)
-        .inputSchema(fields("filename", "string"));
+        .arguments(fields("filename", "string"));
   }
 
   private static FlowTool multiInput() {

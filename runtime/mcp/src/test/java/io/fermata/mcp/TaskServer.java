@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.StepException;
@@ -10,7 +11,6 @@ import io.fermata.flow.event.Verdict;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.Settings;
-import io.fermata.session.call.FlowTool;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

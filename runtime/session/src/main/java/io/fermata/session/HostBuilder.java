@@ -3,6 +3,7 @@ package io.fermata.session;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.observe.Recorder;
@@ -17,7 +18,7 @@ import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
-import io.fermata.session.call.FlowTool;
+import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.cluster.CheckedCalls;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
@@ -101,7 +102,11 @@ public final class HostBuilder {
     return this;
   }
 
-  /** Offers a flow as a tool of agents. Clients of the host do not see it. */
+  /**
+   * Offers a flow as a tool, for {@link Fermata#use}. Those of agents need no call: the host has
+   * them with the agents. Earlier versions of a tool's flow may be registered, too; the newest is
+   * called. Clients of the host do not see them.
+   */
   public HostBuilder tool(FlowTool tool) {
     flowTools.add(tool);
     return this;
@@ -348,7 +353,7 @@ public final class HostBuilder {
     }
     TreeSet<String> names = new TreeSet<>();
     flows.forEach(flow -> names.add(flow.id()));
-    flowTools.forEach(tool -> requireNew(names, tool.name()));
+    tools().stream().map(FlowTool::name).distinct().forEach(name -> requireNew(names, name));
     jobs.forEach(job -> requireNew(names, job.name()));
     displays.forEach(display -> requireNew(names, display.name()));
     agents.forEach(agent -> requireNew(names, agent.name()));
@@ -360,9 +365,14 @@ public final class HostBuilder {
     }
   }
 
+  /** The flows that are called as tools, by a program or by agents. */
+  List<FlowTool> tools() {
+    return FlowCatalog.tools(flowTools, agents);
+  }
+
   private List<Flow<?>> all() {
     List<Flow<?>> all = new ArrayList<>(flows);
-    flowTools.forEach(tool -> all.add(tool.flow()));
+    tools().forEach(tool -> all.add(tool.flow()));
     jobs.forEach(job -> all.add(job.flow()));
     return all;
   }

@@ -118,10 +118,8 @@ final class HostParts {
         builder.settings.snapshotEvery(store.snapshotEvery(builder.settings.snapshotEvery()));
     this.gauges =
         new HostGauges(store.pools(), new Congestion(settings.longestWait(), System::nanoTime));
-    this.catalog =
-        new FlowCatalog(builder.flows, builder.flowTools, builder.jobs, settings.limits());
+    this.catalog = new FlowCatalog(builder.flows, builder.tools(), builder.jobs, settings.limits());
     this.agents = new Agents(builder.agents);
-    requireFlowsOf(agents, catalog);
     this.encryption = builder.encryption(catalog.secretFields());
     this.handles = new Handles(store.serverKey(), builder.acceptedKeys);
     this.recorders =
@@ -309,18 +307,6 @@ final class HostParts {
               gateway.end(HostError.MOVED);
               upkeep.lose(reason);
             });
-  }
-
-  private static void requireFlowsOf(Agents agents, FlowCatalog catalog) {
-    for (Agent agent : agents.all()) {
-      for (String flow : agent.flows()) {
-        if (!catalog.tools().containsKey(flow)) {
-          throw new IllegalStateException(
-              "The agent %s calls the flow %s, which is not registered as a tool; call tool(…) for it"
-                  .formatted(agent.name(), flow));
-        }
-      }
-    }
   }
 
   private Map<String, AgentAsTool> agentTools() {

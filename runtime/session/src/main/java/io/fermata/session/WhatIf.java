@@ -53,7 +53,10 @@ public final class WhatIf {
     return new WhatIf(Arrays.asList(flows), List.of(), null, null, null);
   }
 
-  /** Tries these agents on their threads, too. A thread counts as a run of its agent. */
+  /**
+   * Tries these agents on their threads, and their flows on the runs of these, too. A thread counts
+   * as a run of its agent.
+   */
   public WhatIf agents(List<Agent> all) {
     return new WhatIf(flows, List.copyOf(all), limits, since, keys);
   }
@@ -116,6 +119,9 @@ public final class WhatIf {
   private WhatIfCheck check(Limits usual) {
     Limits within = limits == null ? usual : limits;
     return new WhatIfCheck(
-        new FlowCatalog(flows, List.of(), List.of(), within), agents, within, since);
+        new FlowCatalog(flows, FlowCatalog.tools(List.of(), agents), List.of(), within),
+        agents,
+        within,
+        since);
   }
 }

@@ -12,6 +12,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Retention;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -194,8 +195,10 @@ class StartingOverTest {
   }
 
   @Test
-  void aStartThatIsRepeatedAfterACrashStillReturnsTheAnswers() throws Exception {
-    try (TestHost host = host(pricing())) {
+  void aStartThatIsRepeatedAfterACrashStillReturnsTheAnswersThatAreKept() throws Exception {
+    Store store = Store.sqlite(directory.resolve("over.db"));
+    Retention kept = Retention.ofJournals(Duration.ofDays(1));
+    try (TestHost host = new TestHost(store, kept, pricing())) {
       TestHost.Client client = host.client();
       client.start("item", "bike");
       CompletableFuture<Void> never = new CompletableFuture<>();

@@ -10,6 +10,7 @@ import com.networknt.schema.SpecificationVersion;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
@@ -34,6 +35,7 @@ public final class TestHost implements AutoCloseable {
 
   private final Store store;
   private final UnaryOperator<Settings> settings;
+  private final Retention retention;
   private final List<DisplayTool> displays = new ArrayList<>();
   private Flow<?>[] flows;
   private Fermata fermata;
@@ -43,8 +45,18 @@ public final class TestHost implements AutoCloseable {
   }
 
   public TestHost(Store store, UnaryOperator<Settings> settings, Flow<?>... flows) {
+    this(store, settings, Retention.DEFAULT, flows);
+  }
+
+  public TestHost(Store store, Retention retention, Flow<?>... flows) {
+    this(store, s -> s, retention, flows);
+  }
+
+  private TestHost(
+      Store store, UnaryOperator<Settings> settings, Retention retention, Flow<?>... flows) {
     this.store = store;
     this.settings = settings;
+    this.retention = retention;
     this.flows = flows;
     for (Flow<?> flow : flows) {
       flow.displayTools()
@@ -54,7 +66,8 @@ public final class TestHost implements AutoCloseable {
   }
 
   private Fermata start() {
-    HostBuilder builder = Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT));
+    HostBuilder builder =
+        Fermata.host().store(store).settings(settings.apply(Settings.DEFAULT)).retention(retention);
     for (Flow<?> flow : flows) {
       builder.flow(flow);
     }

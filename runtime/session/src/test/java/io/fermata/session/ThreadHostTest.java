@@ -12,8 +12,8 @@ import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
 import io.fermata.agent.FlowState;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
@@ -27,7 +27,6 @@ import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.key.RootCauses;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -320,23 +319,15 @@ class ThreadHostTest {
 
   record Case(@Nullable String colour, @Nullable String seen) {}
 
-  private Fermata withFlow(Agent agent, FlowTool tool) {
+  private Fermata withFlow(Model model, FlowTool tool) {
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))
-        .agent(agent)
-        .tool(tool)
+        .agent(Agent.aiHuman("decorator", Prompt.of("p", model).tools(tool)))
         .start();
   }
 
   private static FlowState caller(Run<Case> run) {
     return run.caller(FlowState.class).orElseThrow();
-  }
-
-  private static Agent decorator(Model model) {
-    return Agent.aiHuman(
-        "decorator",
-        Prompt.of("p", model)
-            .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
   }
 
   private static AiMessage paints(List<ChatMessage> messages) {
@@ -369,17 +360,17 @@ class ThreadHostTest {
                 .edge("ask", "finish")
                 .edge("finish", END)
                 .compile());
-    Agent agent = decorator(ScriptedModels.answering(ThreadHostTest::paints));
+    Model model = ScriptedModels.answering(ThreadHostTest::paints);
     String id;
     Threads.Question question;
-    try (Fermata host = withFlow(agent, paint)) {
+    try (Fermata host = withFlow(model, paint)) {
       id = now(host.threads().create(thread("decorator"))).threadId();
       now(host.threads().post("ann", id, says("go")));
       Threads.View view = now(host.threads().settled("ann", id, TIMEOUT));
       question = view.questions().get(0);
       assertThat(texts(host.threads(), id)).noneMatch(text -> text.contains("One moment"));
     }
-    try (Fermata host = withFlow(agent, paint)) {
+    try (Fermata host = withFlow(model, paint)) {
       now(
           host.threads()
               .answer(
@@ -417,7 +408,7 @@ class ThreadHostTest {
                         && user.singleText().equals("And now?")
                     ? AiMessage.from("Wait. " + paints(messages).text())
                     : paints(messages));
-    try (Fermata host = withFlow(decorator(model), paint)) {
+    try (Fermata host = withFlow(model, paint)) {
       String id = sent(host, "go");
       // It does not settle: the flow may end at any time.
       TestHost.eventually(() -> runs(host) == 1);
@@ -489,7 +480,7 @@ class ThreadHostTest {
   }
 
   private Fermata withPainter(FlowTool paint) {
-    return withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint);
+    return withFlow(ScriptedModels.answering(ThreadHostTest::paints), paint);
   }
 
   /** A new thread of the decorator, in which ann said this. */
@@ -565,8 +556,7 @@ class ThreadHostTest {
                 .edge("begin", "finish")
                 .edge("finish", END)
                 .compile());
-    try (Fermata host =
-        withFlow(decorator(ScriptedModels.answering(ThreadHostTest::paints)), paint)) {
+    try (Fermata host = withFlow(ScriptedModels.answering(ThreadHostTest::paints), paint)) {
       String id = sent(host, "go");
       now(host.threads().settled("ann", id, TIMEOUT));
       assertThat(texts(host.threads(), id))

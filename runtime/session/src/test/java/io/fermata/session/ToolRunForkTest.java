@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
 import io.fermata.agent.FlowState;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.replay.ThreadJournal;
@@ -23,7 +23,6 @@ import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Threads;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
@@ -75,11 +74,10 @@ class ToolRunForkTest {
         Agent.aiHuman(
             "decorator",
             Prompt.of("p", ScriptedModels.calling("paint", "{}", result -> "It says " + result))
-                .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
+                .tools(paint()));
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))
         .agent(agent)
-        .tool(paint())
         .retention(Retention.ofJournals(Duration.ofDays(1)))
         .start();
   }

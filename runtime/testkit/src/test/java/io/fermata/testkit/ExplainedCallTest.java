@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
@@ -20,7 +20,6 @@ import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.Retention;
-import io.fermata.session.call.FlowTool;
 import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -51,7 +50,7 @@ class ExplainedCallTest {
   }
 
   private static AgentProbe probe() {
-    FlowCall refund = FlowCall.of("refund", "Pays back.", schema());
+    FlowTool refund = FlowTool.of("refund", "Pays back.", REFUND).arguments(schema());
     ScriptedModel model =
         ScriptedModel.script()
             .when(lastIsResultOf("explain_call"))
@@ -71,12 +70,11 @@ class ExplainedCallTest {
             "desk",
             Prompt.of("support", model.model("scripted"))
                 .text("Help.")
-                .tools(refund, FlowCall.explanations(refund)));
+                .tools(refund, FlowTool.explanations(refund)));
     return AgentProbe.of(
         Store.memory(),
         host ->
-            host.tool(FlowTool.of("refund", "Pays back.", REFUND).inputSchema(schema()))
-                .retention(Retention.ofJournals(Duration.ofDays(1)))
+            host.retention(Retention.ofJournals(Duration.ofDays(1)))
                 .keys(DataKeys.parse(DataKeys.generate("k1"))),
         desk);
   }

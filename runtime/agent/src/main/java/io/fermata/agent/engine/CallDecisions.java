@@ -3,7 +3,7 @@ package io.fermata.agent.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
@@ -225,7 +225,7 @@ final class CallDecisions {
     if (offered instanceof Tool tool) {
       return tool.approval();
     }
-    return offered instanceof FlowCall flow ? flow.approval() : null;
+    return offered instanceof FlowTool flow ? flow.approval() : null;
   }
 
   /** A sub-prompt answers the call, a level deeper. */
@@ -285,7 +285,7 @@ final class CallDecisions {
       return;
     }
     Offered offered = site(frame).offered(call);
-    if (offered instanceof FlowCall && call.attempt() > 0) {
+    if (offered instanceof FlowTool && call.attempt() > 0) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), offered.name(), null, null));
     } else if (call.child() != null) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, call.child(), null));

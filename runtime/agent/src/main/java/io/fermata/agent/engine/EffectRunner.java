@@ -8,7 +8,7 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.BlockedException;
 import io.fermata.agent.CancelledException;
 import io.fermata.agent.Compaction;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Offered;
 import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Participant;
@@ -335,7 +335,7 @@ final class EffectRunner {
           calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
     }
     SourceResult.Work known =
-        offered instanceof Tool || offered instanceof FlowCall || offered instanceof SubAgent
+        offered instanceof Tool || offered instanceof FlowTool || offered instanceof SubAgent
             ? state.sourceResults().work(effect, () -> SourceJournal.wanted(call.call()))
             : null;
     return known == null || known.returned() == null

@@ -2,7 +2,7 @@ package io.fermata.agent.engine;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
@@ -164,7 +164,7 @@ public final class ToolCalls {
       recorder.hooks().callStarted(flow, call.call(), arguments);
     }
     began = recorder.changes().size();
-    return offered instanceof FlowCall flowCall
+    return offered instanceof FlowTool flowCall
         ? asked(flowCall, arguments).thenApply(this::cameTo)
         : CompletableFuture.completedFuture(made(offered, arguments));
   }
@@ -192,7 +192,7 @@ public final class ToolCalls {
     return ended(ToolResult.success("Handoff complete"));
   }
 
-  private CompletionStage<Outside.FlowOutcome> asked(FlowCall called, ObjectNode arguments) {
+  private CompletionStage<Outside.FlowOutcome> asked(FlowTool called, ObjectNode arguments) {
     CallState.Answer answer = call.answer();
     Outside outside = recorder.outside();
     return answer == null || answer.answers() == null

@@ -10,8 +10,8 @@ import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.BlockedException;
+import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.FlowCall;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.Hook;
 import io.fermata.agent.InvalidAgentException;
@@ -258,7 +258,7 @@ class HookRunnerTest {
             Agent.aiHuman(
                     "desk",
                     Prompt.of("support", model.model())
-                        .tools(FlowCall.of("quote", "Quotes", schema)))
+                        .tools(CalledFlow.of("quote", "Quotes", schema)))
                 .hooks(started, done));
     talk.world().flow = args -> new Outside.FlowOutcome.Asking(Json.object());
 

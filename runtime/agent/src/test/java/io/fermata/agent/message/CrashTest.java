@@ -6,8 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Participant;
@@ -431,7 +432,7 @@ class CrashTest {
 
   @Test
   void aFlowThatAsksStillAsksAfterACrashAndIsAnsweredOnce() {
-    FlowCall quote = FlowCall.of("quote", "Makes a quote", object("{\"type\":\"object\"}"));
+    FlowTool quote = CalledFlow.of("quote", "Makes a quote");
     model.call("quote").say("Quoted.");
     Conversation talk = talk(quote);
     talk.world().flow = args -> new Outside.FlowOutcome.Asking(object("{\"field\":\"email\"}"));
@@ -453,8 +454,8 @@ class CrashTest {
 
   @Test
   void aFlowThatAPersonHasApprovedIsNotApprovedAgainWhenItAsks() {
-    FlowCall refund =
-        FlowCall.of("refund", "Pays back", object("{\"type\":\"object\"}"))
+    FlowTool refund =
+        CalledFlow.of("refund", "Pays back")
             .approval(args -> "Pay back " + args.path("order").asText() + "?");
     model.call("refund", Map.of("order", "B-1")).say("Paid back.");
     Conversation talk = talk(refund);

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.FlowCall;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
@@ -265,8 +265,8 @@ class AskedAgainTest {
 
   @Test
   void toolsInAnotherOrderAndWithTheirSchemaWrittenOtherwiseAreTheSame() {
-    Offered one = FlowCall.of("pay", "Pays", schema("order", "reason"));
-    Offered same = FlowCall.of("pay", "Pays", schema("reason", "order"));
+    Offered one = CalledFlow.of("pay", "Pays", schema("order", "reason"));
+    Offered same = CalledFlow.of("pay", "Pays", schema("reason", "order"));
     ThreadJournal journal = recorded(prompt -> prompt.tools(REFUND, one));
 
     ThreadReplay.of(List.of(desk(prompt -> prompt.tools(same, REFUND))), journal).requireSame();

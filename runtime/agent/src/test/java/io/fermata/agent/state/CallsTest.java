@@ -9,8 +9,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
@@ -1305,8 +1306,7 @@ class CallsTest {
 
   // --- flows -----------------------------------------------------------------------------------
 
-  private static final FlowCall QUOTE =
-      FlowCall.of("quote", "Makes a quote", Json.object().put("type", "object"));
+  private static final FlowTool QUOTE = CalledFlow.of("quote", "Makes a quote");
 
   @Test
   void aFlowIsCalledLikeATool() {

@@ -6,8 +6,9 @@ import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.Agent;
+import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Participant;
@@ -172,8 +173,8 @@ class ForkedThreadTest {
     sandbox.requireSame(agent);
   }
 
-  private static FlowCall book() {
-    return FlowCall.of("book", "Books", Json.object().put("type", "object"));
+  private static FlowTool book() {
+    return CalledFlow.of("book", "Books");
   }
 
   private static Outside.FlowOutcome asking(String question) {
@@ -298,10 +299,7 @@ class ForkedThreadTest {
 
   @Test
   void aFlowThatAskedAPersonStartsAgainForTheForkAndIsNotAnsweredWithWhatTheSourceWasAnswered() {
-    Agent agent =
-        desk(
-            FlowCall.of("book", "Books", Json.object().put("type", "object"))
-                .approval(args -> "Book?"));
+    Agent agent = desk(CalledFlow.of("book", "Books").approval(args -> "Book?"));
     model.call("book").say("Booked.");
     Conversation source = Conversation.with(agent).say("Go");
     source.world().flow =
@@ -402,10 +400,7 @@ class ForkedThreadTest {
   @Test
   void aSandboxAsksItsModelAndRestsAtTheFirstCallWithWhatWasWanted() {
     Agent agent =
-        desk(
-                tool("one"),
-                tool("two"),
-                FlowCall.of("book", "Books", Json.object().put("type", "object")))
+        desk(tool("one"), tool("two"), CalledFlow.of("book", "Books"))
             .hooks(Hook.toolCallStarted("watch", (flow, call, args) -> ran.add("hook")));
     model.say("Hello.");
     Conversation source = Conversation.with(agent).say("Hi");

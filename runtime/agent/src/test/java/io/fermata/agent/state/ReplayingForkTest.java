@@ -6,8 +6,8 @@ import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.Agent;
+import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
-import io.fermata.agent.FlowCall;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Participant;
@@ -143,10 +143,7 @@ class ReplayingForkTest {
   void flowsAndSubAgentsAreNotCalled() {
     Agent worker = Agent.aiHuman("worker", Prompt.of("work", Scripted.saying().model()));
     Agent agent =
-        desk(
-            "Help.",
-            FlowCall.of("book", "Books", Json.object().put("type", "object")),
-            SubAgent.of("worker", "Works").asBlocking());
+        desk("Help.", CalledFlow.of("book", "Books"), SubAgent.of("worker", "Works").asBlocking());
     model.call("book").call("worker", Map.of("message", "dig")).say("Done.");
     Conversation source = Conversation.with(agent, worker);
     source.world().flow = args -> World.result("booked");

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.Events;
@@ -20,7 +21,6 @@ import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.Tasks;

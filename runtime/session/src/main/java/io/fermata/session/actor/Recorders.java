@@ -1,5 +1,6 @@
 package io.fermata.session.actor;
 
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.logging.LogTexts;
@@ -9,7 +10,6 @@ import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Redaction;
 import io.fermata.session.call.FlowCatalog;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.observe.Delivery;
 import java.util.ArrayList;
 import java.util.Collection;

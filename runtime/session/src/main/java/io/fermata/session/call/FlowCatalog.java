@@ -1,5 +1,7 @@
 package io.fermata.session.call;
 
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.TaskUse;
@@ -10,11 +12,13 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The flows of a host, in all their registered versions. */
@@ -28,12 +32,12 @@ public final class FlowCatalog {
   private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
 
   /**
-   * @param flowTools the tools of agents
+   * @param flowTools the tools of agents and programs
    * @param clientJobs the tools of clients
    */
   public FlowCatalog(
       List<Flow<?>> flows, List<FlowTool> flowTools, List<FlowTool> clientJobs, Limits limits) {
-    flowTools.forEach(tool -> tools.put(tool.name(), tool));
+    flowTools.forEach(tool -> tools.merge(tool.name(), tool, FlowCatalog::newer));
     clientJobs.forEach(job -> jobs.put(job.name(), job));
     List<Flow<?>> all = new ArrayList<>(flows);
     flowTools.forEach(tool -> all.add(tool.flow()));
@@ -45,6 +49,34 @@ public final class FlowCatalog {
           (id, others) -> others == null ? FlowVersions.of(program) : others.and(program));
     }
     versions = registered;
+  }
+
+  /**
+   * The flows that are called as tools, each version once.
+   *
+   * @param given those that a program calls
+   * @throws IllegalStateException if two of them differ in what they do
+   */
+  public static List<FlowTool> tools(List<FlowTool> given, Collection<Agent> agents) {
+    Map<String, FlowTool> tools = new LinkedHashMap<>();
+    Stream.concat(
+            given.stream(),
+            agents.stream().flatMap(agent -> agent.offered(FlowTool.class).stream()))
+        .forEach(tool -> tools.merge(tool.flow().toString(), tool, FlowCatalog::same));
+    return List.copyOf(tools.values());
+  }
+
+  private static FlowTool same(FlowTool one, FlowTool other) {
+    if (!one.sameWork(other)) {
+      throw new IllegalStateException(
+          "Two different tools are %s; make the tool once, and give it to each of its agents"
+              .formatted(one.flow()));
+    }
+    return one;
+  }
+
+  private static FlowTool newer(FlowTool one, FlowTool other) {
+    return one.flow().version() < other.flow().version() ? other : one;
   }
 
   /** From now on runs start on these versions of flows at most, and migrate to no later ones. */

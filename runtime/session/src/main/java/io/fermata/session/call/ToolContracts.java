@@ -2,6 +2,7 @@ package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 
@@ -80,7 +81,7 @@ public final class ToolContracts {
         job.name(),
         job.flow().title(),
         job.description(),
-        job.inputSchema(),
+        job.arguments().json(),
         Json.object(),
         job.flow().tasks(),
         ToolContract.Kind.JOB,

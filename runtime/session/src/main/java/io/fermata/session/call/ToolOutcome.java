@@ -2,6 +2,7 @@ package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.session.Fermata;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

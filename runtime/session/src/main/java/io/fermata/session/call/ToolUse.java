@@ -1,5 +1,6 @@
 package io.fermata.session.call;
 
+import io.fermata.agent.FlowTool;
 import io.fermata.session.key.SessionKey;
 import java.util.Objects;
 

@@ -1,8 +1,8 @@
 package io.fermata.session.host;
 
+import io.fermata.agent.FlowTool;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.call.FlowCatalog;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.Jobs;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.ToolCall;

@@ -1,12 +1,12 @@
 package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.session.call.Arguments;
 import io.fermata.session.call.Conversation;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolOutcome;

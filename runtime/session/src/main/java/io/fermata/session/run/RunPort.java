@@ -2,6 +2,7 @@ package io.fermata.session.run;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.World;
 import io.fermata.flow.action.Caller;
@@ -26,7 +27,6 @@ import io.fermata.session.actor.SessionPort;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.CallAction;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Entry;

@@ -6,7 +6,7 @@ import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.message.Message;
@@ -21,7 +21,6 @@ import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestHost;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.StoreFiles;
@@ -299,7 +298,6 @@ class ErasureTest {
             .compile();
     return Fermata.host()
         .store(store())
-        .tool(FlowTool.of("paint", "Paints.", paint))
         .agent(
             Agent.aiHuman(
                 "desk",
@@ -309,7 +307,7 @@ class ErasureTest {
             Agent.aiHuman(
                 "painter",
                 Prompt.of("p", calling("paint", "{}"))
-                    .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object")))))
+                    .tools(FlowTool.of("paint", "Paints.", paint))))
         .start();
   }
 

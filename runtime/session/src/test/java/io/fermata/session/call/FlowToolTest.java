@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.EffectOptions;
@@ -67,13 +68,13 @@ class FlowToolTest {
   }
 
   private FlowTool tool(FlowBuilder<Case> flow) {
-    return FlowTool.of("rate", "Rates a case.", flow.compile()).inputSchema(schema());
+    return FlowTool.of("rate", "Rates a case.", flow.compile()).arguments(schema());
   }
 
   @Test
   void aToolWithoutASchemaTakesNoArguments() {
     FlowTool tool = FlowTool.of("rate", "Rates a case.", triage().compile());
-    assertThat(tool.inputSchema().path("additionalProperties").asBoolean(true)).isFalse();
+    assertThat(tool.arguments().json().path("additionalProperties").asBoolean(true)).isFalse();
     assertThat(tool.wrong(Json.object().put("score", 1))).contains("score");
   }
 
@@ -82,12 +83,12 @@ class FlowToolTest {
     FlowTool tool = FlowTool.of("rate", "Rates a case.", triage().compile());
     ObjectNode text = schema();
     text.withObjectProperty("properties").withObjectProperty("score").put("type", "string");
-    assertThatThrownBy(() -> tool.inputSchema(text))
+    assertThatThrownBy(() -> tool.arguments(text))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContainingAll("score of rate contradicts", "string", "integer");
     ObjectNode either = schema();
     either.withObjectProperty("properties").withObjectProperty("score").remove("type");
-    assertThat(tool.inputSchema(either).inputSchema()).isEqualTo(either);
+    assertThat(tool.arguments(either).arguments().json()).isEqualTo(either);
   }
 
   private Fermata host(FlowTool... tools) {
@@ -590,16 +591,31 @@ class FlowToolTest {
   }
 
   @Test
+  void anOpenUseStaysOnTheVersionOfItsFlowAndANewOneBeginsOnTheNewest() {
+    FlowTool old = tool(asking());
+    FlowTool now = tool(triage().version(2));
+    Fermata host = host(old);
+    assertThat(got(host.use(use("1"), score(1)))).isInstanceOf(ToolOutcome.Paused.class);
+    host.crash();
+    try (Fermata next = host(now, old, now)) {
+      ToolOutcome end = got(next.answer(use("1"), "a1", Json.object().put("approver", "Ann")));
+      assertThat(((ToolOutcome.Result) end).text()).contains("Ann");
+      assertThat(result(next.use(use("2"), score(720))).text()).contains("urgency");
+    }
+  }
+
+  @Test
   void whatAToolLacksIsRefusedWhenItIsMade() {
     Flow<Case> flow = triage().compile();
     assertThatThrownBy(() -> FlowTool.of("A tool", "x", flow)).hasMessageContaining("A tool");
     assertThatThrownBy(() -> FlowTool.of("rate", " ", flow)).hasMessageContaining("description");
     ObjectNode wrong = Json.object().put("type", "object");
     wrong.putObject("properties").putObject("skore");
-    assertThatThrownBy(() -> FlowTool.of("rate", "x", flow).inputSchema(wrong))
+    assertThatThrownBy(() -> FlowTool.of("rate", "x", flow).arguments(wrong))
         .hasMessageContaining("did you mean score?");
     FlowTool tool = tool(triage());
-    assertThatThrownBy(() -> host(tool, tool)).hasMessageContaining("Two tools are named rate");
+    assertThatThrownBy(() -> host(tool, tool.resultMapper(run -> "other")))
+        .hasMessageContainingAll("Two different tools are rate version 1", "make the tool once");
     assertThatThrownBy(
             () -> Fermata.host().store(store()).tool(tool).flow(flow.named("rate")).start())
         .hasMessageContaining("Two tools are named rate");

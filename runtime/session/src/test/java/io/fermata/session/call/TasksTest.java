@@ -6,6 +6,7 @@ import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.StepException;
@@ -70,7 +71,7 @@ class TasksTest {
             .flow(glance())
             .job(
                 FlowTool.of("job", "Researches.", report("job").longRunning().compile())
-                    .inputSchema(topics()))
+                    .arguments(topics()))
             .settings(settings)
             .retention(retention)
             .clock(() -> Instant.ofEpochMilli(System.currentTimeMillis() + passed.get()))

@@ -11,7 +11,7 @@ import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
@@ -34,7 +34,6 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.FlowCatalog;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
@@ -427,17 +426,9 @@ class ThreadSurvivalTest {
                 .edge(Flow.START, "ask")
                 .edge("ask", Flow.END)
                 .compile());
-    Agent agent =
-        Agent.aiHuman(
-            "decorator",
-            Prompt.of("p", calling("paint"))
-                .tools(FlowCall.of("paint", "Paints.", Json.object().put("type", "object"))));
+    Agent agent = Agent.aiHuman("decorator", Prompt.of("p", calling("paint")).tools(paint));
     try (Fermata host =
-        Fermata.host()
-            .store(Store.sqlite(folder.resolve("t.db")))
-            .agent(agent)
-            .tool(paint)
-            .start()) {
+        Fermata.host().store(Store.sqlite(folder.resolve("t.db"))).agent(agent).start()) {
       String id = created(host, "decorator");
       post(host, id, "go");
       String call = settled(host, id).questions().get(0).call();

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
-import io.fermata.agent.FlowCall;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.engine.Outside;
@@ -22,7 +22,6 @@ import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.Threads;
-import io.fermata.session.call.FlowTool;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -50,9 +49,6 @@ class ThreadFamilyTest {
 
   record Case(@Nullable String colour) {}
 
-  private static final FlowCall PAINT =
-      FlowCall.of("paint", "Paints.", Json.object().put("type", "object"));
-
   private static Agent desk() {
     return Agent.aiHuman(
         "desk",
@@ -61,11 +57,11 @@ class ThreadFamilyTest {
             .tools(SubAgent.of("painter", "Paints").asBlocking()));
   }
 
-  private static Agent painter() {
+  private static Agent painter(FlowTool paint) {
     return Agent.aiHuman(
         "painter",
         Prompt.of("p", ScriptedModels.calling("paint", "{}", result -> "done: " + result))
-            .tools(PAINT));
+            .tools(paint));
   }
 
   private static FlowTool asks() {
@@ -80,12 +76,11 @@ class ThreadFamilyTest {
             .compile());
   }
 
-  private Fermata host(UnaryOperator<Settings> settings, FlowTool tool, Agent... agents) {
+  private Fermata host(UnaryOperator<Settings> settings, Agent... agents) {
     HostBuilder builder =
         Fermata.host()
             .store(Store.sqlite(folder.resolve("t.db")))
-            .settings(settings.apply(Settings.DEFAULT))
-            .tool(tool);
+            .settings(settings.apply(Settings.DEFAULT));
     for (Agent agent : agents) {
       builder.agent(agent);
     }
@@ -107,13 +102,13 @@ class ThreadFamilyTest {
   @Test
   void theParentShowsTheQuestionOfAChildAndAnAnswerThereEndsTheTurn() throws Exception {
     String id;
-    try (Fermata host = host(s -> s, asks(), desk(), painter())) {
+    try (Fermata host = host(s -> s, desk(), painter(asks()))) {
       id = now(host.threads().create(thread("desk"))).threadId();
       now(host.threads().post("ann", id, says("go")));
       assertThat(now(host.threads().settled("ann", id, TIMEOUT)).status())
           .isEqualTo(Threads.Status.ASKING);
     }
-    try (Fermata host = host(s -> s, asks(), desk(), painter())) {
+    try (Fermata host = host(s -> s, desk(), painter(asks()))) {
       Threads threads = host.threads();
       ChildThread child = now(threads.get("ann", id)).children().get(0);
       assertThat(child.status()).isEqualTo(ChildThread.Status.ASKING);
@@ -147,7 +142,7 @@ class ThreadFamilyTest {
                 .edge("dip", END)
                 .compile());
     UnaryOperator<Settings> narrow = s -> s.handlerThreads(1).callDeadline(Duration.ofMinutes(10));
-    try (Fermata host = host(narrow, acts, painter())) {
+    try (Fermata host = host(narrow, painter(acts))) {
       String id = now(host.threads().create(thread("painter"))).threadId();
       now(host.threads().post("ann", id, says("go")));
       assertThat(now(host.threads().settled("ann", id, Duration.ofSeconds(20))).status())
@@ -175,7 +170,7 @@ class ThreadFamilyTest {
                       }
                       return AiMessage.from("painted");
                     })));
-    try (Fermata host = host(s -> s.callsInFlight(1), asks(), desk(), slow)) {
+    try (Fermata host = host(s -> s.callsInFlight(1), desk(), slow)) {
       Threads threads = host.threads();
       String id = now(threads.create(thread("desk"))).threadId();
       admitted(() -> threads.post("ann", id, says("go"))).get(60, TimeUnit.SECONDS);
@@ -214,7 +209,7 @@ class ThreadFamilyTest {
     Set<String> names = ConcurrentHashMap.newKeySet();
     int watchers = 50;
     CountDownLatch notified = new CountDownLatch(watchers);
-    try (Fermata host = host(s -> s, asks(), painter())) {
+    try (Fermata host = host(s -> s, painter(asks()))) {
       String id = now(host.threads().create(thread("painter"))).threadId();
       for (int i = 0; i < watchers; i++) {
         Threads.Listener listener =

@@ -5,7 +5,8 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Fact;
@@ -21,7 +22,6 @@ import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.Settings;
-import io.fermata.session.call.FlowTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
@@ -273,14 +273,13 @@ class RecorderFeedTest {
   @Test
   void theRecorderOfAToolReceivesTheRunsOfThatToolAndDistinguishesThem() {
     Listener listener = new Listener();
-    JsonNode meal =
-        Json.parse(
-            """
-            {"type": "object", "properties": {"dish": {"type": "string"}, "drink": {"type": "string"}}}
-            """);
+    ObjectNode meal = Json.object().put("type", "object");
+    for (String field : List.of("dish", "drink")) {
+      meal.withObjectProperty("properties").putObject(field).put("type", "string");
+    }
     FlowTool cook =
-        FlowTool.of("cook", "Cooks.", order().compile()).inputSchema(meal).recorders(listener);
-    FlowTool serve = FlowTool.of("serve", "Serves.", order().compile()).inputSchema(meal);
+        FlowTool.of("cook", "Cooks.", order().compile()).arguments(meal).recorders(listener);
+    FlowTool serve = FlowTool.of("serve", "Serves.", order().compile()).arguments(meal);
     try (Fermata host = Fermata.host().store(store()).tool(cook).tool(serve).start()) {
       for (String tool : List.of("cook", "serve", "cook")) {
         ToolUse use = new ToolUse(tool, "thread", tool + listener.observed.size());
