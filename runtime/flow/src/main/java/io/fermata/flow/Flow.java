@@ -142,15 +142,17 @@ public final class Flow<S extends Record> {
       boolean endsOnFailure,
       TaskUse tasks,
       boolean forms,
+      boolean internal,
       ToolHints hints) {
 
     private Header named(String other) {
       return new Header(
-          other, title, description, version, expiry, endsOnFailure, tasks, forms, hints);
+          other, title, description, version, expiry, endsOnFailure, tasks, forms, internal, hints);
     }
 
     private Header endingOnFailure() {
-      return new Header(id, title, description, version, expiry, true, tasks, forms, hints);
+      return new Header(
+          id, title, description, version, expiry, true, tasks, forms, internal, hints);
     }
   }
 
@@ -372,6 +374,11 @@ public final class Flow<S extends Record> {
   /** Whether clients may show its questions as forms. */
   public boolean forms() {
     return header.forms();
+  }
+
+  /** Whether only programs and schedules start its runs. */
+  public boolean isInternal() {
+    return header.internal();
   }
 
   public @Nullable Duration expiry() {

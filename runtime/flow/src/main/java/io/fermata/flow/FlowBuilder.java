@@ -46,6 +46,7 @@ public final class FlowBuilder<S extends Record> {
   private boolean endsOnFailure;
   private TaskUse tasks = TaskUse.WHEN_LATE;
   private boolean forms;
+  private boolean internal;
   private ToolHints hints = ToolHints.CHANGES;
 
   FlowBuilder(String id, Class<S> state) {
@@ -127,6 +128,12 @@ public final class FlowBuilder<S extends Record> {
    */
   public FlowBuilder<S> forms() {
     forms = true;
+    return this;
+  }
+
+  /** Programs and schedules start its runs; no client is offered it. */
+  public FlowBuilder<S> internal() {
+    internal = true;
     return this;
   }
 
@@ -389,7 +396,16 @@ public final class FlowBuilder<S extends Record> {
     Flow<S> flow =
         new Flow<>(
             new Flow.Header(
-                id, title, description, version, expiry, endsOnFailure, tasks, forms, hints),
+                id,
+                title,
+                description,
+                version,
+                expiry,
+                endsOnFailure,
+                tasks,
+                forms,
+                internal,
+                hints),
             schema,
             nodes,
             routes,

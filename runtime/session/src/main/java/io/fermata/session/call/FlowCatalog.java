@@ -129,7 +129,7 @@ public final class FlowCatalog {
 
   /** Whether clients may call a flow, directly or as a job. */
   public boolean offers(String flow) {
-    return has(flow) && !tools.containsKey(flow);
+    return has(flow) && !tools.containsKey(flow) && !isInternal(flow);
   }
 
   /** The reply mode for a caller that accepts tasks. */
@@ -147,11 +147,15 @@ public final class FlowCatalog {
     List<Flow<?>> newest = new ArrayList<>();
     registered.forEach(
         (id, each) -> {
-          if (tool(id) == null) {
+          if (tool(id) == null && !isInternal(id)) {
             newest.add(each.newest().flow());
           }
         });
     return newest;
+  }
+
+  private boolean isInternal(String flow) {
+    return all(flow).newest().flow().isInternal();
   }
 
   public FlowProgram<?> newest(String flow) {

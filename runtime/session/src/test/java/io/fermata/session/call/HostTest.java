@@ -72,6 +72,33 @@ class HostTest {
   }
 
   @Test
+  void anInternalFlowIsForProgramsAndNoToolOfClients() {
+    Flow<TestFlows.Trip> nightly =
+        Flow.of("nightly", TestFlows.Trip.class)
+            .description("Cleans up.")
+            .internal()
+            .ask("ask_from", q -> q.question("from", "From where?"))
+            .edge(START, "ask_from")
+            .edge("ask_from", END)
+            .compile();
+    try (Fermata host =
+        Fermata.host().store(Store.memory()).flow(TestFlows.trip()).flow(nightly).start()) {
+      assertThat(host.tools()).extracting(ToolContract::name).containsExactly("trip");
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to clean");
+      ToolReply reply =
+          host.call(new ToolCall("nightly", "program", start, Json.object(), null))
+              .toCompletableFuture()
+              .join();
+      assertThat(reply.structured().path("field").asText()).isEqualTo("from");
+      String runId = reply.meta().at("/fermata~1run/runId").asText();
+      TaskRun run = new TaskRun("program", "nightly", runId);
+      assertThat(run.possible()).isTrue();
+      assertThat(host.tasks().view(run).toCompletableFuture().join().status())
+          .isEqualTo(TaskView.Status.UNKNOWN);
+    }
+  }
+
+  @Test
   void theSameVersionTwiceIsRefusedAndTheStoreIsFreeAgain() {
     Path file = dir.resolve("x.db");
     assertThatThrownBy(
