@@ -297,7 +297,8 @@ class BreakAndEmitTest {
                     observed.add(text);
                   }
                 },
-                Caller.NONE))
+                Caller.NONE,
+                ""))
         .toCompletableFuture()
         .join();
     assertThat(observed).containsExactly("Look", "ing", "tell#1 found 3");

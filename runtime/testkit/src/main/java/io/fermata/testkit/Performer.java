@@ -1,6 +1,8 @@
 package io.fermata.testkit;
 
 import io.fermata.flow.World;
+import io.fermata.flow.action.Caller;
+import io.fermata.flow.action.Progress;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.RunState;
@@ -29,6 +31,8 @@ final class Performer {
 
   record Endless() implements Ending {}
 
+  private static final World STARTED = new World(Progress.NONE, Caller.NONE, "tester");
+
   Duration timeout() {
     return timeout;
   }
@@ -55,7 +59,7 @@ final class Performer {
         new Thread(
             () ->
                 steps
-                    .perform(state, effect, () -> program.perform(state, effect, World.NONE))
+                    .perform(state, effect, () -> program.perform(state, effect, STARTED))
                     .whenComplete(
                         (ended, thrown) ->
                             result.complete(

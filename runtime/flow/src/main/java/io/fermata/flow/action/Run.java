@@ -35,6 +35,7 @@ public final class Run<S extends Record> {
   private final List<String> allowed;
   private final Progress progress;
   private final Caller caller;
+  private final String principal;
   private final List<Write> writes = new ArrayList<>();
   private final Set<String> reads = new LinkedHashSet<>();
   private final List<Event.Emitted> emitted = new ArrayList<>();
@@ -57,7 +58,8 @@ public final class Run<S extends Record> {
       String prefix,
       List<String> allowed,
       Progress progress,
-      Caller caller) {
+      Caller caller,
+      String principal) {
     this.schema = schema;
     this.run = run;
     this.effect = effect;
@@ -65,6 +67,7 @@ public final class Run<S extends Record> {
     this.allowed = allowed;
     this.progress = progress;
     this.caller = caller;
+    this.principal = principal;
     this.data = data;
     allowed.forEach(field -> reads.add(prefix + field));
   }
@@ -114,6 +117,14 @@ public final class Run<S extends Record> {
   /** Why the user started this run, in the words the client gave. */
   public String intent() {
     return run.intent();
+  }
+
+  /**
+   * Who started this run, as the host knows its callers. Of a run of an agent's tool it is {@code
+   * fermata/tool}; of one in a {@code FlowProbe}, {@code tester}.
+   */
+  public String principal() {
+    return principal;
   }
 
   /** The run's name. It says where a signal from outside belongs. */

@@ -91,7 +91,8 @@ final class ActionRunner {
         spot.prefix(),
         reads,
         world.progress(),
-        world.caller());
+        world.caller(),
+        world.principal());
   }
 
   private <T extends Record> CompletionStage<Input.Result> act(

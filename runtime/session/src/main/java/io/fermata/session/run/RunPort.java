@@ -641,7 +641,14 @@ public final class RunPort
       Program<RunState, Input, Event, StepEffect, Input.Result, World> program,
       Situation<RunState, Event> at,
       TraceContext cause) {
-    return new StepPerformer(program, at.ahead(), session, callers(at), cause);
+    return new StepPerformer(program, at.ahead(), session, callers(at), starter(at), cause);
+  }
+
+  /** All runs of a session have the same principal. */
+  private static String starter(Situation<RunState, Event> at) {
+    Entry.Owner owner = at.state().owner();
+    String principal = owner == null ? at.origin().principal() : owner.principal();
+    return principal == null ? "" : principal;
   }
 
   /** The caller of the flow, for a step. */

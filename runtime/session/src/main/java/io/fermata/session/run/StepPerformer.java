@@ -32,12 +32,13 @@ record StepPerformer(
     RunState run,
     SessionActor.Handle session,
     Function<StepEffect, Caller> callers,
+    String principal,
     TraceContext cause)
     implements Effects.Performer<StepEffect, Input.Result> {
 
   @Override
   public CompletionStage<Input.Result> perform(StepEffect effect) {
-    World world = new World(progress(effect), callers.apply(effect));
+    World world = new World(progress(effect), callers.apply(effect), principal);
     return session
         .host()
         .handlers()

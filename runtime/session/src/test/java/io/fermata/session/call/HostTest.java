@@ -99,6 +99,33 @@ class HostTest {
   }
 
   @Test
+  void aStepKnowsWhoStartedItsRunAlsoAfterACrash() {
+    Flow<TestFlows.Trip> trip =
+        Flow.of("trip", TestFlows.Trip.class)
+            .description("Books.")
+            .act("begin", run -> run.append("log", "begun by " + run.principal()))
+            .ask("ask_from", q -> q.question("from", "From where?"))
+            .act("book", run -> run.append("log", "booked by " + run.principal()))
+            .edge(START, "begin")
+            .edge("begin", "ask_from")
+            .edge("ask_from", "book")
+            .edge("book", END)
+            .result(TestFlows.Trip::log)
+            .compile();
+    try (TestHost host = new TestHost(Store.sqlite(dir.resolve("who.db")), trip)) {
+      for (String principal : List.of("ann", "bob", "ann")) {
+        TestHost.Client client = host.client();
+        client.principal = principal;
+        client.start();
+        host.crash();
+        assertThat(client.proceed("from", "Ulm").structured().path("result"))
+            .extracting(JsonNode::asText)
+            .containsExactly("begun by " + principal, "booked by " + principal);
+      }
+    }
+  }
+
+  @Test
   void theSameVersionTwiceIsRefusedAndTheStoreIsFreeAgain() {
     Path file = dir.resolve("x.db");
     assertThatThrownBy(
