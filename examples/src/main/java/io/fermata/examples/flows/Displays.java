@@ -6,6 +6,7 @@ import io.fermata.session.call.WidgetPage;
 import java.math.BigDecimal;
 import java.time.LocalDate;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The display tools of the examples: the data of each, and the page that renders it. */
 public final class Displays {
@@ -20,7 +21,7 @@ public final class Displays {
       @Describe("Time of arrival") String time,
       @Describe("Number of guests") Integer guests,
       @Describe("The free tables") List<TableFlow.Table> tables,
-      @Describe("A table that was chosen but is taken") String missed) {}
+      @Nullable @Describe("A table that was chosen but is taken") String missed) {}
 
   private Displays() {}
 

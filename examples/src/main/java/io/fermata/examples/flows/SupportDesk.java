@@ -19,7 +19,6 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.tool.Tools;
 import io.fermata.flow.schema.Describe;
 import io.fermata.session.HostBuilder;
-import jakarta.validation.constraints.NotBlank;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -49,7 +48,7 @@ public final class SupportDesk {
       "You sum up a conversation between a customer and the support desk in one sentence.";
 
   private record Wish(
-      @NotBlank @Describe("The order's number") String order,
+      @Describe("The order's number") String order,
       @Nullable @Describe("Why, if the customer has said so; otherwise they are asked")
           String reason) {}
 

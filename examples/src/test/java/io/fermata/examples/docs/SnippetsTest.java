@@ -57,7 +57,8 @@ class SnippetsTest {
           "org.junit.jupiter.api",
           "com.fasterxml.jackson.databind",
           "com.fasterxml.jackson.databind.node",
-          "jakarta.validation.constraints");
+          "jakarta.validation.constraints",
+          "org.jspecify.annotations");
 
   private static final List<Class<?>> STATIC =
       List.of(Flow.class, Condition.class, ScriptedModel.class);

@@ -13,11 +13,12 @@ import io.fermata.flow.schema.Secret;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Why a thread stands where it does, and what led to its calls, messages and variables. */
 class ThreadCauseTest {
-  private record Order(String number, @Secret String card) {}
+  private record Order(String number, @Nullable @Secret String card) {}
 
   private static final Tool LOOK_UP =
       Tool.of(

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * what it sends.
  *
  * <pre>{@code
- * record Search(@NotBlank @Describe("What to look for") String query, @Max(50) Integer limit) {}
+ * record Search(@Describe("What to look for") String query, @Nullable @Max(50) Integer limit) {}
  *
  * ArgumentSchema.of(Search.class).check(arguments);
  * }</pre>
@@ -58,8 +58,8 @@ public final class ArgumentSchema {
   }
 
   /**
-   * Arguments that are read as a record. Its primitives and what is annotated as not null have to
-   * be there; an argument that is null counts as absent.
+   * Arguments that are read as a record. Each has to be there, unless it is {@code @Nullable} or an
+   * {@code Optional}; an argument that is null counts as absent.
    *
    * @throws IllegalArgumentException if the record cannot be described as JSON Schema
    */

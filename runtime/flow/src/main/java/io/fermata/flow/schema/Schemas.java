@@ -26,6 +26,7 @@ import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
+import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.LocalDateTime;
@@ -33,7 +34,9 @@ import java.time.LocalTime;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** How records are described as JSON Schema, and how values are checked against one. */
@@ -57,10 +60,7 @@ final class Schemas {
   private static final SchemaGenerator STATE =
       generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
   private static final SchemaGenerator ARGUMENTS =
-      generator(
-          field -> field.getType().getErasedType().isPrimitive(),
-          Schemas::computed,
-          Option.INLINE_ALL_SCHEMAS);
+      generator(field -> !mayBeAbsent(field), Schemas::computed, Option.INLINE_ALL_SCHEMAS);
   private static final SchemaGenerator WHOLE =
       generator(field -> false, field -> false, Option.INLINE_ALL_SCHEMAS);
   private static final SchemaGenerator RECURSIVE = generator(field -> false, field -> false);
@@ -113,7 +113,7 @@ final class Schemas {
     }
   }
 
-  /** A primitive has no way to be absent, so it is required. */
+  /** All of it is required, but what is nullable. */
   static ObjectNode ofArguments(Type type) {
     return describe(ARGUMENTS, type);
   }
@@ -247,6 +247,14 @@ final class Schemas {
         .withTypeAttributeOverride(
             (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
     return new SchemaGenerator(config.build());
+  }
+
+  private static boolean mayBeAbsent(FieldScope field) {
+    AnnotatedElement type = field.getRawMember().getAnnotatedType();
+    return field.getType().getErasedType() == Optional.class
+        || Stream.of(type, field.getRawMember())
+            .flatMap(each -> Stream.of(each.getAnnotations()))
+            .anyMatch(each -> each.annotationType().getSimpleName().equals("Nullable"));
   }
 
   private static boolean computed(FieldScope field) {

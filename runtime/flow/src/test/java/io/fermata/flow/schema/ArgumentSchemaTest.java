@@ -19,18 +19,20 @@ import java.lang.management.ManagementFactory;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class ArgumentSchemaTest {
-  record Place(@NotBlank String city, String street) {}
+  record Place(@NotBlank String city, @Nullable String street) {}
 
   record Search(
-      @NotBlank @Describe("What to look for") String query,
-      @Max(50) Integer limit,
+      @Describe("What to look for") String query,
+      @Nullable @Max(50) Integer limit,
       boolean exact,
-      @Email String replyTo,
-      List<Place> near) {
+      @Nullable @Email String replyTo,
+      @Nullable List<Place> near) {
     Search {
       if (query.equals("*")) {
         throw new IllegalArgumentException("a query has to name something");
@@ -59,6 +61,18 @@ class ArgumentSchemaTest {
         .containsExactlyInAnyOrder("query", "exact");
     assertThat(json.at("/properties/near/items/required/0").asText()).isEqualTo("city");
     assertThat(json.path("additionalProperties").asBoolean(true)).isFalse();
+  }
+
+  record Note(String text, Optional<String> tag) {}
+
+  @Test
+  void anOptionalMayBeAbsent() {
+    ArgumentSchema note = ArgumentSchema.of(Note.class);
+    assertThat(note.check(Json.object().put("text", "a"))).isEmpty();
+    assertThat(note.check(Json.object().put("text", "a").put("tag", "b"))).isEmpty();
+    assertThat(note.check(Json.object().put("tag", "b")))
+        .containsExactly(new Violation("text", "is required"));
+    assertThat(Json.value(Json.object().put("text", "a"), Note.class).tag()).isEmpty();
   }
 
   @Test

@@ -7,13 +7,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a page is made of, and what a display tool takes. */
 class WidgetPageTest {
-  record Plans(Integer price, String segment) {}
+  record Plans(Integer price, @Nullable String segment) {}
 
   private static final DisplayTool PLANS =
       DisplayTool.of("plans", "Plans", "Shows plans.", "<p>Plans").data(Plans.class);
