@@ -3,6 +3,7 @@ package io.fermata.session.actor;
 import io.fermata.flow.event.Effect;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
+import io.fermata.flow.event.RunState;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.journal.Entry;
@@ -13,7 +14,9 @@ import io.fermata.session.key.TraceContext;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import org.apache.pekko.actor.typed.ActorRef;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
 
 /**
  * What differs between the sessions of runs and of threads: how a call becomes an input of the
@@ -29,6 +32,32 @@ import org.jspecify.annotations.Nullable;
  * @param <W> what they can reach
  */
 public interface SessionPort<S, I, E, F extends Effect, R, W> {
+
+  /** What a port can use of its session. */
+  interface Handle {
+    String entityId();
+
+    SessionHost host();
+
+    ActorRef<SessionCommand> self();
+
+    Logger log();
+
+    /** The number of the last entry that is journaled. */
+    long seq();
+
+    /** A text without the secrets of the session. */
+    String masked(@Nullable String text);
+
+    /** Logs what the author's code threw while something was accepted or refused. */
+    void threw(Program.Acceptance<?> acceptance);
+
+    /** Logs that something failed, which throws nothing or this. */
+    void warn(String what, String failure, @Nullable Throwable thrown);
+
+    /** Treats the values of secret fields in a state as secret from now on. */
+    void keepSecret(RunState run);
+  }
 
   /**
    * A session at one moment.

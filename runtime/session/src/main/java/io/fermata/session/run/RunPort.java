@@ -20,7 +20,6 @@ import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.Effects;
-import io.fermata.session.actor.SessionActor;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.actor.SessionHost;
 import io.fermata.session.actor.SessionPort;
@@ -57,7 +56,7 @@ public final class RunPort
   private static final Request.OfRun LOOK =
       Request.OfRun.of(CallAction.CONTINUE, Json.object(), null);
 
-  private final SessionActor.Handle session;
+  private final Handle session;
   private final SessionHost host;
   private final String flow;
   private final RunReplies replies;
@@ -66,7 +65,7 @@ public final class RunPort
   private final RunNarrative narrative = new RunNarrative();
   private final RecorderFeed recorders;
 
-  public RunPort(SessionActor.Handle session) {
+  public RunPort(Handle session) {
     this.session = session;
     this.host = session.host();
     this.flow = SessionKey.flowOf(session.entityId());

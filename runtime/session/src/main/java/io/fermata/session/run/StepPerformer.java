@@ -13,8 +13,8 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Verdict;
 import io.fermata.session.actor.Effects;
-import io.fermata.session.actor.SessionActor;
 import io.fermata.session.actor.SessionCommand;
+import io.fermata.session.actor.SessionPort;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.SessionKey;
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 record StepPerformer(
     Program<RunState, Input, Event, StepEffect, Input.Result, World> program,
     RunState run,
-    SessionActor.Handle session,
+    SessionPort.Handle session,
     Function<StepEffect, Caller> callers,
     String principal,
     TraceContext cause)

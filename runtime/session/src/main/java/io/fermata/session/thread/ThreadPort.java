@@ -14,7 +14,6 @@ import io.fermata.flow.event.Program;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.Effects;
-import io.fermata.session.actor.SessionActor;
 import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.actor.SessionHost;
@@ -56,11 +55,11 @@ public final class ThreadPort
           ThreadEffect.Kind.STORE,
           ThreadEffect.Kind.COMPACT);
 
-  private final SessionActor.Handle session;
+  private final Handle session;
   private final SessionHost host;
   private final ThreadProgram program;
 
-  public ThreadPort(SessionActor.Handle session) {
+  public ThreadPort(Handle session) {
     this.session = session;
     this.host = session.host();
     this.program = host.threading().program();
