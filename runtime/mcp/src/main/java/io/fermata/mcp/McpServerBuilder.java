@@ -3,12 +3,9 @@ package io.fermata.mcp;
 import io.fermata.mcp.access.AccessTokens;
 import io.fermata.mcp.access.ApiKeys;
 import io.fermata.mcp.access.AuditLog;
-import io.fermata.mcp.access.AuthChallenge;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.Authenticator;
 import io.fermata.mcp.access.CallQuotas;
-import io.fermata.mcp.access.IssuerKeys;
-import io.fermata.mcp.access.IssuerMetadata;
 import io.fermata.mcp.access.OriginGuard;
 import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.RegisteredFeatures;
@@ -547,11 +544,13 @@ public final class McpServerBuilder {
         new OperationsEndpoints(host, core.gate, core.workers, metrics);
     LegacyTransport sessions = new LegacyHttp(core.legacy);
     List<HttpRoute> routes = routes(streams, core);
+    AccessTokens tokens =
+        oauth == null ? null : AccessTokens.of(oauth, core.scopes.challenge(), nanos);
     HttpVerticle.Access access =
         new HttpVerticle.Access(
             new OriginGuard(servedHosts(), origins),
             new Cors(origins),
-            authenticator(core.scopes.challenge()),
+            new Authenticator(keys, tokens, core.scopes.challenge()),
             core.quotas,
             new Refusals(telemetry, core.audit, nanos),
             oauth == null ? null : new ProtectedResource(oauth, name),
@@ -631,21 +630,6 @@ public final class McpServerBuilder {
     return routes;
   }
 
-  private Authenticator authenticator(AuthChallenge challenge) {
-    if (oauth == null) {
-      return new Authenticator(keys, null, challenge);
-    }
-    IssuerKeys issuerKeys =
-        new IssuerKeys(oauth.issuer(), new IssuerMetadata(oauth.issuer(), oauth.keys()), nanos);
-    // So the first caller does not wait, and a misconfiguration is logged at start.
-    issuerKeys.latest(null);
-    return new Authenticator(
-        keys,
-        new AccessTokens(
-            oauth, issuerKeys, challenge, System::currentTimeMillis, AccessTokens.threads()),
-        challenge);
-  }
-
   /** The address of the host in its cluster; that of the server for the only host of a store. */
   private String hostName(int listening) {
     return host.cluster()
@@ -657,18 +641,10 @@ public final class McpServerBuilder {
     if (oauth == null) {
       return ToolScopes.NONE;
     }
-    Set<String> known = new HashSet<>();
-    host.tools().forEach(tool -> known.add(tool.name()));
-    host.displays().forEach(tool -> known.add(tool.name()));
-    for (String named : oauth.scopesOf().keySet()) {
-      if (!known.contains(named)) {
-        throw new IllegalArgumentException(
-            "scopesOf names \"%s\", which is not a flow, an agent or a display tool of this server"
-                .formatted(named));
-      }
-    }
-    String metadata = new ProtectedResource(oauth, name).uri();
-    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()), audit);
+    Set<String> tools = new HashSet<>();
+    host.tools().forEach(tool -> tools.add(tool.name()));
+    host.displays().forEach(tool -> tools.add(tool.name()));
+    return ToolScopes.of(oauth, tools, new ProtectedResource(oauth, name).uri(), audit);
   }
 
   private static void endAll(StreamQuota streams, Subscriptions subscriptions) {

@@ -103,7 +103,7 @@ public final class AccessTokens {
    * @param clock the time in milliseconds
    * @param threads verifies tokens; it may reject one
    */
-  public AccessTokens(
+  AccessTokens(
       OAuth oauth, IssuerKeys keys, AuthChallenge challenge, LongSupplier clock, Executor threads) {
     this.issuer = oauth.issuer();
     this.audience = oauth.audience();
@@ -113,8 +113,21 @@ public final class AccessTokens {
     this.threads = threads;
   }
 
+  /**
+   * Those of an issuer, whose keys are fetched.
+   *
+   * @param nanos the time that passes, in nanoseconds
+   */
+  public static AccessTokens of(OAuth oauth, AuthChallenge challenge, LongSupplier nanos) {
+    IssuerMetadata metadata = new IssuerMetadata(oauth.issuer(), oauth.keys());
+    IssuerKeys keys = new IssuerKeys(oauth.issuer(), metadata, nanos);
+    // So the first caller does not wait, and a misconfiguration is logged at start.
+    keys.latest(null);
+    return new AccessTokens(oauth, keys, challenge, System::currentTimeMillis, threads());
+  }
+
   /** The threads that verify tokens; they end when idle. */
-  public static Executor threads() {
+  private static Executor threads() {
     int count = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
     ThreadPoolExecutor threads =
         new ThreadPoolExecutor(

@@ -16,7 +16,7 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
 /** Fetches the keys of an issuer from the address in its metadata. */
-public final class IssuerMetadata implements Callable<JWKSet> {
+final class IssuerMetadata implements Callable<JWKSet> {
   private static final int MILLIS_TO_ANSWER = 5_000;
   private static final int MAX_BYTES = 512 * 1024;
   private static final String OAUTH = "/.well-known/oauth-authorization-server";

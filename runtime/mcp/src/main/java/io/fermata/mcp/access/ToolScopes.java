@@ -1,6 +1,7 @@
 package io.fermata.mcp.access;
 
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.settings.OAuth;
 import java.util.Map;
 import java.util.Set;
 
@@ -18,6 +19,24 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
           new AuthChallenge(null, Set.of()),
           // Nobody lacks a scope where there are none.
           new AuditLog(() -> "-", System::nanoTime));
+
+  /**
+   * Those that the settings name.
+   *
+   * @param tools the names of flows, agents and display tools
+   * @param metadata the address of the metadata of the protected resource
+   * @throws IllegalArgumentException if they name another tool
+   */
+  public static ToolScopes of(OAuth oauth, Set<String> tools, String metadata, AuditLog audit) {
+    for (String named : oauth.scopesOf().keySet()) {
+      if (!tools.contains(named)) {
+        throw new IllegalArgumentException(
+            "scopesOf names \"%s\", which is not a flow, an agent or a display tool of this server"
+                .formatted(named));
+      }
+    }
+    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()), audit);
+  }
 
   /**
    * Requires the scopes of a tool.
