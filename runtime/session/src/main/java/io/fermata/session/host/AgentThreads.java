@@ -2,10 +2,7 @@ package io.fermata.session.host;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
-import io.fermata.agent.history.BackwardReader;
-import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Attachment;
-import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
@@ -16,30 +13,23 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.SessionSubscriptions;
-import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
-import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.journal.ThreadReply;
-import io.fermata.session.journal.UnreadableEntry;
-import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
-import io.fermata.session.thread.ThreadEvents;
 import io.fermata.session.thread.ThreadFeed;
 import io.fermata.session.thread.ThreadViews;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -50,14 +40,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The threads of a host, over their session actors, the directory and the journals. */
 public final class AgentThreads implements Threads {
@@ -67,29 +54,15 @@ public final class AgentThreads implements Threads {
   /** How many threads are forked at once: the whole journal of each is in memory. */
   private static final int FORKS = 2;
 
-  /** How many bytes of entries a fork may begin with. */
-  private static final long FORKED = 32 << 20;
-
-  /** How many feeds read at once. */
-  private static final int READS = 8;
-
-  /** How many bytes of entries a feed reads at once, if they are several. */
-  private static final long FED = 64 << 10;
-
-  private static final int PAGE = 64;
-
   /** How many names a fork tries to find one whose shard this host holds. */
   private static final int KEYS = 1_000;
-
-  private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
   private final Gateway gateway;
   private final Agents agents;
   private final BoundedWork forking = new BoundedWork(FORKS);
-  private final QueuedWork feeding;
+  private final ThreadJournals journals;
   private final OpenStore store;
   private final SessionSubscriptions subscriptions;
-  private final Encryption encryption;
   private final InstantSource clock;
   private final Executor executor;
   private final Executor feedThreads;
@@ -115,11 +88,10 @@ public final class AgentThreads implements Threads {
     this.agents = agents;
     this.store = store;
     this.subscriptions = subscriptions;
-    this.encryption = encryption;
     this.clock = clock;
     this.executor = executor;
     this.feedThreads = feedThreads;
-    this.feeding = new QueuedWork(READS);
+    this.journals = new ThreadJournals(store, encryption, executor, feedThreads);
     this.closed = closed;
     this.creations = new ConcurrentHashMap<>();
     this.trace = TraceContext.NONE;
@@ -130,11 +102,10 @@ public final class AgentThreads implements Threads {
     this.agents = same.agents;
     this.store = same.store;
     this.subscriptions = same.subscriptions;
-    this.encryption = same.encryption;
     this.clock = same.clock;
     this.executor = same.executor;
     this.feedThreads = same.feedThreads;
-    this.feeding = same.feeding;
+    this.journals = same.journals;
     this.closed = same.closed;
     this.creations = same.creations;
     this.trace = trace;
@@ -158,6 +129,10 @@ public final class AgentThreads implements Threads {
 
   Agents agents() {
     return agents;
+  }
+
+  ThreadJournals journals() {
+    return journals;
   }
 
   // --- commands --------------------------------------------------------------------------------
@@ -250,58 +225,21 @@ public final class AgentThreads implements Threads {
 
   private CompletionStage<ThreadReply> forkedThread(
       String principal, ThreadKey source, NewFork how) {
-    return requireOwn(principal, source)
-        .thenCompose(own -> journal(source.entityId()))
+    return journals
+        .requireOwn(principal, source)
+        .thenCompose(own -> journals.entries(source.entityId()))
         .thenComposeAsync(
             entries ->
                 forked(ThreadForks.of(principal, source.threadId(), entries), principal, how),
             executor)
-        .thenCompose(reply -> unlessGone(source, principal, reply));
-  }
-
-  /**
-   * Whose thread it is not learns that before its journal is read. The source is not woken, as it
-   * would do what is due, and may not be in the directory yet if it was imported.
-   */
-  private CompletionStage<Void> requireOwn(String principal, ThreadKey source) {
-    return StoreErrors.translated(store.read(source.entityId(), 1, 1))
-        .thenAcceptAsync(
-            first -> {
-              boolean own =
-                  first.stream()
-                      .flatMap(stored -> entry(source.entityId(), stored).events().stream())
-                      .anyMatch(event -> isOf(principal, event));
-              if (!own) {
-                throw unknown(source.threadId());
-              }
-            },
-            executor);
-  }
-
-  private static boolean isOf(String principal, ThreadEvent event) {
-    return event instanceof ThreadEvent.Created created && created.principal().equals(principal);
-  }
-
-  private CompletionStage<List<ThreadJournal.Entry>> journal(String entityId) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
-    AtomicLong bytes = new AtomicLong();
-    return StoreErrors.translated(
-        JournalPages.foldAsync(
-            store,
-            entityId,
-            1,
-            entries,
-            (read, stored) -> {
-              if (bytes.addAndGet(stored.payload().length) > FORKED) {
-                throw new ThreadException(
-                    "thread_too_large",
-                    "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
-                        .formatted(FORKED >> 20));
-              }
-              read.add(ThreadEvents.of(entry(entityId, stored)));
-              return read;
-            },
-            executor));
+        .thenCompose(
+            fork -> {
+              String threadId = fork.state().threadId();
+              return ForkRemoval.unlessKept(
+                  journals.requireKept(source).thenApply(kept -> fork),
+                  threadId,
+                  () -> delete(principal, threadId));
+            });
   }
 
   /** A fork begins with a whole journal, which hosts of a cluster do not send each other. */
@@ -313,24 +251,6 @@ public final class AgentThreads implements Threads {
             .findFirst()
             .orElseGet(() -> ThreadKey.random(source.agent(how), principal));
     return send(key, principal, source.as(key, principal, how, clock.millis()));
-  }
-
-  private CompletionStage<ThreadReply> unlessGone(
-      ThreadKey source, String principal, ThreadReply fork) {
-    CompletionStage<ThreadReply> kept =
-        StoreErrors.translated(store.readBack(source.entityId(), Long.MAX_VALUE, 1))
-            .thenApplyAsync(
-                last -> {
-                  if (last.stream()
-                      .map(stored -> entry(source.entityId(), stored))
-                      .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
-                    throw unknown(source.threadId());
-                  }
-                  return fork;
-                },
-                executor);
-    String threadId = fork.state().threadId();
-    return ForkRemoval.unlessKept(kept, threadId, () -> delete(principal, threadId));
   }
 
   @Override
@@ -432,14 +352,12 @@ public final class AgentThreads implements Threads {
     return CompletableFuture.failedFuture(new ThreadException(code, message));
   }
 
-  private static ThreadException unknown(String threadId) {
-    return new ThreadException("unknown_thread", "There is no thread " + threadId);
-  }
-
   private <T> CompletionStage<T> keyed(
       String threadId, Function<ThreadKey, CompletionStage<T>> action) {
     ThreadKey key = ThreadKey.of(threadId);
-    return key != null ? action.apply(key) : CompletableFuture.failedFuture(unknown(threadId));
+    return key != null
+        ? action.apply(key)
+        : CompletableFuture.failedFuture(ThreadJournals.unknown(threadId));
   }
 
   /** A closing host refuses calls from outside; the state of a thread can still be read. */
@@ -497,63 +415,7 @@ public final class AgentThreads implements Threads {
       int depth,
       boolean silent) {
     return owned(principal, threadId)
-        .thenCompose(
-            key -> {
-              HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
-              return rewound(key.entityId(), Long.MAX_VALUE, rewind)
-                  .thenApply(
-                      found -> {
-                        if (!rewind.begun()) {
-                          throw new ThreadException(
-                              "unknown_message",
-                              "The thread has no message %s to read before; pass the before of an earlier page"
-                                  .formatted(before));
-                        }
-                        return found.messages();
-                      });
-            })
-        .thenApplyAsync(
-            found -> {
-              boolean more = found.size() > limit;
-              List<Message> page = more ? found.subList(0, limit) : found;
-              String next = more && limit > 0 ? page.get(limit - 1).id() : null;
-              return new Messages(List.copyOf(page), next);
-            },
-            executor);
-  }
-
-  /** Reads a journal back until the reader has enough. */
-  <R extends BackwardReader> CompletionStage<R> rewound(String entityId, long beforeSeq, R rewind) {
-    return StoreErrors.translated(store.readBack(entityId, beforeSeq, PAGE))
-        .thenComposeAsync(
-            records -> {
-              for (StoredEntry stored : records) {
-                List<ThreadEvent> events = entry(entityId, stored).events();
-                if (events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance)) {
-                  throw new ThreadException("unknown_thread", "The thread was deleted");
-                }
-                rewind.take(events);
-                if (rewind.full()) {
-                  return CompletableFuture.completedFuture(rewind);
-                }
-              }
-              return records.size() < PAGE
-                  ? CompletableFuture.completedFuture(rewind)
-                  : rewound(entityId, records.get(records.size() - 1).seq(), rewind);
-            },
-            executor);
-  }
-
-  @SuppressWarnings("unchecked") // the entries of a thread
-  private Entry<ThreadEvent> entry(String entityId, StoredEntry stored) {
-    try {
-      return (Entry<ThreadEvent>) encryption.read(entityId, stored);
-    } catch (EncryptionException e) {
-      throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
-    } catch (UnreadableEntry e) {
-      LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
-      throw new ThreadException(e.failure().code(), e.failure().message());
-    }
+        .thenCompose(key -> journals.messages(key.entityId(), before, limit, depth, silent));
   }
 
   @Override
@@ -566,25 +428,9 @@ public final class AgentThreads implements Threads {
               if (file == null) {
                 return failed("unknown_file", "The thread has no file " + path);
               }
-              return bytes(key.entityId(), file)
+              return journals
+                  .bytes(key.entityId(), file)
                   .thenApply(data -> new Attachment(path, file.mimeType(), data));
-            },
-            executor);
-  }
-
-  CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
-    return StoreErrors.translated(store.read(entityId, file.seq(), 1))
-        .thenApplyAsync(
-            records -> {
-              for (StoredEntry stored : records) {
-                List<ThreadEvent> events = entry(entityId, stored).events();
-                if (file.index() < events.size()
-                    && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
-                  return written.data();
-                }
-              }
-              throw new ThreadException(
-                  "unknown_file", "The bytes of the file are no" + " longer stored");
             },
             executor);
   }
@@ -623,7 +469,10 @@ public final class AgentThreads implements Threads {
       String principal, String threadId, long offset, int index, Listener listener) {
     return owned(principal, threadId)
         .thenComposeAsync(
-            key -> reached(key, index < 0 ? offset - 1 : offset).thenApply(reached -> key))
+            key ->
+                journals
+                    .reached(key.entityId(), index < 0 ? offset - 1 : offset)
+                    .thenApply(reached -> key))
         .thenApplyAsync(
             key -> {
               ThreadFeed feed =
@@ -632,7 +481,7 @@ public final class AgentThreads implements Threads {
                       offset,
                       index,
                       listener,
-                      (from, max, received) -> read(key.entityId(), from, max, received),
+                      (from, max, received) -> journals.read(key.entityId(), from, max, received),
                       subscriptions,
                       feedThreads);
               subscriptions.add(key.entityId(), feed);
@@ -642,57 +491,6 @@ public final class AgentThreads implements Threads {
               return feed;
             },
             executor);
-  }
-
-  /** Refuses to wait for events after one that the thread never had. */
-  private CompletionStage<Void> reached(ThreadKey key, long seq) {
-    if (seq < 1) {
-      return CompletableFuture.completedFuture(null);
-    }
-    return StoreErrors.translated(store.read(key.entityId(), seq, 1))
-        .thenAccept(
-            entries -> {
-              if (entries.isEmpty()) {
-                throw new ThreadException(
-                    "unknown_event",
-                    "The thread has no events as far as %d; begin after one that it sent, or with after=now"
-                        .formatted(seq));
-              }
-            });
-  }
-
-  private void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    feeding.begin(
-        () ->
-            StoreErrors.translated(store.read(entityId, from, max))
-                .handleAsync(
-                    (records, thrown) -> {
-                      if (thrown != null) {
-                        received.records(null, RootCauses.of(thrown));
-                        return null;
-                      }
-                      try {
-                        received.records(decoded(entityId, records), null);
-                      } catch (Throwable e) { // an Error must not leave the feed reading for ever
-                        received.records(null, e);
-                      }
-                      return null;
-                    },
-                    feedThreads));
-  }
-
-  /** The first entries, up to a size, and at least one. */
-  private ThreadFeed.Read decoded(String entityId, List<StoredEntry> records) {
-    List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
-    long bytes = 0;
-    for (StoredEntry stored : records) {
-      bytes += stored.payload().length;
-      if (bytes > FED && !entries.isEmpty()) {
-        break;
-      }
-      entries.add(entry(entityId, stored));
-    }
-    return new ThreadFeed.Read(entries, bytes > FED);
   }
 
   /** The key of a thread of a principal, without waking the thread. */
@@ -709,7 +507,7 @@ public final class AgentThreads implements Threads {
                           .map(DirectoryEntry::principal)
                           .filter(SessionKey.lookup(principal)::equals)
                           .isEmpty()) {
-                        throw unknown(threadId);
+                        throw ThreadJournals.unknown(threadId);
                       }
                       return key;
                     },

@@ -151,6 +151,7 @@ public final class HostOutside implements Outside {
   public CompletionStage<String> explainFlow(String flow, String about, @Nullable String field) {
     return services
         .threads()
+        .journals()
         .rewound(key.entityId(), Long.MAX_VALUE, new LatestCall(flow))
         .thenCompose(
             latest ->
@@ -320,13 +321,14 @@ public final class HostOutside implements Outside {
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
     return services
         .threads()
+        .journals()
         .rewound(key.entityId(), Long.MAX_VALUE, new HistoryReader(before, limit, depth, true))
         .thenApply(HistoryReader::messages);
   }
 
   @Override
   public CompletionStage<byte[]> file(ThreadStorage.StoredFile file) {
-    return services.threads().bytes(key.entityId(), file);
+    return services.threads().journals().bytes(key.entityId(), file);
   }
 
   @Override

@@ -29,7 +29,7 @@ record ThreadForks(ThreadJournal source) {
     ThreadForks forks = of(new ThreadJournal("", threadId, entries));
     ThreadEvent.Created created = forks.created();
     if (created == null || !created.principal().equals(principal)) {
-      throw unknown(threadId);
+      throw ThreadJournals.unknown(threadId);
     }
     return forks;
   }
@@ -44,13 +44,9 @@ record ThreadForks(ThreadJournal source) {
     }
     ThreadForks forks = new ThreadForks(journal);
     if (forks.created() == null || deletes(journal.events())) {
-      throw unknown(journal.threadId());
+      throw ThreadJournals.unknown(journal.threadId());
     }
     return forks;
-  }
-
-  private static ThreadException unknown(String threadId) {
-    return new ThreadException("unknown_thread", "There is no thread " + threadId);
   }
 
   static boolean deletes(List<ThreadEvent> events) {

@@ -1,0 +1,258 @@
+package io.fermata.session.host;
+
+import io.fermata.agent.history.BackwardReader;
+import io.fermata.agent.history.HistoryReader;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadStorage;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.StoreErrors;
+import io.fermata.session.journal.UnreadableEntry;
+import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.ThreadKey;
+import io.fermata.session.thread.ThreadEvents;
+import io.fermata.session.thread.ThreadFeed;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Reads the journals of threads, without waking them. */
+final class ThreadJournals {
+  /** How many feeds read at once. */
+  private static final int READS = 8;
+
+  /** How many bytes of entries a feed reads at once, if they are several. */
+  private static final long FED = 64 << 10;
+
+  /** How many bytes of entries a fork may begin with. */
+  private static final long LONGEST = 32 << 20;
+
+  private static final int PAGE = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(ThreadJournals.class);
+
+  private final OpenStore store;
+  private final Encryption encryption;
+  private final Executor executor;
+  private final Executor feedThreads;
+  private final QueuedWork feeding = new QueuedWork(READS);
+
+  /**
+   * @param feedThreads read for feeds
+   */
+  ThreadJournals(OpenStore store, Encryption encryption, Executor executor, Executor feedThreads) {
+    this.store = store;
+    this.encryption = encryption;
+    this.executor = executor;
+    this.feedThreads = feedThreads;
+  }
+
+  static ThreadException unknown(String threadId) {
+    return new ThreadException("unknown_thread", "There is no thread " + threadId);
+  }
+
+  // --- messages and files ----------------------------------------------------------------------
+
+  /** A page of messages, latest first. */
+  CompletionStage<Threads.Messages> messages(
+      String entityId, @Nullable String before, int limit, int depth, boolean silent) {
+    HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
+    return rewound(entityId, Long.MAX_VALUE, rewind)
+        .thenApplyAsync(
+            found -> {
+              if (!found.begun()) {
+                throw new ThreadException(
+                    "unknown_message",
+                    "The thread has no message %s to read before; pass the before of an earlier page"
+                        .formatted(before));
+              }
+              List<Message> all = found.messages();
+              boolean more = all.size() > limit;
+              List<Message> page = more ? all.subList(0, limit) : all;
+              String next = more && limit > 0 ? page.get(limit - 1).id() : null;
+              return new Threads.Messages(List.copyOf(page), next);
+            },
+            executor);
+  }
+
+  /** Reads a journal back until the reader has enough. */
+  <R extends BackwardReader> CompletionStage<R> rewound(String entityId, long beforeSeq, R rewind) {
+    return StoreErrors.translated(store.readBack(entityId, beforeSeq, PAGE))
+        .thenComposeAsync(
+            records -> {
+              for (StoredEntry stored : records) {
+                List<ThreadEvent> events = entry(entityId, stored).events();
+                if (ThreadForks.deletes(events)) {
+                  throw new ThreadException("unknown_thread", "The thread was deleted");
+                }
+                rewind.take(events);
+                if (rewind.full()) {
+                  return CompletableFuture.completedFuture(rewind);
+                }
+              }
+              return records.size() < PAGE
+                  ? CompletableFuture.completedFuture(rewind)
+                  : rewound(entityId, records.get(records.size() - 1).seq(), rewind);
+            },
+            executor);
+  }
+
+  CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
+    return StoreErrors.translated(store.read(entityId, file.seq(), 1))
+        .thenApplyAsync(
+            records -> {
+              for (StoredEntry stored : records) {
+                List<ThreadEvent> events = entry(entityId, stored).events();
+                if (file.index() < events.size()
+                    && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
+                  return written.data();
+                }
+              }
+              throw new ThreadException(
+                  "unknown_file", "The bytes of the file are no longer stored");
+            },
+            executor);
+  }
+
+  // --- forks -----------------------------------------------------------------------------------
+
+  /**
+   * Whose thread it is not learns that before its journal is read. The source is not woken, as it
+   * would do what is due, and may not be in the directory yet if it was imported.
+   */
+  CompletionStage<Void> requireOwn(String principal, ThreadKey source) {
+    return StoreErrors.translated(store.read(source.entityId(), 1, 1))
+        .thenAcceptAsync(
+            first -> {
+              boolean own =
+                  first.stream()
+                      .flatMap(stored -> entry(source.entityId(), stored).events().stream())
+                      .anyMatch(event -> isOf(principal, event));
+              if (!own) {
+                throw unknown(source.threadId());
+              }
+            },
+            executor);
+  }
+
+  private static boolean isOf(String principal, ThreadEvent event) {
+    return event instanceof ThreadEvent.Created created && created.principal().equals(principal);
+  }
+
+  /** A whole journal, for a fork. */
+  CompletionStage<List<ThreadJournal.Entry>> entries(String entityId) {
+    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    AtomicLong bytes = new AtomicLong();
+    return StoreErrors.translated(
+        JournalPages.foldAsync(
+            store,
+            entityId,
+            1,
+            entries,
+            (read, stored) -> {
+              if (bytes.addAndGet(stored.payload().length) > LONGEST) {
+                throw new ThreadException(
+                    "thread_too_large",
+                    "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
+                        .formatted(LONGEST >> 20));
+              }
+              read.add(ThreadEvents.of(entry(entityId, stored)));
+              return read;
+            },
+            executor));
+  }
+
+  /** Refuses a thread that was deleted. */
+  CompletionStage<Void> requireKept(ThreadKey source) {
+    return StoreErrors.translated(store.readBack(source.entityId(), Long.MAX_VALUE, 1))
+        .thenAcceptAsync(
+            last -> {
+              if (last.stream()
+                  .map(stored -> entry(source.entityId(), stored))
+                  .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
+                throw unknown(source.threadId());
+              }
+            },
+            executor);
+  }
+
+  // --- feeds -----------------------------------------------------------------------------------
+
+  /** Refuses to wait for events after one that the thread never had. */
+  CompletionStage<Void> reached(String entityId, long seq) {
+    if (seq < 1) {
+      return CompletableFuture.completedFuture(null);
+    }
+    return StoreErrors.translated(store.read(entityId, seq, 1))
+        .thenAccept(
+            entries -> {
+              if (entries.isEmpty()) {
+                throw new ThreadException(
+                    "unknown_event",
+                    "The thread has no events as far as %d; begin after one that it sent, or with after=now"
+                        .formatted(seq));
+              }
+            });
+  }
+
+  /** Reads entries for a feed, when its turn comes. */
+  void read(String entityId, long from, int max, ThreadFeed.Received received) {
+    feeding.begin(
+        () ->
+            StoreErrors.translated(store.read(entityId, from, max))
+                .handleAsync(
+                    (records, thrown) -> {
+                      if (thrown != null) {
+                        received.records(null, RootCauses.of(thrown));
+                        return null;
+                      }
+                      try {
+                        received.records(decoded(entityId, records), null);
+                      } catch (Throwable e) { // an Error must not leave the feed reading for ever
+                        received.records(null, e);
+                      }
+                      return null;
+                    },
+                    feedThreads));
+  }
+
+  /** The first entries, up to a size, and at least one. */
+  private ThreadFeed.Read decoded(String entityId, List<StoredEntry> records) {
+    List<Entry<ThreadEvent>> entries = new ArrayList<>(records.size());
+    long bytes = 0;
+    for (StoredEntry stored : records) {
+      bytes += stored.payload().length;
+      if (bytes > FED && !entries.isEmpty()) {
+        break;
+      }
+      entries.add(entry(entityId, stored));
+    }
+    return new ThreadFeed.Read(entries, bytes > FED);
+  }
+
+  @SuppressWarnings("unchecked") // the entries of a thread
+  private Entry<ThreadEvent> entry(String entityId, StoredEntry stored) {
+    try {
+      return (Entry<ThreadEvent>) encryption.read(entityId, stored);
+    } catch (EncryptionException e) {
+      throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
+    } catch (UnreadableEntry e) {
+      LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
+      throw new ThreadException(e.failure().code(), e.failure().message());
+    }
+  }
+}
