@@ -205,12 +205,14 @@ public final class FlowBuilder<S extends Record> {
    */
   public FlowBuilder<S> computes(
       String node, Function<S, ? extends Map<String, ? extends @Nullable Object>> values) {
-    return add(new Node.Compute<>(node, values));
+    return add(new Node.Compute<>(node, null, values));
   }
 
   /** Computes one field from the state, as {@link #computes(String, Function)} does. */
   public FlowBuilder<S> computes(String node, String field, Function<S, ?> value) {
-    return computes(node, state -> Collections.singletonMap(field, value.apply(state)));
+    return add(
+        new Node.Compute<>(
+            node, field, state -> Collections.singletonMap(field, value.apply(state))));
   }
 
   /** Waits for a while. The run sleeps meanwhile, through restarts, and needs no memory. */

@@ -118,6 +118,10 @@ final class GraphCheck<S extends Record> {
     } else if (node instanceof Node.Act<S> act) {
       policy("Node " + node.id(), act.policy());
       act.reads().forEach(field -> ownField("Node " + node.id() + " reads", field));
+    } else if (node instanceof Node.Compute<S> compute) {
+      if (compute.field() != null && !flow.schema().writable(compute.field())) {
+        unknownField("Node " + node.id() + " computes", compute.field());
+      }
     } else if (node instanceof Node.Sleep<S> sleep) {
       if (sleep.time() instanceof FixedDuration<S> fixed) {
         ends("Node " + node.id() + " sleeps for", fixed.time());
@@ -129,11 +133,13 @@ final class GraphCheck<S extends Record> {
     } else if (node instanceof Node.Mount<S, ?> mount) {
       if (mount.into() != null) {
         ownField("Node " + node.id() + " puts its result into", mount.into());
+        returns(mount, mount.into());
       }
     } else if (node instanceof Node.Each<S, ?> each) {
       if (each.into() != null) {
         ownField("Node " + node.id() + " puts its results into", each.into());
         holds("Node " + node.id() + " puts its results into", each.into(), NO_RESULTS);
+        returns(each, each.into());
       }
       joining("the list of " + node.id(), each.joining(), each.atMost());
     }
@@ -141,9 +147,21 @@ final class GraphCheck<S extends Record> {
 
   private void ownField(String what, String path) {
     if (flow.schema().ownField(path) == null) {
+      unknownField(what, path);
+    }
+  }
+
+  private void unknownField(String what, String path) {
+    defects.add(
+        "%s %s, which the state does not have; %s"
+            .formatted(what, path, Nearest.next(path, flow.schema().paths(), "its fields are ")));
+  }
+
+  private void returns(Node.Nested<S> nested, String into) {
+    if (nested.flow().result() == null) {
       defects.add(
-          "%s %s, which the state does not have%s"
-              .formatted(what, path, Nearest.suggestion(path, flow.schema().paths())));
+          "Node %s puts into %s what its flow %s returns, which is nothing; declare result(…) in that flow"
+              .formatted(nested.id(), into, nested.flow().id()));
     }
   }
 
@@ -403,9 +421,7 @@ final class GraphCheck<S extends Record> {
   private void askedField(Node<S> node, String path) {
     StateSchema.Field field = flow.schema().ownField(path);
     if (field == null) {
-      defects.add(
-          "Node %s asks for %s, which the state does not have%s"
-              .formatted(node.id(), path, Nearest.suggestion(path, flow.schema().paths())));
+      unknownField("Node " + node.id() + " asks for", path);
     } else if (field.computed()) {
       defects.add(
           "Node %s asks for %s, which is computed; ask for another field, or remove @Computed"

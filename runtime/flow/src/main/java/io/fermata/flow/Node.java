@@ -143,10 +143,13 @@ public sealed interface Node<S extends Record> {
   /**
    * Computes, within the step.
    *
+   * @param field the only field that it computes; null if the values name them
    * @param values the new values of fields, by name; null takes a value away
    */
   record Compute<S extends Record>(
-      String id, Function<S, ? extends Map<String, ? extends @Nullable Object>> values)
+      String id,
+      @Nullable String field,
+      Function<S, ? extends Map<String, ? extends @Nullable Object>> values)
       implements Node<S> {
     @Override
     public Observation.Kind kind() {

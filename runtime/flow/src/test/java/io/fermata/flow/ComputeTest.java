@@ -142,7 +142,12 @@ class ComputeTest {
 
   @Test
   void whatHasNoPlaceInTheStateFailsTheStep() {
-    Flow<Order> unknown = computing("cost", 1);
+    Flow<Order> unknown =
+        order()
+            .computes("compute", state -> Map.of("cost", 1))
+            .edge(START, "compute")
+            .edge("compute", END)
+            .compile();
     Flow<Order> wrong = computing("price", "much");
 
     assertThat(code(new Driver(unknown).start())).isEqualTo("step_failed");

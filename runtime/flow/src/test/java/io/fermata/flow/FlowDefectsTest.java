@@ -134,6 +134,21 @@ class FlowDefectsTest {
   }
 
   @Test
+  void aComputedFieldExistsOrIsBelowAMap() {
+    assertRefused(
+        flow()
+            .computes("a", "prise", trip -> 1)
+            .computes("b", "driver.total", trip -> 1)
+            .edge(START, "a")
+            .edge("a", "b")
+            .edge("b", END),
+        "Node a computes prise, which the state does not have; did you mean price?",
+        "Node b computes driver.total, which the state does not have; its fields are city,"
+            + " driver, driver.name, driver.score, price, stops");
+    flow().computes("a", "driver.score", t -> 1).edge(START, "a").edge("a", END).compile();
+  }
+
+  @Test
   void aWidgetNeedsAFieldThatExists() {
     assertRefused(
         flow().widget("a", w -> w.field("driver.nam")).edge(START, "a").edge("a", END),

@@ -171,6 +171,7 @@ class ForEachTest {
             .edge(START, "grow")
             .edge("grow", "look")
             .edge("look", END)
+            .result(person -> null)
             .compile();
     assertThat(lines(each(looks, o -> {}).start("people", List.of("Ada", "Bob"))))
         .isEqualTo(Json.MAPPER.createArrayNode().addNull().addNull());

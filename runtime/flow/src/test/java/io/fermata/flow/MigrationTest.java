@@ -670,6 +670,7 @@ class MigrationTest {
                     .ask(ask, q -> q.question(field, field + "?")),
                 mount,
                 ask)
+            .result(done -> null)
             .compile();
     FlowBuilder<Travel> travel =
         Flow.of("travel", Travel.class).description("Asks travellers.").version(version);

@@ -39,15 +39,12 @@ record Signals(Graph graph, Limits limits) {
       }
     }
     if (!known.contains(signal.name())) {
-      String names =
-          known.isEmpty() ? "there are none" : "it waits for " + String.join(", ", known);
       return Outcome.Failure.of(
           ErrorCode.UNKNOWN_SIGNAL,
           "The flow waits for no signal "
               + Texts.shortened(signal.name(), 80)
-              + Nearest.to(signal.name(), known)
-                  .map(near -> "; did you mean " + near + "?")
-                  .orElse("; " + names + "."));
+              + "; "
+              + Nearest.next(signal.name(), known, "it waits for "));
     }
     List<Violation> violations = unreadable(signal.name(), signal.payload());
     if (!violations.isEmpty()) {

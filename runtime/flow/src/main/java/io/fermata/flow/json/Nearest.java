@@ -23,6 +23,17 @@ public final class Nearest {
     return to(name, known).map(near -> "; did you mean " + near + "?").orElse("");
   }
 
+  /**
+   * What a refusal says next: whether the closest name was meant; if none is close, all of them.
+   *
+   * @param all stands before the list: "there are "
+   */
+  public static String next(String name, Collection<String> known, String all) {
+    return to(name, known)
+        .map(near -> "did you mean " + near + "?")
+        .orElse(known.isEmpty() ? "there are none" : all + String.join(", ", known));
+  }
+
   private static int distance(String left, String right) {
     String a = left.toLowerCase(Locale.ROOT);
     String b = right.toLowerCase(Locale.ROOT);

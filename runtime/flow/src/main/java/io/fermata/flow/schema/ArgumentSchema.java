@@ -271,11 +271,9 @@ public final class ArgumentSchema {
   private String unknown(String property) {
     List<String> known = new ArrayList<>();
     json.path("properties").fieldNames().forEachRemaining(known::add);
-    String all = known.isEmpty() ? "there are none" : "they are " + String.join(", ", known);
     return property.length() > StateSchema.LONGEST_NAME
         ? "is not one of the arguments"
-        : "is not one of the arguments; "
-            + Nearest.to(property, known).map(name -> "did you mean " + name + "?").orElse(all);
+        : "is not one of the arguments; " + Nearest.next(property, known, "they are ");
   }
 
   /** What fits the schema and is still refused by the Java type: a range, or its constructor. */

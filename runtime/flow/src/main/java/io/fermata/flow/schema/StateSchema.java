@@ -196,13 +196,20 @@ public final class StateSchema<S extends Record> {
 
   /** Refuses a path that the state does not have; below a map or a list everything goes. */
   public void requireWritable(String path) {
+    if (!writable(path)) {
+      throw unknown(path);
+    }
+  }
+
+  /** Whether something can be written there; below a map or a list everything goes. */
+  public boolean writable(String path) {
     for (String at = path; ; at = at.substring(0, at.lastIndexOf('.'))) {
       Field field = fields.get(at);
       if (field != null && (at.equals(path) || !field.nested())) {
-        return;
+        return true;
       }
       if (at.lastIndexOf('.') < 0) {
-        throw unknown(path);
+        return false;
       }
     }
   }
@@ -386,13 +393,9 @@ public final class StateSchema<S extends Record> {
     if (path.length() > LONGEST_NAME) {
       return new Violation(Texts.shortened(path, LONGEST_NAME), "is not a field of this flow");
     }
-    List<String> writable = writable();
-    String known = writable.isEmpty() ? "there are none" : String.join(", ", writable);
     return new Violation(
         Texts.shortened(path, LONGEST_NAME),
-        Nearest.to(path, writable)
-            .map(name -> "is not a field of this flow; did you mean " + name + "?")
-            .orElse("is not a field of this flow; its fields are " + known));
+        "is not a field of this flow; " + Nearest.next(path, writable(), "its fields are "));
   }
 
   private List<Error> schemaErrors(Map<String, JsonNode> flat) {

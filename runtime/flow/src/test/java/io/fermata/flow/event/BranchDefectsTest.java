@@ -233,6 +233,28 @@ class BranchDefectsTest {
   }
 
   @Test
+  void aSubFlowWhoseResultGoesToAFieldHasOne() {
+    FlowBuilder<Flows.Talk> works =
+        Flow.of("silent", Flows.Talk.class).description("Works.").act("work", run -> {});
+    Flow<Flows.Talk> silent = works.edge(START, "work").edge("work", END).compile();
+    assertRefused(
+        talk().subflow("sub", silent, m -> m.into("a")).edge(START, "sub").edge("sub", END),
+        "Node sub puts into a what its flow silent returns, which is nothing; declare result(…) in"
+            + " that flow");
+    assertRefused(
+        talk()
+            .forEach(
+                "each",
+                silent,
+                (ForEach<Flows.Talk, String> o) ->
+                    o.items(Flows.Talk::list).atMost(3).into("log"))
+            .edge(START, "each")
+            .edge("each", END),
+        "Node each puts into log what its flow silent returns, which is nothing; declare result(…) in"
+            + " that flow");
+  }
+
+  @Test
   void aSubFlowIsNotCalledLikeAField() {
     assertRefused(
         talk().subflow("address", inner(), m -> {}).edge(START, "address").edge("address", END),

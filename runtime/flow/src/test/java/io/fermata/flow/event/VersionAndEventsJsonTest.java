@@ -383,7 +383,8 @@ class VersionAndEventsJsonTest {
 
   @Test
   void theFingerprintChangesWithWhatIsUndoneAndWithWhereResultsGo() {
-    Flow<Priced> inner = Flows.chain(asking(Priced.class), "ask").compile();
+    Flow<Priced> inner =
+        Flows.chain(asking(Priced.class), "ask").result(priced -> priced).compile();
     assertThat(
             Stream.of(
                     Flows.talk().act("act", run -> {}),
