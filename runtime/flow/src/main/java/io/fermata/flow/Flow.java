@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.observe.AttachedRecorder;
@@ -294,6 +295,14 @@ public final class Flow<S extends Record> {
       step.scope().schema().paths().forEach(path -> paths.add(step.scope().template() + path));
     }
     return paths;
+  }
+
+  /** Why a path can have no value in the state of a run, and what to do; null if it can. */
+  public @Nullable String misnamed(String path) {
+    return schema.knows(path)
+        ? null
+        : "The flow %s has no field %s; %s"
+            .formatted(id(), path, Nearest.next(path, fieldPaths(), "its fields are "));
   }
 
   /** The display tools that its widgets need, and those of its sub-flows. */

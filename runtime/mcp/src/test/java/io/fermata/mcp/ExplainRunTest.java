@@ -136,6 +136,19 @@ class ExplainRunTest {
   }
 
   @Test
+  void anUnknownFieldIsRefusedWithTheNearestOrElseWithAll() throws Exception {
+    assertThat(call("alice", "explain_run", unknown("prise")).path("error").asText())
+        .contains("The flow order has no field prise; did you mean price?");
+    assertThat(call("alice", "explain_run", unknown("colour")).path("error").asText())
+        .contains("The flow order has no field colour; its fields are card, note, price, seats");
+    assertThat(explained("\"about\":\"why\",\"field\":\"note\"")).contains("note has no value");
+  }
+
+  private static String unknown(String field) {
+    return "\"flow\":\"order\",\"about\":\"why\",\"field\":\"%s\"".formatted(field);
+  }
+
+  @Test
   void runsOfOthersAndUnfitQuestionsAreRefused() throws Exception {
     JsonNode others = call("bob", "explain_run", "\"flow\":\"order\",\"about\":\"path\"");
     assertThat(others.path("error").asText()).contains("There is no run of order");

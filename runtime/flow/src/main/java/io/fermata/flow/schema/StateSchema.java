@@ -214,6 +214,15 @@ public final class StateSchema<S extends Record> {
     }
   }
 
+  /** Whether there may be a value, in its own fields or in those of a sub-flow. */
+  public boolean knows(String path) {
+    int dot = path.indexOf('.');
+    Inner inner = mounts.get(dot < 0 ? path : path.substring(0, dot));
+    String rest = inner == null ? null : inner.within(dot < 0 ? "" : path.substring(dot + 1));
+    boolean inside = inner != null && rest != null && (rest.isEmpty() || inner.schema().knows(rest));
+    return inside || writable(path);
+  }
+
   /** The paths in a state that are none of its own. */
   public List<String> unknown(ObjectNode data) {
     List<String> unknown = new ArrayList<>();

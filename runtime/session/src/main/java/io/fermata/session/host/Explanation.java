@@ -55,14 +55,18 @@ final class Explanation implements Recorder {
           case PATH -> latest(narrative.text().strip().lines().map(String::strip).toList());
           case ASKED -> asked.isEmpty() ? "Nothing was asked yet." : latest(asked);
           case DECISIONS -> decided.isEmpty() ? "Nothing was decided yet." : latest(decided);
-          case WHY -> why(String.valueOf(field));
+          case WHY -> why(String.valueOf(field)).toString().strip();
         };
     return Texts.shortened(text, LONGEST);
   }
 
-  private String why(String field) {
-    Because because = trace.why(field, DEPTH, REASONS);
-    return because.toString().strip();
+  /** Whether it is asked why a field has its value that the run never wrote. */
+  boolean unwritten(About about, @Nullable String field) {
+    return about == About.WHY && why(String.valueOf(field)).kind() == Because.Kind.UNWRITTEN;
+  }
+
+  private Because why(String field) {
+    return trace.why(field, DEPTH, REASONS);
   }
 
   /** The last lines, as many as fit: what was lately is asked about most. */

@@ -224,8 +224,13 @@ public final class RunExplanations {
     }
     Explanation.About about =
         Explanation.About.valueOf(question.path("about").asText().toUpperCase(Locale.ROOT));
+    String field = question.path("field").textValue();
+    String misnamed = explanation.unwritten(about, field) ? flow.misnamed(field) : null;
+    if (misnamed != null) {
+      return ToolReply.refused(HostError.INVALID_ARGUMENTS, misnamed);
+    }
     Secrets secrets = journal.secrets(catalog.secretFields(key.flow()));
-    String text = secrets.masked(explanation.text(about, question.path("field").textValue()));
+    String text = secrets.masked(explanation.text(about, field));
     return new ToolReply(Json.object().put("status", STATUS).put("text", text), Json.object());
   }
 
