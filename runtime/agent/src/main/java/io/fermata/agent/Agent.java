@@ -334,9 +334,15 @@ public final class Agent {
       wrong.add("its threads expire after " + expiry + "; use a time that can pass");
     }
     if (expiry != null) {
-      checkTime("its threads expire after", expiry, wrong);
+      wrong.addAll(Limits.bounded("its threads expire after", expiry));
     }
+    checkNumber("maxSteps", terms.maxSteps, 1, wrong);
+    checkNumber("maxSessionTurns", terms.maxSessionTurns, 0, wrong);
+    Set<String> effects = new LinkedHashSet<>();
     for (ScheduledHandler effect : terms.effects) {
+      if (!effects.add(effect.name())) {
+        wrong.add("two effects are named " + effect.name() + "; rename one");
+      }
       checkPolicy("the effect " + effect.name(), effect.policy(), wrong);
     }
     Map<String, Prompt> prompts = new LinkedHashMap<>();
@@ -349,6 +355,7 @@ public final class Agent {
     }
     for (Side side : Side.values()) {
       if (side(side) instanceof Participant.Speaker speaker) {
+        checkNumber("maxSteps of the side " + speaker.label(), speaker.maxSteps(), 0, wrong);
         checkEndings(speaker, wrong);
       }
     }
@@ -378,18 +385,20 @@ public final class Agent {
       }
       if (tool instanceof Tool work) {
         checkPolicy("the tool " + tool.name(), work.policy(), wrong);
+      } else if (tool instanceof SubAgent child) {
+        checkNumber("atMost of the sub-agent " + child.name(), child.maxInstances(), 0, wrong);
       }
     }
   }
 
   private static void checkPolicy(String what, Policy policy, List<String> wrong) {
-    checkTime(what + " has the timeout", policy.timeout(), wrong);
-    checkTime(what + " is tried again after", policy.retry().longest(), wrong);
+    wrong.addAll(Limits.passing(what + " has the timeout", policy.timeout()));
+    wrong.addAll(Limits.bounded(what + " is tried again after", policy.retry().longest()));
   }
 
-  private static void checkTime(String what, Duration time, List<String> wrong) {
-    if (time.compareTo(Limits.TIME) > 0) {
-      wrong.add(what + " " + time + "; give it at most " + Limits.TIME.toDays() + " days");
+  private static void checkNumber(String what, int number, int least, List<String> wrong) {
+    if (number < least) {
+      wrong.add("%s is %s; give at least %s".formatted(what, number, least));
     }
   }
 

@@ -3,6 +3,7 @@ package io.fermata.agent;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Reached;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -36,10 +37,8 @@ public final class Agents {
       for (String other : agent.others()) {
         if (!byName.containsKey(other)) {
           wrong.add(
-              "it refers to the agent "
-                  + other
-                  + ", which is not registered;"
-                  + " register it, too");
+              "it refers to the agent %s, which is not registered; register it, too%s"
+                  .formatted(other, Nearest.suggestion(other, byName.keySet())));
         }
       }
       requirePrices(agent, wrong);
@@ -111,7 +110,21 @@ public final class Agents {
   }
 
   public Agent get(String name) {
-    return Objects.requireNonNull(byName.get(name), () -> "There is no agent " + name);
+    return Objects.requireNonNull(byName.get(name), () -> unknown(name));
+  }
+
+  /** The refusal of a name that no agent has. */
+  public String unknown(String name) {
+    return unknown(name, byName.keySet());
+  }
+
+  /**
+   * The refusal of a name that is none of these agents.
+   *
+   * @param known those that the caller may know of
+   */
+  public static String unknown(String name, Collection<String> known) {
+    return "There is no agent %s; %s".formatted(name, Nearest.next(name, known, "there are "));
   }
 
   /** The agent of a step; a call that people decide stays with the agent that asked for it. */

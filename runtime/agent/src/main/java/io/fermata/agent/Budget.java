@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.model.Dollars;
 import java.math.BigDecimal;
 import org.jspecify.annotations.Nullable;
 
@@ -15,12 +16,26 @@ import org.jspecify.annotations.Nullable;
 public record Budget(long tokens, @Nullable BigDecimal cost) {
   public static final Budget NONE = new Budget(0, null);
 
+  public Budget {
+    if (tokens < 0 || (cost != null && cost.signum() < 0)) {
+      throw new IllegalArgumentException(
+          "A budget of %s cannot be spent; give more than zero"
+              .formatted(tokens < 0 ? tokens + " tokens" : cost + " dollars"));
+    }
+  }
+
+  /** At most so many tokens, read and written. */
   public static Budget tokens(long tokens) {
+    if (tokens == 0) {
+      throw new IllegalArgumentException(
+          "A budget of 0 tokens allows no step; give more, or leave the budget out for no limit");
+    }
     return new Budget(tokens, null);
   }
 
+  /** At most so many US dollars: {@code cost("2.50")}. */
   public static Budget cost(String dollars) {
-    return new Budget(0, new BigDecimal(dollars));
+    return NONE.andCost(dollars);
   }
 
   /** Whether this much reaches it. */
@@ -30,6 +45,11 @@ public record Budget(long tokens, @Nullable BigDecimal cost) {
   }
 
   public Budget andCost(String dollars) {
-    return new Budget(tokens, new BigDecimal(dollars));
+    BigDecimal cost = Dollars.read("The cost of a budget", dollars);
+    if (cost.signum() == 0) {
+      throw new IllegalArgumentException(
+          "A budget of 0 dollars allows no step; give more, or leave the budget out for no limit");
+    }
+    return new Budget(tokens, cost);
   }
 }

@@ -52,8 +52,8 @@ public final class Tool implements Offered {
     this.approval = approval;
   }
 
-  static String named(String name, String what) {
-    if (!NAME.matcher(name).matches()) {
+  static String named(@Nullable String name, String what) {
+    if (name == null || !NAME.matcher(name).matches()) {
       throw new IllegalArgumentException(
           "The %s's name \"%s\" is not 1 to 64 of letters, digits, _ and -".formatted(what, name));
     }

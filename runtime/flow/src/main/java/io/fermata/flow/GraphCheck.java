@@ -87,17 +87,11 @@ final class GraphCheck<S extends Record> {
   }
 
   private void passes(String what, Duration time) {
-    if (time.isZero() || time.isNegative()) {
-      defects.add(what + " " + time + "; give it a time that can pass");
-    } else {
-      ends(what, time);
-    }
+    defects.addAll(Limits.passing(what, time));
   }
 
   private void ends(String what, Duration time) {
-    if (time.compareTo(Limits.TIME) > 0) {
-      defects.add(what + " " + time + "; give it at most " + Limits.TIME.toDays() + " days");
-    }
+    defects.addAll(Limits.bounded(what, time));
   }
 
   private void node(Node<S> node) {

@@ -356,7 +356,7 @@ class ExportForkTest {
     ThreadJournal source = ExportedJournal.read(export, THEIRS).thread();
     try (Fermata host = builder("ours.db", OURS).flow(order().compile()).start()) {
       assertThatThrownBy(() -> now(host.threads().fork("bob", source, NewFork.live())))
-          .hasMessage("There is no agent desk; there are []");
+          .hasMessage("There is no agent desk; there are none");
     }
   }
 }

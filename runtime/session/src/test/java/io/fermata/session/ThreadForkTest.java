@@ -377,7 +377,7 @@ class ThreadForkTest {
           .hasMessageContaining("no message m-u9 to fork before; pass the id");
       assertThatThrownBy(
               () -> now(host.threads().fork("ann", source, NewFork.live().agent("nobody"))))
-          .hasMessage("There is no agent nobody; there are [desk, desk-v2]");
+          .hasMessage("There is no agent nobody; there are desk, desk-v2");
       assertThat(refusal(host, source + "x", NewFork.live())).isEqualTo("unknown_thread");
       assertThat(refusal(host, "desk", NewFork.live())).isEqualTo("unknown_thread");
       assertThat(refusal(host, source, NewFork.live().env("tone", "x".repeat(70_000))))

@@ -180,10 +180,7 @@ public final class ThreadProgram
   }
 
   private Acceptance<ThreadEvent> unknownAgent(String name) {
-    return refused(
-        "unknown_agent",
-        "There is no agent %s; there are %s"
-            .formatted(name, agents.all().stream().map(Agent::name).toList()));
+    return refused("unknown_agent", agents.unknown(name));
   }
 
   private Acceptance<ThreadEvent> create(ThreadState state, ThreadInput.Create create) {

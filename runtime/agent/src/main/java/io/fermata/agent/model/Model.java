@@ -106,11 +106,23 @@ public final class Model {
    * that is a cost needs it, for a free model, too.
    */
   public Model price(String input, String output, String cachedInput) {
-    return price(new BigDecimal(input), new BigDecimal(output), new BigDecimal(cachedInput));
+    return price(
+        Dollars.read(priceOf("input"), input),
+        Dollars.read(priceOf("output"), output),
+        Dollars.read(priceOf("cachedInput"), cachedInput));
   }
 
   public Model price(BigDecimal input, BigDecimal output, BigDecimal cachedInput) {
-    return with(terms -> terms.price = new Price(input, output, cachedInput));
+    Price price =
+        new Price(
+            Dollars.checked(priceOf("input"), input),
+            Dollars.checked(priceOf("output"), output),
+            Dollars.checked(priceOf("cachedInput"), cachedInput));
+    return with(terms -> terms.price = price);
+  }
+
+  private String priceOf(String what) {
+    return "Model " + name + ": the price of " + what;
   }
 
   /** How many of the input tokens came from a cache, which every provider reports differently. */

@@ -6,13 +6,6 @@ import java.math.BigDecimal;
 record Price(BigDecimal input, BigDecimal output, BigDecimal cached) {
   static final Price FREE = new Price(BigDecimal.ZERO, BigDecimal.ZERO, BigDecimal.ZERO);
 
-  Price {
-    if (input.signum() < 0 || output.signum() < 0 || cached.signum() < 0) {
-      throw new IllegalArgumentException(
-          "The price is negative; use US dollars per" + " million tokens");
-    }
-  }
-
   Usage usage(long inputTokens, long cachedTokens, long outputTokens) {
     BigDecimal cost =
         input

@@ -16,10 +16,14 @@ public record Retry(int attempts, Duration first, Duration longest) {
 
   public Retry {
     if (attempts < 1) {
-      throw new IllegalArgumentException("attempts must be at least 1 but is " + attempts);
+      throw new IllegalArgumentException(
+          "A retry of %d attempts makes none; give at least 1, the first included"
+              .formatted(attempts));
     }
     if (first.isNegative() || longest.compareTo(first) < 0) {
-      throw new IllegalArgumentException("0 <= first <= longest does not hold");
+      throw new IllegalArgumentException(
+          "A retry waits %s first and %s at most; give times of which the second is no shorter"
+              .formatted(first, longest));
     }
   }
 

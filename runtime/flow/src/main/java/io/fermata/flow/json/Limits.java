@@ -1,6 +1,7 @@
 package io.fermata.flow.json;
 
 import java.time.Duration;
+import java.util.List;
 
 /**
  * The bounds of one run. Everything a client can make large has one, and reaching it is a clear
@@ -30,5 +31,23 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
     if (stateBytes < 1 || visitsPerRun < 1 || visitsPerCall < 1 || depth < 1) {
       throw new IllegalArgumentException("Every limit must be at least 1");
     }
+  }
+
+  /**
+   * What is wrong with a time that somebody waits for.
+   *
+   * @param what stands before it: "Node pay has the timeout"
+   */
+  public static List<String> passing(String what, Duration time) {
+    return time.isZero() || time.isNegative()
+        ? List.of(what + " " + time + "; give it a time that can pass")
+        : bounded(what, time);
+  }
+
+  /** What is wrong with a time that may be none. */
+  public static List<String> bounded(String what, Duration time) {
+    return time.compareTo(TIME) > 0
+        ? List.of(what + " " + time + "; give it at most " + TIME.toDays() + " days")
+        : List.of();
   }
 }

@@ -3,6 +3,7 @@ package io.fermata.mcp.rest;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agents;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
@@ -198,7 +199,7 @@ public final class ThreadsApi extends JsonApi {
       each.end();
     }
     fields.check();
-    requireOffered(agent);
+    requireOffered(agent, request.caller());
     scopes.require(agent, request.caller());
     messages.forEach(message -> requireNoInstruction(request, agent, message));
     requireNoInstruction(request, agent, agent, env.keySet());
@@ -250,7 +251,7 @@ public final class ThreadsApi extends JsonApi {
     }
     fields.check();
     if (agent != null) {
-      requireOffered(agent);
+      requireOffered(agent, request.caller());
       scopes.require(agent, request.caller());
     }
     requireNoInstruction(request, id, message);
@@ -307,10 +308,13 @@ public final class ThreadsApi extends JsonApi {
                 });
   }
 
-  /** An agent that works for others only is unknown to clients. */
-  private void requireOffered(String agent) {
-    if (threads.isInternal(agent)) {
-      throw HttpError.fields(Map.of("agent", "There is no agent " + agent));
+  /** An agent that works for others only is unknown to clients; suggests what they may use. */
+  private void requireOffered(String agent, AuthenticatedCaller caller) {
+    Set<String> offered = threads.agents();
+    if (!offered.contains(agent)) {
+      List<String> usable = offered.stream().filter(each -> scopes.allow(each, caller)).toList();
+      String named = RpcException.abbreviate(agent);
+      throw HttpError.fields(Map.of("agent", Agents.unknown(named, usable)));
     }
   }
 

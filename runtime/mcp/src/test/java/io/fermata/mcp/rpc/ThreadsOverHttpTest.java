@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Base64;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
@@ -110,6 +111,25 @@ class ThreadsOverHttpTest {
     }
     String first = "{\"agent\":\"desk\",\"messages\":[{\"content\":\"\"}]}";
     assertThat(alice.post("/threads", first).is(400).code()).isEqualTo("invalid_fields");
+  }
+
+  @Test
+  void anUnknownAgentIsRefusedWithTheNearestOrElseWithAllThatClientsMayUse() {
+    Map<String, String> refusals =
+        Map.of(
+            "desc", "There is no agent desc; did you mean desk?",
+            "warehouse", "There is no agent warehouse; there are desk, other",
+            "clerk", "There is no agent clerk; there are desk, other");
+    refusals.forEach(
+        (agent, refusal) ->
+            assertThat(
+                    alice
+                        .post("/threads", "{\"agent\":\"%s\"}".formatted(agent))
+                        .is(400)
+                        .body()
+                        .at("/error/fields/0/message")
+                        .asText())
+                .isEqualTo(refusal));
   }
 
   @Test

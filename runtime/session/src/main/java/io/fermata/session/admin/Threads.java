@@ -285,8 +285,8 @@ public interface Threads {
    */
   Set<String> instructionEnv(String agent);
 
-  /** Whether an agent works for other agents only, so that clients begin no threads of it. */
-  boolean isInternal(String agent);
+  /** The agents of which clients may begin threads: those that do not work for others only. */
+  Set<String> agents();
 
   CompletionStage<View> create(NewThread thread);
 

@@ -35,6 +35,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -43,6 +44,7 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -122,12 +124,14 @@ public final class AgentThreads implements Threads {
   }
 
   @Override
-  public boolean isInternal(String agent) {
-    Agent known = agents.find(agent);
-    return known != null && known.isInternal();
+  public Set<String> agents() {
+    return agents.all().stream()
+        .filter(agent -> !agent.isInternal())
+        .map(Agent::name)
+        .collect(Collectors.toCollection(TreeSet::new));
   }
 
-  Agents agents() {
+  Agents known() {
     return agents;
   }
 
@@ -140,7 +144,7 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> create(NewThread wanted) {
     if (agents.find(wanted.agent()) == null) {
-      return failed("unknown_agent", "There is no agent " + wanted.agent());
+      return failed("unknown_agent", agents.unknown(wanted.agent()));
     }
     String name = wanted.key();
     if (name == null) {

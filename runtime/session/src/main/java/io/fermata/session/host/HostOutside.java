@@ -277,7 +277,7 @@ public final class HostOutside implements Outside {
         .thenCompose(
             reply -> {
               ThreadState state = reply.state();
-              Agent overspent = services.threads().agents().overspent(state);
+              Agent overspent = services.threads().known().overspent(state);
               String spent = overspent == null ? null : spent(overspent, state.usage());
               ThreadEvent.Parent next = state.begun().parent();
               return spent != null || next == null
