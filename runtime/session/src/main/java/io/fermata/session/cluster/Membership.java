@@ -283,7 +283,18 @@ final class Membership {
         throw new IllegalStateException(first && others.isEmpty() ? ALONE : unreachable(others));
       }
       others = membersOf(beat());
-      String wanted = asked;
+      if (asked != null && isUp()) {
+        // Who formed the cluster writes its id a moment later.
+        joined = clusterOf(others);
+        if (joined == null) {
+          pause();
+        } else if (!joined.equals(asked)) {
+          agreement.join(now(store.agreement()).orElseThrow());
+        }
+        continue;
+      }
+      String met = clusterOf(others);
+      String wanted = met == null ? asked : met;
       if (wanted != null
           && begun()
           && others.stream().noneMatch(host -> wanted.equals(host.cluster()))) {
@@ -297,9 +308,7 @@ final class Membership {
         others = others.stream().filter(host -> joining.equals(host.cluster())).toList();
         others.forEach(Membership::requireSameTime);
         agreement.join(now(store.agreement()).orElseThrow());
-        if (comesUp(others)) {
-          joined = joining;
-        }
+        comesUp(others);
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.
         others = membersOf(beat());
@@ -335,6 +344,24 @@ final class Membership {
   /** Whether a cluster knows this host already: an actor system can join one in its life. */
   private boolean begun() {
     return !cluster.selfMember().status().equals(MemberStatus.removed());
+  }
+
+  private boolean isUp() {
+    return cluster.selfMember().status().equals(MemberStatus.up());
+  }
+
+  /**
+   * The cluster of the members that this host knows; null if the store does not say it yet. At the
+   * address of a host that was killed may be a later process, of another cluster.
+   */
+  private @Nullable String clusterOf(List<Peer> hosts) {
+    Set<Long> members = new HashSet<>();
+    cluster.state().getMembers().forEach(member -> members.add(member.uniqueAddress().longUid()));
+    return hosts.stream()
+        .filter(host -> members.contains(host.uid()))
+        .map(Peer::cluster)
+        .findFirst()
+        .orElse(null);
   }
 
   private static String unreachable(List<Peer> others) {
@@ -400,7 +427,7 @@ final class Membership {
     }
     long end = System.nanoTime() + JOINING.toNanos();
     while (System.nanoTime() - end < 0) {
-      if (cluster.selfMember().status().equals(MemberStatus.up())) {
+      if (isUp()) {
         return true;
       }
       if (others.isEmpty()) {

@@ -2,30 +2,64 @@ package io.fermata.session.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.persistence.spi.ClusterHost;
+import io.fermata.persistence.spi.SharedStore;
+import io.fermata.session.cluster.Offers.Keys;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.apache.pekko.cluster.Member;
+import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.typed.Cluster;
+import org.apache.pekko.cluster.typed.Join;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class MembershipTest {
   private static final String HOST = "pekko://fermata@10.0.0.5:7400";
+  private static final Offers OFFERS = Offers.of(Set.of(), Set.of(), Keys.NONE);
 
-  private final ActorTestKit kit =
-      ActorTestKit.create(
-          ConfigFactory.parseString(
-                  "pekko.actor.provider = cluster, pekko.remote.artery.canonical.port = 0")
-              .withFallback(ConfigFactory.load()));
+  private static final Config CONFIG =
+      ConfigFactory.parseString(
+              "pekko.actor.provider = cluster, pekko.remote.artery.canonical.port = 0")
+          .withFallback(ConfigFactory.load());
+
+  private final List<ClusterHost> hosts = new ArrayList<>();
+  private final ActorTestKit kit = ActorTestKit.create("hosts", CONFIG);
+  private final ActorTestKit other = ActorTestKit.create("hosts", CONFIG);
   private final Membership membership =
       new Membership(
-          ForwarderTest.never(),
+          store(),
           Cluster.get(kit.system()),
-          new Agreement(Offers.UNREADABLE, all -> {}),
+          new Agreement(OFFERS, all -> {}),
           new EndedHosts(address -> false, System::nanoTime));
 
   @AfterEach
   void stop() {
+    membership.stop();
     kit.shutdownTestKit();
+    other.shutdownTestKit();
+  }
+
+  private SharedStore store() {
+    return (SharedStore)
+        Proxy.newProxyInstance(
+            SharedStore.class.getClassLoader(),
+            new Class<?>[] {SharedStore.class},
+            (proxy, method, arguments) ->
+                CompletableFuture.completedFuture(
+                    switch (method.getName()) {
+                      case "heartbeat" -> List.copyOf(hosts);
+                      case "agreement" -> Optional.of(OFFERS.text());
+                      case "lease" -> true;
+                      default -> throw new UnsupportedOperationException(method.getName());
+                    }));
   }
 
   @Test
@@ -36,5 +70,28 @@ class MembershipTest {
     membership.gone(HOST);
 
     assertThat(membership.isLeaving(HOST)).isFalse();
+  }
+
+  @Test
+  void aHostIsOfTheClusterThatItMetAtTheAddressOfOneThatWasKilled() {
+    Cluster formed = Cluster.get(other.system());
+    Member first = formed.selfMember();
+    formed.manager().tell(Join.create(first.address()));
+    other
+        .createTestProbe()
+        .awaitAssert(() -> assertThat(formed.selfMember().status()).isEqualTo(MemberStatus.up()));
+    long uid = first.uniqueAddress().longUid();
+    hosts.add(at(first, uid + 1, "of all that were killed"));
+    hosts.add(at(first, uid, "of those that started again"));
+
+    membership.join();
+
+    assertThat(membership.cluster()).isEqualTo("of those that started again");
+  }
+
+  private static ClusterHost at(Member member, long uid, String cluster) {
+    String address = member.address().toString();
+    long clock = System.currentTimeMillis();
+    return new Peer(cluster, address, uid, cluster, clock, OFFERS).registered();
   }
 }
