@@ -1,7 +1,7 @@
 package io.fermata.agent;
 
-import io.fermata.agent.model.Usage;
 import io.fermata.agent.model.Dollars;
+import io.fermata.agent.model.Usage;
 import java.math.BigDecimal;
 import org.jspecify.annotations.Nullable;
 

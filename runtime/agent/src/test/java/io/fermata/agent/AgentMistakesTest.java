@@ -72,6 +72,7 @@ class AgentMistakesTest {
   }
 
   @Test
+  @SuppressWarnings("NullAway") // what is given by mistake
   void aNameIsGivenAndOnlyOnce() {
     ScheduledHandler remind = ScheduledHandler.of("remind", "Reminds.", (flow, args) -> {});
     refused(() -> desk.effects(remind, remind), "two effects are named remind; rename one");

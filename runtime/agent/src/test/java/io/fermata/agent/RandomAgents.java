@@ -32,7 +32,6 @@ import org.jspecify.annotations.Nullable;
 public final class RandomAgents {
   private record Amount(int n) {}
 
-  private static final ObjectNode ANYTHING = Json.object().put("type", "object");
   private static final Duration MINUTE = Duration.ofMinutes(1);
 
   private final Random random;

@@ -219,7 +219,8 @@ public final class StateSchema<S extends Record> {
     int dot = path.indexOf('.');
     Inner inner = mounts.get(dot < 0 ? path : path.substring(0, dot));
     String rest = inner == null ? null : inner.within(dot < 0 ? "" : path.substring(dot + 1));
-    boolean inside = inner != null && rest != null && (rest.isEmpty() || inner.schema().knows(rest));
+    boolean inside =
+        inner != null && rest != null && (rest.isEmpty() || inner.schema().knows(rest));
     return inside || writable(path);
   }
 

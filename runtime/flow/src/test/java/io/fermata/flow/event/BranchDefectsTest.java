@@ -246,8 +246,7 @@ class BranchDefectsTest {
             .forEach(
                 "each",
                 silent,
-                (ForEach<Flows.Talk, String> o) ->
-                    o.items(Flows.Talk::list).atMost(3).into("log"))
+                (ForEach<Flows.Talk, String> o) -> o.items(Flows.Talk::list).atMost(3).into("log"))
             .edge(START, "each")
             .edge("each", END),
         "Node each puts into log what its flow silent returns, which is nothing; declare result(…) in"
