@@ -9,6 +9,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadSecrets;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
@@ -33,6 +34,7 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,6 +61,11 @@ public final class AgentProbe implements AutoCloseable {
   /** How long an expectation waits for what happens by itself. */
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
+  /** How many lines of the thread's history a failure shows, and how long one may be. */
+  private static final int LINES = 40;
+
+  private static final int LONGEST = 300;
+
   /** The replies on behalf of a thread whose host is killed. */
   private static final Set<String> LOST =
       Set.of(HostError.STORE_UNAVAILABLE.wireName(), HostError.SHUTTING_DOWN.wireName());
@@ -70,7 +77,7 @@ public final class AgentProbe implements AutoCloseable {
     }
   }
 
-  private final String agent;
+  private final List<Agent> agents;
   private final ProbedHost probed;
   private final List<String> history = new ArrayList<>();
   private final List<String> performed = new ArrayList<>();
@@ -83,7 +90,7 @@ public final class AgentProbe implements AutoCloseable {
   private int calls;
 
   private AgentProbe(Store store, UnaryOperator<HostBuilder> more, List<Agent> agents) {
-    this.agent = agents.get(0).name();
+    this.agents = List.copyOf(agents);
     this.probed =
         new ProbedHost(
             store,
@@ -197,7 +204,12 @@ public final class AgentProbe implements AutoCloseable {
         ? CompletableFuture.completedFuture(threadId)
         : host.create(
                 new Threads.NewThread(
-                    PRINCIPAL, agent, "thread-" + threads, Set.of(), Map.of(), List.of()))
+                    PRINCIPAL,
+                    agents.get(0).name(),
+                    "thread-" + threads,
+                    Set.of(),
+                    Map.of(),
+                    List.of()))
             .thenApply(
                 created -> {
                   threadId = created.threadId();
@@ -308,10 +320,37 @@ public final class AgentProbe implements AutoCloseable {
 
   private AgentProbe check(boolean holds, String expected) {
     if (!holds) {
-      throw new AssertionError(
-          "Expected %s.\n  %s".formatted(expected, String.join("\n  ", history)));
+      throw new AssertionError(story(expected));
     }
     return this;
+  }
+
+  /** What was expected, what the test did, and what happened in the thread, without secrets. */
+  private String story(String expected) {
+    String story = "Expected %s.\n  %s".formatted(expected, String.join("\n  ", history));
+    ThreadJournal journal = recorded();
+    if (journal == null) {
+      return story;
+    }
+    ThreadSecrets hidden = ThreadSecrets.of(agents);
+    journal.events().forEach(hidden::learn);
+    List<String> lines = journal.narrative(agents).lines().toList();
+    int skipped = Math.max(0, lines.size() - LINES);
+    String more = skipped == 0 ? "" : "… %d more, then".formatted(skipped);
+    return hidden.masked(story)
+        + lines.stream()
+            .skip(skipped)
+            .map(line -> "\n    " + Texts.shortened(line, LONGEST))
+            .collect(Collectors.joining("", "\n  in the thread " + more, ""));
+  }
+
+  /** The journal as it is in the store; null if there is none, or the store cannot be read. */
+  private @Nullable ThreadJournal recorded() {
+    try {
+      return threadId == null ? null : journal();
+    } catch (AssertionError | RuntimeException e) {
+      return null;
+    }
   }
 
   /** The first that holds; the last that was read if none does. */
@@ -389,7 +428,7 @@ public final class AgentProbe implements AutoCloseable {
    * @throws AssertionError with the crash after which it was otherwise
    */
   public AgentProbe crashEverywhere(Consumer<AgentProbe> script) {
-    probed.crashEverywhere(point -> run(script), this::performed);
+    probed.crashEverywhere(point -> run(script, point), this::performed);
     return this;
   }
 
@@ -400,7 +439,7 @@ public final class AgentProbe implements AutoCloseable {
     return this;
   }
 
-  private ProbedHost.Ending run(Consumer<AgentProbe> script) {
+  private ProbedHost.Ending run(Consumer<AgentProbe> script, CrashPoint point) {
     threads++;
     threadId = null;
     outdated();
@@ -421,7 +460,7 @@ public final class AgentProbe implements AutoCloseable {
                 stored.env(),
                 stored.tags(),
                 journal().transcriptWithSecrets());
-    String same = end.replace(threadId(), "<thread>");
+    String same = point.unnamed(end);
     return new ProbedHost.Ending(same, same);
   }
 

@@ -39,6 +39,7 @@ final class CrashPoint {
   private final Set<String> sessions = new HashSet<>();
   private final Map<String, String> runs = new HashMap<>();
   private final Map<String, Long> completed = new HashMap<>();
+  private final Map<String, String> names = new HashMap<>();
   private int writes;
   private @Nullable List<SerializedEntry> reached;
 
@@ -75,11 +76,13 @@ final class CrashPoint {
       for (Object event : events(entry)) {
         if (event instanceof Event.Started started) {
           runs.put(entry.persistenceId(), started.runId());
+          names.put(started.runId(), "<run>");
         } else if (event instanceof Event.Committed || event instanceof Event.Undone) {
           String run = runs.get(entry.persistenceId());
           completed.put(run + "/" + ((Event) event).place(), entry.sequenceNr());
         } else if (event instanceof ThreadEvent.Created created) {
           runs.put(entry.persistenceId(), created.threadId());
+          names.put(created.threadId(), "<thread of " + created.agent() + ">");
         } else if (event instanceof ThreadEvent.CallReturned returned) {
           String thread = runs.get(entry.persistenceId());
           completed.put(thread + "/" + returned.call(), entry.sequenceNr());
@@ -94,6 +97,15 @@ final class CrashPoint {
    */
   synchronized @Nullable Long completed(String session, Object step) {
     return completed.get(session + "/" + step);
+  }
+
+  /** A text without the ids of the threads and runs that began since, which differ each time. */
+  synchronized String unnamed(String text) {
+    String unnamed = text;
+    for (Map.Entry<String, String> name : names.entrySet()) {
+      unnamed = unnamed.replace(name.getKey(), name.getValue());
+    }
+    return unnamed;
   }
 
   synchronized boolean wasReached() {

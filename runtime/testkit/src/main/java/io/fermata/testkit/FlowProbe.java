@@ -167,8 +167,8 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     return call("resolve " + resolution, new Input.Resolve(resolution, now.toEpochMilli()));
   }
 
-  /** Sends a signal to the run. */
-  public FlowProbe<S> signal(String name, Object payload) {
+  @Override
+  public FlowProbe<S> signal(String name, @Nullable Object payload) {
     return call(
         "signal " + name + " " + payload,
         new Input.Signal(name, Json.tree(payload), now.toEpochMilli()));
@@ -321,6 +321,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** The run is working at this step: its attempt or a wait before the next one has not ended. */
   public FlowProbe<S> worksAt(String node) {
+    steps.requirePlace(node);
     return check(
         working() && state.places().keySet().stream().anyMatch(p -> p.node().equals(node)),
         "the run to be still working at " + node);
@@ -328,6 +329,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** A step was attempted this many times in its current or last visit, over all calls. */
   public FlowProbe<S> attempts(String node, int count) {
+    steps.requirePlace(node);
     long attempts = 0;
     for (Event event : all()) {
       if (event instanceof Event.Moved moved && moved.to().node().equals(node)) {

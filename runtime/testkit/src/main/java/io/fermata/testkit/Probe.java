@@ -107,6 +107,9 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   public abstract P cancel();
 
+  /** Sends a signal to the run. */
+  public abstract P signal(String name, @Nullable Object payload);
+
   // --- expectations -----------------------------------------------------------------------------
 
   /** Exactly these fields are open, in this order. */
@@ -246,6 +249,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** The call entered exactly these nodes, in this order. */
   public P visited(String... nodes) {
+    Arrays.stream(nodes).filter(node -> !node.equals(Flow.END)).forEach(steps::requirePlace);
     return check(
         body != null && visits().equals(List.of(nodes)),
         "the call to visit " + (nodes.length == 0 ? "no node" : String.join(" → ", nodes)));
@@ -256,6 +260,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
    * run until it ends.
    */
   public P stateHas(String path, @Nullable Object value) {
+    steps.requireField(path);
     ObjectNode data = data();
     return check(
         data != null && Trees.same(Trees.at(data, path), value),

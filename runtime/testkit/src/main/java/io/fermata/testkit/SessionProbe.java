@@ -29,6 +29,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -66,7 +67,8 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   private ObjectNode meta = Json.object();
   private @Nullable String handle;
   private @Nullable ToolReply reply;
-  private @Nullable ObjectNode last;
+  private @Nullable String runId;
+  private @Nullable IntFunction<ToolReply> last;
   private int calls;
   private volatile @Nullable String twice;
   private volatile @Nullable Throwable thrown;
@@ -252,6 +254,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     history.clear();
     visits.clear();
     handle = null;
+    runId = null;
     reply = null;
     twice = null;
     script.accept(this);
@@ -373,6 +376,22 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return call("cancel", arguments("cancel"));
   }
 
+  @Override
+  public SessionProbe signal(String name, @Nullable Object payload) {
+    String run = runId;
+    if (run == null) {
+      throw new AssertionError("There is no run yet; begin with start(…)");
+    }
+    return call(
+        "signal " + name + " " + Trees.text(payload),
+        number ->
+            probed.call(
+                () -> host().signal(flow, run, name, payload, "signal-" + number),
+                got -> LOST.contains(code(got)),
+                name),
+        ++calls);
+  }
+
   /** Asks for the status of the run; changes nothing. */
   public SessionProbe status() {
     return call("status", arguments("status"));
@@ -380,7 +399,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   /** Sends the last call again under its name, as a client does that got no reply. */
   public SessionProbe repeat() {
-    ObjectNode again = last;
+    IntFunction<ToolReply> again = last;
     if (again == null) {
       throw new AssertionError("Nothing was called yet; begin with start(…)");
     }
@@ -501,14 +520,17 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   }
 
   private SessionProbe call(String what, ObjectNode arguments) {
-    return call(what, arguments, ++calls);
+    return call(what, number -> send(arguments, "call-" + number), ++calls);
   }
 
-  private SessionProbe call(String what, ObjectNode arguments, int number) {
+  /**
+   * @param sending sends the call of a number
+   */
+  private SessionProbe call(String what, IntFunction<ToolReply> sending, int number) {
     thrown = null;
-    last = arguments;
+    last = sending;
     history.add("» " + what);
-    ToolReply next = send(arguments, "call-" + number);
+    ToolReply next = sending.apply(number);
     if (unknown != null && code(next).equals(ErrorCode.OUTCOME_UNKNOWN.wireName())) {
       history.add("» the outcome of the step is resolved with " + unknown);
       next = send(arguments("continue"), "resolution-" + number);
@@ -516,6 +538,8 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     reply = next;
     JsonNode session = next.structured().path("sessionId");
     handle = session.isTextual() ? session.textValue() : handle;
+    JsonNode run = next.meta().path("fermata/run").path("runId");
+    runId = run.isTextual() ? run.textValue() : runId;
     visits.clear();
     next.meta()
         .path("fermata/run")

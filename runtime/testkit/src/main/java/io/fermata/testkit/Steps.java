@@ -1,6 +1,7 @@
 package io.fermata.testkit;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.Step;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.RunState;
@@ -8,14 +9,18 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Nearest;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** What a test plans for the steps of a flow, and what they were asked for. */
@@ -27,6 +32,9 @@ final class Steps {
     HANG,
     CRASH
   }
+
+  /** What the name of a compensation ends with. */
+  private static final String UNDO = "~undo";
 
   private final Flow<?> flow;
   private final Map<String, Fate> plans = new HashMap<>();
@@ -62,9 +70,30 @@ final class Steps {
     standIns.put(node, writes);
   }
 
+  /** Refuses a node that the flow does not have; one of a sub-flow is named by its path. */
   private void require(String node) {
-    if (!flow.nodeIds().contains(node)) {
-      throw new IllegalArgumentException("There is no node " + node + " in " + flow);
+    Set<String> known =
+        flow.graph().steps().stream()
+            .filter(step -> step.node() != null)
+            .map(Step::path)
+            .collect(Collectors.toCollection(TreeSet::new));
+    if (!known.contains(node)) {
+      throw new IllegalArgumentException(
+          "There is no node %s in %s; %s"
+              .formatted(node, flow, Nearest.next(node, known, "its nodes are ")));
+    }
+  }
+
+  /** Refuses a place that no run of the flow comes to: a node, or the compensation of one. */
+  void requirePlace(String node) {
+    require(node.endsWith(UNDO) ? node.substring(0, node.length() - UNDO.length()) : node);
+  }
+
+  /** Refuses a field that the state of a run cannot have. */
+  void requireField(String path) {
+    String misnamed = flow.misnamed(path);
+    if (misnamed != null) {
+      throw new IllegalArgumentException(misnamed);
     }
   }
 

@@ -8,11 +8,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.ToolHandler;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
@@ -90,6 +92,74 @@ class AgentProbeTest {
     }
     assertThat(attempts).hasSizeGreaterThan(10);
     assertThat(attempts.values()).as("only a lost attempt is repeated").containsOnly(1, 2);
+  }
+
+  record Card(@Secret String number) {}
+
+  @Test
+  void anExpectationThatFailsHidesSecrets() {
+    Model model =
+        ScriptedModel.script()
+            .when(lastIsResultOf("charge"))
+            .say("Charged.")
+            .otherwise()
+            .call("charge", Map.of("number", "4111-2222"))
+            .model("charging");
+    Tool charge = Tool.of("charge", "Charges a card.", Card.class, (flow, card) -> "charged");
+    Agent till = Agent.aiHuman("till", Prompt.of("charging", model).tools(charge));
+    try (AgentProbe probe = AgentProbe.of(till)) {
+      probe.say("Charge 4111-2222, please.");
+      assertThatThrownBy(() -> probe.says("refunded"))
+          .hasMessageContainingAll("Expected the agent to say", "charge", "charged", "Charged.")
+          .hasMessageContaining("[redacted]")
+          .hasMessageNotContaining("4111-2222");
+    }
+  }
+
+  /** A desk that lets a worker pay, who asks a clerk. */
+  private static Agent[] withSubAgents(UnaryOperator<SubAgent> how) {
+    Model delegating =
+        ScriptedModel.script()
+            .when(lastUserContains("refund"))
+            .call("worker", Map.of("message", "A refund, please."))
+            .otherwise()
+            .say("It is done.")
+            .model("delegating");
+    Model working =
+        ScriptedModel.script()
+            .when(lastIsResultOf("refund"))
+            .call("clerk", Map.of("message", "File it."))
+            .when(lastUserContains("refund"))
+            .call("refund", Map.of("number", "B-1"))
+            .otherwise()
+            .say("Paid and filed.")
+            .model("working");
+    Model filing = ScriptedModel.script().otherwise().say("Filed.").model("filing");
+    Tool refund =
+        Tool.of(
+            "refund",
+            "Pays an order back.",
+            Order.class,
+            (flow, args) -> {
+              flow.storage().put("paid", args.number());
+              return "paid";
+            });
+    SubAgent worker = how.apply(SubAgent.of("worker", "Pays back."));
+    SubAgent clerk = SubAgent.of("clerk", "Files.").asBlocking();
+    return new Agent[] {
+      Agent.aiHuman("desk", Prompt.of("support", delegating).tools(worker)),
+      Agent.aiHuman("worker", Prompt.of("work", working).tools(refund, clerk)),
+      Agent.aiHuman("clerk", Prompt.of("file", filing))
+    };
+  }
+
+  @Test
+  void aConversationWithSubAgentsEndsAsWithoutACrash() {
+    Agent[] agents = withSubAgents(SubAgent::asBlocking);
+    try (AgentProbe probe = AgentProbe.of(agents[0], agents[1], agents[2])) {
+      probe.crashEverywhere(
+          script -> script.say("A refund, please.").says("It is done.").rests("stop_on_response"));
+    }
   }
 
   @Test
@@ -205,6 +275,8 @@ class AgentProbeTest {
       assertThatThrownBy(() -> probe.rests("stop_on_response"))
           .hasMessageContaining("Expected the thread to rest: stop_on_response")
           .hasMessageContaining("» say A refund, please.")
+          .hasMessageContaining("in the thread")
+          .hasMessageContaining("refund")
           .hasMessageContaining("it asks");
       assertThatThrownBy(() -> probe.asks("Pay B-2 back?")).hasMessageContaining("B-2");
       probe.deny("too late").stop().rests("stop_on_response");

@@ -62,6 +62,21 @@ class FlowProbeTest {
     assertThat(probe.state()).isEqualTo(new Order("soup", 6, "rice", 60, "no. 1"));
   }
 
+  @Test
+  void anUnknownFieldOrNodeIsRefusedWithTheNearest() {
+    FlowProbe<Order> probe = FlowProbe.of(order).start("is hungry");
+    assertThatThrownBy(() -> probe.stateHas("dihs", null))
+        .hasMessageContaining("has no field dihs; did you mean dish?");
+    for (Runnable wrong :
+        List.<Runnable>of(
+            () -> probe.attempts("cok", 0),
+            () -> probe.worksAt("cok"),
+            () -> probe.visited("cok"))) {
+      assertThatThrownBy(wrong::run)
+          .hasMessageContainingAll("There is no node cok", "did you mean cook?");
+    }
+  }
+
   record Wish(String dish, String note, Integer seats) {}
 
   @Test
@@ -499,7 +514,7 @@ class FlowProbeTest {
   @Test
   void namesAMistakeInTheTestItself() {
     assertThatThrownBy(() -> FlowProbe.of(order).failAt("cok", 1))
-        .hasMessage("There is no node cok in order version 1");
+        .hasMessage("There is no node cok in order version 1; did you mean cook?");
     assertThatThrownBy(() -> FlowProbe.of(order).start("is hungry", "dish"))
         .hasMessage("Give values in pairs of a field and its value; there are 1 items");
     assertThatThrownBy(() -> FlowProbe.of(order).completes())

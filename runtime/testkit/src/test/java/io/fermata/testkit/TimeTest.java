@@ -334,6 +334,15 @@ class TimeTest {
   }
 
   @Test
+  void aProbeSendsASignalToItsRun() {
+    try (SessionProbe probe = probe(paid())) {
+      probe.start("to send").waitsFor("signal paid");
+      probe.signal("payd", "x").fails("unknown_signal");
+      probe.crash().signal("paid", "by card").completesWith("paid", "by card");
+    }
+  }
+
+  @Test
   void aSignalFromOutsideGoesToTheRunThatWaitsForIt() {
     try (SessionProbe probe = probe(paid())) {
       String run = runId(probe.start("to send").waitsFor("signal paid"));
