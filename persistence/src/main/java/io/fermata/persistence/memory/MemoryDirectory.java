@@ -82,23 +82,28 @@ final class MemoryDirectory implements Directory {
   public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
     DirectoryCursor begin = query.begin();
     Comparator<DirectoryCursor> order = DirectoryCursor.in(query.order());
-    List<DirectoryEntry> matches =
-        matching(query)
+    Stream<DirectoryEntry> from =
+        entries.values().stream()
             .filter(
                 entry ->
                     begin == null
-                        || order.compare(begin, DirectoryCursor.of(query.order(), entry)) < 0)
-            .toList();
+                        || order.compare(begin, DirectoryCursor.of(query.order(), entry)) < 0);
+    List<DirectoryEntry> matches = matching(query, from).toList();
     return CompletableFuture.completedFuture(query.page(matches, null));
   }
 
   @Override
   public CompletionStage<Integer> count(DirectoryQuery query, int most) {
-    return CompletableFuture.completedFuture((int) matching(query).limit(most).count());
+    return CompletableFuture.completedFuture(
+        (int) matching(query, entries.values().stream()).limit(most).count());
   }
 
-  private Stream<DirectoryEntry> matching(DirectoryQuery query) {
-    return entries.values().stream().filter(entry -> matches(query, entry));
+  private static Stream<DirectoryEntry> matching(
+      DirectoryQuery query, Stream<DirectoryEntry> entries) {
+    String text = query.text() == null ? null : DirectoryEntry.folded(query.text());
+    return entries
+        .filter(entry -> matches(query, entry))
+        .filter(entry -> text == null || entry.searchable().contains(text));
   }
 
   private static boolean matches(DirectoryQuery query, DirectoryEntry entry) {
@@ -110,8 +115,6 @@ final class MemoryDirectory implements Directory {
         && query.created().contains(entry.createdAt())
         && query.since().contains(entry.since())
         && entry.tags().containsAll(query.tags())
-        && entry.attributes().entrySet().containsAll(query.attributes().entrySet())
-        && (query.text() == null
-            || entry.searchable().contains(DirectoryEntry.folded(query.text())));
+        && entry.attributes().entrySet().containsAll(query.attributes().entrySet());
   }
 }

@@ -334,7 +334,7 @@ public abstract class DirectoryContract {
     for (int search = 0; search < 100; search++) {
       DirectoryQuery query = randomSearch(random, entries.get(random.nextInt(60)));
       List<DirectoryEntry> all = walk(open.directory(), query);
-      assertThat(all).as(query.toString()).isEqualTo(walk(expected, query));
+      assertThat(all).as(query.toString()).isEqualTo(walk(expected, query.limitedTo(500)));
       if (Trigrams.of(DirectoryEntry.folded(String.valueOf(query.text()))).length > 0) {
         assertThat(count(query, 9)).as(query.toString()).isEqualTo(Math.min(all.size(), 9));
       }
