@@ -8,8 +8,6 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.ThreadEvent;
-import io.fermata.persistence.Store;
-import io.fermata.postgres.PostgresServer;
 import io.fermata.session.admin.Threads;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,48 +15,27 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Streams of threads whose sessions move between the hosts of a cluster. */
 @Tag("slow")
-class ClusterStreamsTest {
+class ClusterStreamsTest extends ClusterOfHosts {
   private static final int THREADS = 8;
   private static final int ROUNDS = 4;
 
-  private final String database = PostgresServer.shared().newDatabase();
-  private final List<Fermata> hosts = new ArrayList<>();
-  private final Random random = new Random(3);
   private final Agent agent =
       Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
 
   private Fermata open() {
-    Fermata host = Fermata.host().store(Store.postgres(database)).cluster().agent(agent).start();
-    hosts.add(host);
-    return host;
-  }
-
-  @AfterEach
-  void close() {
-    hosts.forEach(host -> host.close(Duration.ofSeconds(5)));
-  }
-
-  private Fermata any() {
-    return hosts.get(random.nextInt(hosts.size()));
-  }
-
-  private static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
+    return host(builder -> builder.agent(agent));
   }
 
   /** A client that follows a thread, and resumes its stream at another host where one ends. */

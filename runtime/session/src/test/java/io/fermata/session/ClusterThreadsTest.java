@@ -1,0 +1,95 @@
+package io.fermata.session;
+
+import static io.fermata.session.TestHost.eventually;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.session.admin.Threads;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Threads that any host of a cluster shows and drives. */
+@Tag("slow")
+class ClusterThreadsTest extends ClusterOfHosts {
+  @Test
+  void aThreadIsFollowedFromAnyHost() throws InterruptedException {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
+    IntStream.range(0, 3).forEach(i -> host(builder -> builder.agent(agent)));
+    for (int i = 0; i < 6; i++) {
+      Threads.View thread =
+          any()
+              .threads()
+              .create(new Threads.NewThread("ann", "echo", null, Set.of(), Map.of(), List.of()))
+              .toCompletableFuture()
+              .join();
+      ConcurrentLinkedQueue<ThreadEvent> seen = new ConcurrentLinkedQueue<>();
+      Threads.Feed feed =
+          any()
+              .threads()
+              .follow("ann", thread.threadId(), 0, -1, listener(seen))
+              .toCompletableFuture()
+              .join();
+      feed.request(1_000);
+      any()
+          .threads()
+          .post(
+              "ann",
+              thread.threadId(),
+              new Threads.NewMessage(Message.user("Hello"), List.<Attachment>of(), null))
+          .toCompletableFuture()
+          .join();
+      eventually(() -> seen.stream().anyMatch(ThreadEvent.StepEnded.class::isInstance));
+      feed.close();
+    }
+  }
+
+  @Test
+  void aThreadWithMoreTextThanFitsIntoAMessageIsReadAndDrivenFromAnyHost() {
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
+    IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(agent)));
+    List<Message> texts =
+        IntStream.range(0, 24).mapToObj(i -> Message.user("x".repeat(256 * 1024))).toList();
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "echo", null, Set.of("a"), Map.of(), List.of());
+    String id = now(any().threads().create(wanted)).threadId();
+    for (Message message : texts) {
+      now(any().threads().post("ann", id, new Threads.NewMessage(message, List.of(), null)));
+    }
+    Threads.View settled = now(any().threads().settled("ann", id, Duration.ofSeconds(30)));
+    assertThat(settled.messages()).isGreaterThan(texts.size());
+    for (Fermata host : hosts) {
+      assertThat(now(host.threads().get("ann", id))).isEqualTo(settled);
+      Threads.NewMessage more = new Threads.NewMessage(Message.user("more"), List.of(), "k");
+      String posted = now(host.threads().post("ann", id, more)).messageId();
+      assertThat(posted).isEqualTo("m-u" + (texts.size() + 1));
+      settled = now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+    }
+  }
+
+  private static Threads.Listener listener(ConcurrentLinkedQueue<ThreadEvent> seen) {
+    return new Threads.Listener() {
+      @Override
+      public void happened(long seq, int index, long at, ThreadEvent event) {
+        seen.add(event);
+      }
+
+      @Override
+      public void streamed(Outside.Delta delta) {}
+
+      @Override
+      public void ended(@Nullable Throwable why) {}
+    };
+  }
+}
