@@ -23,8 +23,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
@@ -40,6 +44,7 @@ class ContinuedRunsTest {
   private static final Clock THEN =
       Clock.fixed(Instant.parse("2026-11-23T06:40:00Z"), ZoneOffset.UTC);
   private static final int[] ATTEMPTS = {1, 2, 3, 4};
+  private static final List<CompletableFuture<Void>> CLOSING = new CopyOnWriteArrayList<>();
 
   private static final List<Flow<?>> FLOWS =
       List.of(
@@ -56,16 +61,17 @@ class ContinuedRunsTest {
             cut ->
                 DynamicTest.dynamicTest(
                     cut.toString(),
-                    () -> {
-                      try (SessionProbe probe =
-                          SessionProbe.from(cut.flow(), cut.until()).manualTime()) {
-                        cut.actions().forEach(node -> probe.hangAt(node, ATTEMPTS));
-                        probe.status();
-                        same(cut.run(probe).state(), cut.until().state());
-                        JsonNode status = probe.reply().structured().path("run");
-                        assertThat(status.path("state")).isEqualTo(cut.until().state().data());
-                      }
-                    }));
+                    () ->
+                        probing(
+                            cut,
+                            probe -> {
+                              cut.actions().forEach(node -> probe.hangAt(node, ATTEMPTS));
+                              probe.status();
+                              same(cut.run(probe).state(), cut.until().state());
+                              JsonNode status = probe.reply().structured().path("run");
+                              assertThat(status.path("state"))
+                                  .isEqualTo(cut.until().state().data());
+                            })));
   }
 
   @TestFactory
@@ -76,15 +82,30 @@ class ContinuedRunsTest {
             cut ->
                 DynamicTest.dynamicTest(
                     cut.toString(),
-                    () -> {
-                      try (SessionProbe probe =
-                          SessionProbe.from(cut.flow(), cut.until()).manualTime()) {
-                        cut.plan(probe);
-                        probe.again();
-                        cut.later().forEach(entry -> call(probe, entry));
-                        same(cut.run(probe).state(), cut.whole().state());
-                      }
-                    }));
+                    () ->
+                        probing(
+                            cut,
+                            probe -> {
+                              cut.plan(probe);
+                              probe.again();
+                              cut.later().forEach(entry -> call(probe, entry));
+                              same(cut.run(probe).state(), cut.whole().state());
+                            })));
+  }
+
+  /** A host whose step hangs gives it a while before it closes: they all do so side by side. */
+  private static void probing(Cut cut, Consumer<SessionProbe> test) {
+    SessionProbe probe = SessionProbe.from(cut.flow(), cut.until()).manualTime();
+    try {
+      test.accept(probe);
+    } finally {
+      CLOSING.add(CompletableFuture.runAsync(probe::close, task -> new Thread(task).start()));
+    }
+  }
+
+  @AfterAll
+  static void awaitClosed() {
+    CLOSING.forEach(CompletableFuture::join);
   }
 
   private static void same(RunState now, RunState recorded) {
