@@ -7,6 +7,7 @@ import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -110,7 +111,7 @@ public final class ServerProcess implements AutoCloseable {
 
   private static List<String> command(Class<?> main, String... options) {
     List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(java());
     command.addAll(OPTIONS);
     if (JAR == null) {
       command.addAll(List.of("-cp", classPath(), main.getName()));
@@ -122,6 +123,18 @@ public final class ServerProcess implements AutoCloseable {
       command.addAll(List.of("-cp", around, main.getName()));
     }
     command.addAll(List.of(options));
+    return command;
+  }
+
+  /**
+   * A JVM with the flags of this one: it lives as briefly, and need not optimize its code either.
+   */
+  static List<String> java() {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+        .filter(flag -> flag.startsWith("-XX:"))
+        .forEach(command::add);
     return command;
   }
 
