@@ -20,6 +20,7 @@ import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.Verified;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -150,8 +151,10 @@ class UncheckedForkTest {
       unreadable.set(source.substring(source.indexOf('.') + 1));
 
       assertThatThrownBy(() -> now(threads.fork("ann", source, Threads.NewFork.live())))
+          .hasRootCauseMessage("The store is away")
           .cause()
-          .hasMessage("The store is away");
+          .isInstanceOfSatisfying(
+              ThreadException.class, e -> assertThat(e.code()).isEqualTo("store_unavailable"));
 
       unreadable.set(null);
       String fork = now(threads.fork("ann", source, Threads.NewFork.live())).threadId();

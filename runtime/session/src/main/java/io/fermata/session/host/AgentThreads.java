@@ -181,9 +181,7 @@ public final class AgentThreads implements Threads {
       String other = others.next().name();
       if (!other.equals(wanted.agent())) {
         ThreadKey taken = ThreadKey.named(other, wanted.principal(), name, store.serverKey());
-        return store
-            .directory()
-            .get(taken.entityId())
+        return StoreErrors.translated(store.directory().get(taken.entityId()))
             .thenCompose(
                 entry ->
                     entry.isPresent()
@@ -502,9 +500,7 @@ public final class AgentThreads implements Threads {
     return keyed(
         threadId,
         key ->
-            store
-                .directory()
-                .get(key.entityId())
+            StoreErrors.translated(store.directory().get(key.entityId()))
                 .thenApplyAsync(
                     entry -> {
                       if (entry

@@ -3,6 +3,7 @@ package io.fermata.session.journal;
 import io.fermata.flow.event.Outcome;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.HostError;
@@ -17,7 +18,7 @@ public final class StoreErrors {
 
   /**
    * Fails with a {@link ThreadException}: {@code not_kept} where the store has no history or lists,
-   * otherwise that of {@link #failureOf}.
+   * that of {@link #failureOf}, or {@code store_unavailable} where the store failed.
    */
   public static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
     return stage.exceptionallyCompose(thrown -> CompletableFuture.failedFuture(translated(thrown)));
@@ -28,7 +29,13 @@ public final class StoreErrors {
       return new ThreadException("not_kept", String.valueOf(lost.getMessage()));
     }
     Outcome.Failure failure = failureOf(thrown);
-    return failure == null ? thrown : new ThreadException(failure.code(), failure.message());
+    StoreException failed = RootCauses.find(thrown, StoreException.class);
+    if (failure == null && failed != null) {
+      failure = HostError.STORE_UNAVAILABLE.failure();
+    }
+    return failure == null
+        ? thrown
+        : new ThreadException(failure.code(), failure.message()).initCause(thrown);
   }
 
   /** Why a journal cannot be read, as calls of its session get it; null if it is not for that. */

@@ -29,7 +29,7 @@ public record StoreRuns(OpenStore store, SessionDirectory directory, Executor ex
   @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
     return listing()
-        .thenCompose(lists -> store.directory().get(RunRow.id(flow, runId)))
+        .thenCompose(lists -> StoreErrors.translated(store.directory().get(RunRow.id(flow, runId))))
         .thenApplyAsync(
             entry -> entry.filter(found -> RunRow.KINDS.contains(found.kind())).map(RunRow::info),
             executor);

@@ -1,0 +1,90 @@
+package io.fermata.mcp.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.Wired;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolCall;
+import io.fermata.testkit.FaultyStore;
+import io.fermata.testkit.ScriptedModel;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Requests about threads and runs while the store is away. */
+@Timeout(60)
+class StoreAwayTest {
+  record Order(String item) {}
+
+  private static final Flow<Order> ORDER =
+      Flow.of("order", Order.class)
+          .description("Takes an order.")
+          .ask("ask_item", q -> q.question("item", "What?"))
+          .edge(Flow.START, "ask_item")
+          .edge("ask_item", Flow.END)
+          .compile();
+
+  private static final Agent DESK =
+      Agent.aiHuman(
+          "desk",
+          Prompt.of("desk", ScriptedModel.script().otherwise().say("Hello").model("scripted"))
+              .text("Be brief."));
+
+  private static <T> T now(CompletionStage<T> stage) throws Exception {
+    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void whatCannotBeReadForAWhileIsATemporaryError() throws Exception {
+    FaultyStore store = FaultyStore.of(Store.memory());
+    try (Fermata host = Fermata.host().store(Store.of(store)).flow(ORDER).agent(DESK).start();
+        McpServer server =
+            McpServer.serving(host)
+                .threads(host.threads())
+                .runs(host.runs())
+                .operators("local")
+                .port(0)
+                .start()) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "tea");
+      ObjectNode meta = Json.object().put("fermata/sessionId", "chat-1");
+      String run =
+          now(host.call(new ToolCall("order", "local", start, meta, null)))
+              .meta()
+              .at("/fermata~1run/runId")
+              .asText();
+      String thread =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread("local", "desk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+
+      store.disconnect();
+
+      for (String path :
+          List.of(
+              "/threads",
+              "/threads/" + thread + "/messages",
+              "/runs",
+              "/runs?all=true",
+              "/runs/order/" + run,
+              "/runs/order/" + run + "/entries")) {
+        Wired.Said said = new Wired(server).method("GET").sendTo(path);
+        assertThat(said.status()).as(path + " " + said.body()).isEqualTo(503);
+        assertThat(said.body().at("/error/code").asText()).isEqualTo("store_unavailable");
+        assertThat(said.raw().headers().firstValue("retry-after")).as(path).isPresent();
+      }
+    }
+  }
+}
