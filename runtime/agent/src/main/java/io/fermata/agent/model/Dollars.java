@@ -26,7 +26,8 @@ public final class Dollars {
   static BigDecimal checked(String what, @Nullable BigDecimal amount) {
     if (amount == null || amount.signum() < 0) {
       throw new IllegalArgumentException(
-          "%s is %s; give US dollars, \"0\" for what is free".formatted(what, amount));
+          "%s is %s; give US dollars, \"0\" for what is free"
+              .formatted(what, amount == null ? "missing" : "negative: " + amount));
     }
     return amount;
   }
