@@ -58,9 +58,6 @@ public final class AgentProbe implements AutoCloseable {
   private static final String PRINCIPAL = "tester";
   private static final Duration SETTLES = Duration.ofSeconds(30);
 
-  /** How long an expectation waits for what happens by itself. */
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
-
   /** How many lines of the thread's history a failure shows, and how long one may be. */
   private static final int LINES = 40;
 
@@ -88,6 +85,9 @@ public final class AgentProbe implements AutoCloseable {
   private @Nullable ThreadException refused;
   private int threads;
   private int calls;
+
+  /** How long an expectation waits for what happens by itself. */
+  private Duration patience = Duration.ofSeconds(10);
 
   private AgentProbe(Store store, UnaryOperator<HostBuilder> more, List<Agent> agents) {
     this.agents = List.copyOf(agents);
@@ -353,9 +353,15 @@ public final class AgentProbe implements AutoCloseable {
     }
   }
 
+  /** How long expectations wait that will not be met. */
+  AgentProbe patience(Duration time) {
+    patience = time;
+    return this;
+  }
+
   /** The first that holds; the last that was read if none does. */
-  private static <T> T await(Supplier<T> read, Predicate<T> holds) {
-    long end = System.nanoTime() + PATIENCE.toNanos();
+  private <T> T await(Supplier<T> read, Predicate<T> holds) {
+    long end = System.nanoTime() + patience.toNanos();
     try {
       T last = read.get();
       while (!holds.test(last) && System.nanoTime() < end) {

@@ -108,7 +108,7 @@ class AgentProbeTest {
     Tool charge = Tool.of("charge", "Charges a card.", Card.class, (flow, card) -> "charged");
     Agent till = Agent.aiHuman("till", Prompt.of("charging", model).tools(charge));
     try (AgentProbe probe = AgentProbe.of(till)) {
-      probe.say("Charge 4111-2222, please.");
+      probe.patience(Duration.ofMillis(10)).say("Charge 4111-2222, please.");
       assertThatThrownBy(() -> probe.says("refunded"))
           .hasMessageContainingAll("Expected the agent to say", "charge", "charged", "Charged.")
           .hasMessageContaining("[redacted]")
@@ -252,7 +252,7 @@ class AgentProbeTest {
           .toCompletableFuture()
           .join();
       probe.rests("stop_on_response").asks("Pay B-1 back?");
-      assertThatThrownBy(() -> probe.restart().rests("stop_on_response"))
+      assertThatThrownBy(() -> probe.restart().patience(Duration.ofMillis(10)).rests("stop_on_response"))
           .hasMessageContaining("but it asks");
     }
   }
@@ -271,7 +271,7 @@ class AgentProbeTest {
   @Test
   void anExpectationThatFailsTellsTheConversation() {
     try (AgentProbe probe = AgentProbe.of(desk((flow, args) -> "paid", AgentProbeTest::approved))) {
-      probe.say("A refund, please.");
+      probe.patience(Duration.ofMillis(10)).say("A refund, please.");
       assertThatThrownBy(() -> probe.rests("stop_on_response"))
           .hasMessageContaining("Expected the thread to rest: stop_on_response")
           .hasMessageContaining("» say A refund, please.")
