@@ -176,7 +176,8 @@ final class HostParts {
             eraser,
             encryption,
             builder.dormant ? unwanted -> {} : system::tell,
-            directory::lookAgain,
+            directory,
+            new ThreadProgram(agents),
             threads.handlers());
     this.hosted =
         new HostRuns(

@@ -31,6 +31,8 @@ import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolReply;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
@@ -183,10 +185,13 @@ class KeyValueHostTest {
   // --- threads ---------------------------------------------------------------------------------
 
   private Fermata desk() {
+    return desk(store).start();
+  }
+
+  private static HostBuilder desk(Store store) {
     return Fermata.host()
         .store(store)
-        .agent(Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard."))))
-        .start();
+        .agent(Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard."))));
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
@@ -272,6 +277,23 @@ class KeyValueHostTest {
           .isInstanceOfSatisfying(
               ThreadException.class, gone -> assertThat(gone.code()).isEqualTo("not_kept"))
           .hasMessageContaining("keeps no history");
+    }
+  }
+
+  @Test
+  void theMessagesOfAnImportedThreadAreReadWhileItSleeps() throws Exception {
+    ByteArrayOutputStream export = new ByteArrayOutputStream();
+    String id;
+    try (Fermata host = desk()) {
+      id = created(host);
+      said(host, id, "Hello");
+      now(host.journals().thread(id).export(export));
+    }
+    Store other = KeyValueStore.of(new LocalKvStore());
+    try (Fermata host = desk(other).dormant().start()) {
+      now(host.journals().importFrom(new ByteArrayInputStream(export.toByteArray())));
+      assertThat(texts(host, id)).containsExactly("Heard.", "Hello");
+      assertThat(now(host.awake())).isZero();
     }
   }
 

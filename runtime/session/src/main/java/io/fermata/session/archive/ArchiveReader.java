@@ -1,9 +1,11 @@
 package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.journal.Encryption;
@@ -11,6 +13,7 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.thread.ThreadEvents;
+import io.fermata.session.thread.ThreadViews;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -18,6 +21,7 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads and validates an {@link Archive} line by line, and keeps none of them. What was taken of
@@ -38,6 +42,7 @@ final class ArchiveReader {
   private long last;
   private SessionState<RunState> run = SessionState.of(RunState.NONE);
   private ThreadState thread = ThreadState.NONE;
+  private long at;
 
   /** Reads the header. */
   ArchiveReader(InputStream from, Encryption encryption) throws IOException {
@@ -68,6 +73,11 @@ final class ArchiveReader {
           "The entries do not belong to the thread " + header.id() + "; nothing of it was used");
     }
     return signed;
+  }
+
+  /** What lists show of a thread whose entries were read; null for a run. */
+  @Nullable DirectoryEntry listed(ThreadProgram program) {
+    return header.isRun() ? null : ThreadViews.entry(header.journal(), thread, program, last, at);
   }
 
   /**
@@ -136,6 +146,7 @@ final class ArchiveReader {
         run = SessionState.replay(run, entry);
       } else {
         thread = thread.apply(ThreadEvents.of(entry).events(), entry.seq());
+        at = entry.at();
       }
     } catch (ArchiveException e) {
       throw e;

@@ -1,5 +1,7 @@
 package io.fermata.session.archive;
 
+import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.JournalPresentException;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
@@ -15,6 +17,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.runs.SessionDirectory;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStream;
@@ -30,6 +33,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Exports and imports journals.
@@ -41,7 +45,8 @@ public record Archives(
     Eraser eraser,
     Encryption encryption,
     Consumer<SessionRegion.Message> region,
-    Runnable adopted,
+    SessionDirectory directory,
+    ThreadProgram program,
     Executor threads) {
   /**
    * Exports a journal. Completes with the number of entries, and fails if some are deleted
@@ -152,8 +157,13 @@ public record Archives(
                     .whenComplete((imported, thrown) -> spool.close()));
   }
 
-  /** An archive that was read to its end. */
-  private record Checked(Archive.Header header, ExportSignature signature) {}
+  /**
+   * An archive that was read to its end.
+   *
+   * @param listed what lists show of a thread; null for a run
+   */
+  private record Checked(
+      Archive.Header header, ExportSignature signature, @Nullable DirectoryEntry listed) {}
 
   private Checked checked(InputStream from, Predicate<String> known, long now, EntrySpool entries) {
     try {
@@ -172,7 +182,7 @@ public record Archives(
                         : stored;
                 entries.add(new NewEntry(written, now, entry.tags()));
               });
-      return new Checked(header, signed.signature());
+      return new Checked(header, signed.signature(), archive.listed(program));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -193,15 +203,30 @@ public record Archives(
     Archive.Header header = archive.header();
     SessionScope scope = new SessionScope(Set.of(header.journal()), Set.of());
     return eraser
-        .alone(scope, () -> store.importJournal(header.journal(), entries))
+        .alone(
+            scope,
+            () ->
+                store
+                    .importJournal(header.journal(), entries)
+                    .thenCompose(written -> list(archive).thenApply(listed -> written)))
         .exceptionallyCompose(thrown -> CompletableFuture.failedFuture(named(header, thrown)))
         .thenApplyAsync(
             written -> {
-              adopted.run();
               region.accept(new SessionRegion.WakeUp(List.of(header.journal())));
               return new Imported(
                   header.kind(), header.name(), header.id(), written, archive.signature());
             },
             threads);
+  }
+
+  /** Runs are read from their journals later. Of a thread this is read already. */
+  private CompletionStage<Void> list(Checked archive) {
+    DirectoryEntry thread = archive.listed();
+    if (thread == null) {
+      directory.lookAgain();
+      return CompletableFuture.completedFuture(null);
+    }
+    directory.threadChanged(thread);
+    return directory.entered();
   }
 }

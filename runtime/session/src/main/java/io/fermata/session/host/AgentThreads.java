@@ -213,7 +213,10 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> fork(String principal, String threadId, NewFork how) {
     return view(
-        forking.begin(() -> keyed(threadId, source -> forkedThread(principal, source, how))));
+        forking.begin(
+            () ->
+                owned(principal, threadId)
+                    .thenCompose(source -> forkedThread(principal, source, how))));
   }
 
   @Override
@@ -225,11 +228,11 @@ public final class AgentThreads implements Threads {
                     .thenComposeAsync(source -> forked(source, principal, how), executor)));
   }
 
+  /** The source is not woken, as it would do what is due. */
   private CompletionStage<ThreadReply> forkedThread(
       String principal, ThreadKey source, NewFork how) {
     return journals
-        .requireOwn(principal, source)
-        .thenCompose(own -> journals.entries(source.entityId()))
+        .entries(source.entityId())
         .thenComposeAsync(
             entries ->
                 forked(ThreadForks.of(principal, source.threadId(), entries), principal, how),

@@ -130,29 +130,6 @@ final class ThreadJournals {
 
   // --- forks -----------------------------------------------------------------------------------
 
-  /**
-   * Whose thread it is not learns that before its journal is read. The source is not woken, as it
-   * would do what is due, and may not be in the directory yet if it was imported.
-   */
-  CompletionStage<Void> requireOwn(String principal, ThreadKey source) {
-    return StoreErrors.translated(store.read(source.entityId(), 1, 1))
-        .thenAcceptAsync(
-            first -> {
-              boolean own =
-                  first.stream()
-                      .flatMap(stored -> entry(source.entityId(), stored).events().stream())
-                      .anyMatch(event -> isOf(principal, event));
-              if (!own) {
-                throw unknown(source.threadId());
-              }
-            },
-            executor);
-  }
-
-  private static boolean isOf(String principal, ThreadEvent event) {
-    return event instanceof ThreadEvent.Created created && created.principal().equals(principal);
-  }
-
   /** A whole journal, for a fork. */
   CompletionStage<List<ThreadJournal.Entry>> entries(String entityId) {
     List<ThreadJournal.Entry> entries = new ArrayList<>();

@@ -32,7 +32,6 @@ import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import java.util.ArrayList;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -43,17 +42,6 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadPort
     implements SessionPort<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
-
-  /** The effects of a turn, as opposed to those beside it. */
-  private static final Set<ThreadEffect.Kind> IN_TURN =
-      EnumSet.of(
-          ThreadEffect.Kind.GREET,
-          ThreadEffect.Kind.RECEIVE,
-          ThreadEffect.Kind.STEP,
-          ThreadEffect.Kind.HANDLE,
-          ThreadEffect.Kind.CALL,
-          ThreadEffect.Kind.STORE,
-          ThreadEffect.Kind.COMPACT);
 
   private final Handle session;
   private final SessionHost host;
@@ -179,26 +167,11 @@ public final class ThreadPort
 
   @Override
   public boolean settles(ThreadState state, List<ThreadEffect> outstanding) {
-    return status(state, outstanding) != Threads.Status.WORKING;
+    return ThreadViews.status(state, outstanding) != Threads.Status.WORKING;
   }
 
   private Threads.Status status(ThreadState state) {
-    Program.Next<ThreadEffect> next = program.next(state);
-    return status(
-        state,
-        next instanceof Program.Perform<ThreadEffect> perform ? perform.effects() : List.of());
-  }
-
-  private static Threads.Status status(ThreadState state, List<ThreadEffect> outstanding) {
-    for (ThreadEffect effect : outstanding) {
-      if (IN_TURN.contains(effect.kind())) {
-        return Threads.Status.WORKING;
-      }
-    }
-    if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
-      return Threads.Status.ASKING;
-    }
-    return state.turn().running() ? Threads.Status.WORKING : Threads.Status.RESTING;
+    return ThreadViews.status(program, state);
   }
 
   /** A view waits until the thread rests or asks, also while a child works. */
@@ -208,7 +181,7 @@ public final class ThreadPort
     Waiting current = at.current();
     return current != null
         && current.listeners().stream().anyMatch(call -> call.request() instanceof Request.View)
-        && status(at.ahead(), pause.timers()) == Threads.Status.WORKING;
+        && ThreadViews.status(at.ahead(), pause.timers()) == Threads.Status.WORKING;
   }
 
   // --- replies and entries --------------------------------------------------------------------
@@ -324,8 +297,7 @@ public final class ThreadPort
       host.listing()
           .sessions()
           .threadChanged(
-              ThreadViews.entry(
-                  session.entityId(), state, status(state), session.seq(), host.now()));
+              ThreadViews.entry(session.entityId(), state, program, session.seq(), host.now()));
     } else {
       host.listing().sessions().threadDeleted(session.entityId());
     }

@@ -1,18 +1,23 @@
 package io.fermata.session.thread;
 
+import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.TurnState;
+import io.fermata.flow.event.Program;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.journal.ThreadReply;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.QuotaCounts;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
@@ -20,7 +25,37 @@ public final class ThreadViews {
   public static final String STATUS = "status";
   private static final String ID = "id";
 
+  /** The effects of a turn, as opposed to those beside it. */
+  private static final Set<ThreadEffect.Kind> IN_TURN =
+      EnumSet.of(
+          ThreadEffect.Kind.GREET,
+          ThreadEffect.Kind.RECEIVE,
+          ThreadEffect.Kind.STEP,
+          ThreadEffect.Kind.HANDLE,
+          ThreadEffect.Kind.CALL,
+          ThreadEffect.Kind.STORE,
+          ThreadEffect.Kind.COMPACT);
+
   private ThreadViews() {}
+
+  static Threads.Status status(ThreadProgram program, ThreadState state) {
+    Program.Next<ThreadEffect> next = program.next(state);
+    return status(
+        state,
+        next instanceof Program.Perform<ThreadEffect> perform ? perform.effects() : List.of());
+  }
+
+  static Threads.Status status(ThreadState state, List<ThreadEffect> outstanding) {
+    for (ThreadEffect effect : outstanding) {
+      if (IN_TURN.contains(effect.kind())) {
+        return Threads.Status.WORKING;
+      }
+    }
+    if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
+      return Threads.Status.ASKING;
+    }
+    return state.turn().running() ? Threads.Status.WORKING : Threads.Status.RESTING;
+  }
 
   public static Threads.View view(ThreadReply reply) {
     ThreadState state = reply.state();
@@ -63,8 +98,12 @@ public final class ThreadViews {
         reply.seq());
   }
 
-  static DirectoryEntry entry(
-      String entityId, ThreadState state, Threads.Status status, long seq, long now) {
+  /**
+   * @param seq the number of its last entry
+   * @param at when that was written
+   */
+  public static DirectoryEntry entry(
+      String entityId, ThreadState state, ThreadProgram program, long seq, long at) {
     ThreadMetadata about = state.metadata();
     return new DirectoryEntry(
         entityId,
@@ -73,9 +112,9 @@ public final class ThreadViews {
         about.agent(),
         seq,
         about.createdAt(),
-        now,
+        at,
         about.tags(),
-        Map.of(STATUS, RunJson.name(status), ID, about.threadId()));
+        Map.of(STATUS, RunJson.name(status(program, state)), ID, about.threadId()));
   }
 
   public static Threads.Listed listed(DirectoryEntry entry) {

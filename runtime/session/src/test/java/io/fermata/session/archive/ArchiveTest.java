@@ -11,12 +11,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.postgres.PostgresServer;
 import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
@@ -55,10 +57,13 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A journal that is taken out of one store goes on in another, or is refused before it is in. */
 @Tag("slow")
@@ -376,38 +381,89 @@ class ArchiveTest {
     }
   }
 
+  private static Fermata desk(Store store, UnaryOperator<HostBuilder> how) {
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
+    return how.apply(Fermata.host().store(store).agent(desk)).start();
+  }
+
+  private static String talked(Fermata host) {
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "desk", null, Set.of("vip"), Map.of(), List.of());
+    String id = now(host.threads().create(wanted)).threadId();
+    now(
+        host.threads()
+            .post("ann", id, new Threads.NewMessage(Message.user("hello"), List.of(), null)));
+    now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+    return id;
+  }
+
+  private static String exportedThread(Fermata host, String id) {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    now(host.journals().thread(id).export(out));
+    return out.toString(UTF_8);
+  }
+
+  private static List<Threads.Listed> listed(Fermata host) {
+    return now(host.threads()
+            .list(new Threads.Query("ann", null, Set.of(), null, null, true, 5, null)))
+        .threads();
+  }
+
+  private static List<String> said(Fermata host, String id) {
+    return now(host.threads().messages("ann", id, null, 5, 0, true)).messages().stream()
+        .map(Message::content)
+        .toList();
+  }
+
   @Test
   void aThreadIsTakenAlongWithWhatWasSaid() throws Exception {
-    Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
     String lines;
     String id;
-    try (Fermata host = Fermata.host().store(store("old")).agent(desk).start()) {
-      id =
-          now(host.threads()
-                  .create(
-                      new Threads.NewThread(
-                          "ann", "desk", null, Set.of("vip"), Map.of(), List.of())))
-              .threadId();
-      now(
-          host.threads()
-              .post("ann", id, new Threads.NewMessage(Message.user("hello"), List.of(), null)));
-      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
-      ByteArrayOutputStream out = new ByteArrayOutputStream();
-      now(host.journals().thread(id).export(out));
-      lines = out.toString(UTF_8);
+    try (Fermata host = desk(store("old"), here -> here)) {
+      id = talked(host);
+      lines = exportedThread(host, id);
     }
-    try (Fermata host = Fermata.host().store(store("new")).agent(desk).start()) {
+    try (Fermata host = desk(store("new"), here -> here)) {
       assertThat(imported(host, lines).kind()).isEqualTo("thread");
       assertThat(now(host.threads().get("ann", id)).about().tags()).containsExactly("vip");
-      TestHost.eventually(
-          () ->
-              !now(host.threads()
-                      .list(new Threads.Query("ann", null, Set.of(), null, null, true, 5, null)))
-                  .threads()
-                  .isEmpty());
-      assertThat(now(host.threads().messages("ann", id, null, 5, 0, true)).messages())
-          .extracting(Message::content)
-          .anyMatch(said -> said.contains("Good morning."));
+      TestHost.eventually(() -> !listed(host).isEmpty());
+      assertThat(said(host, id)).anyMatch(text -> text.contains("Good morning."));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"memory", "sqlite", "postgres"})
+  void anImportedThreadIsListedAtOnceAndAfterARestartAlthoughItSleeps(String kind)
+      throws Exception {
+    Store store =
+        switch (kind) {
+          case "memory" -> Store.memory();
+          case "sqlite" -> store("new");
+          default -> Store.postgres(PostgresServer.shared().newDatabase());
+        };
+    String id;
+    String lines;
+    Threads.Listed live;
+    long last;
+    try (Fermata host = desk(store("old"), here -> here)) {
+      id = talked(host);
+      TestHost.eventually(() -> listed(host).get(0).status().equals("resting"));
+      live = listed(host).get(0);
+      List<ThreadJournal.Entry> entries =
+          now(host.journals().thread(id).readWithSecrets()).entries();
+      last = entries.get(entries.size() - 1).at();
+      lines = exportedThread(host, id);
+    }
+    Threads.Listed imported =
+        new Threads.Listed(id, "desk", Set.of("vip"), live.createdAt(), last, live.status());
+    try (Fermata host = desk(store, HostBuilder::dormant)) {
+      imported(host, lines);
+      assertThat(listed(host)).containsExactly(imported);
+    }
+    try (Fermata host = desk(store, here -> here)) {
+      assertThat(listed(host)).containsExactly(imported);
+      assertThat(said(host, id)).anyMatch(text -> text.contains("Good morning."));
+      assertThat(now(host.awake())).isZero();
     }
   }
 
