@@ -39,7 +39,8 @@ class AgentMistakesTest {
     }
     refused(() -> Budget.tokens(5).andCost("x"), "The cost of a budget is \"x\"");
     refused(() -> Budget.cost("-1"), "The cost of a budget is negative: -1; give US dollars");
-    refused(() -> model.price("-1", "1", "1"), "the price of input is negative: -1; give US dollars");
+    refused(
+        () -> model.price("-1", "1", "1"), "the price of input is negative: -1; give US dollars");
     assertThat(Budget.cost("2.50").cost()).isEqualTo(new BigDecimal("2.50"));
     assertThat(model.price("0", "0", "0").unpriced()).isEmpty();
   }

@@ -252,7 +252,8 @@ class AgentProbeTest {
           .toCompletableFuture()
           .join();
       probe.rests("stop_on_response").asks("Pay B-1 back?");
-      assertThatThrownBy(() -> probe.restart().patience(Duration.ofMillis(10)).rests("stop_on_response"))
+      assertThatThrownBy(
+              () -> probe.restart().patience(Duration.ofMillis(10)).rests("stop_on_response"))
           .hasMessageContaining("but it asks");
     }
   }
