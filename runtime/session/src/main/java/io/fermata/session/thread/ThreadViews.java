@@ -99,6 +99,8 @@ public final class ThreadViews {
   }
 
   /**
+   * What lists show of a thread.
+   *
    * @param seq the number of its last entry
    * @param at when that was written
    */
