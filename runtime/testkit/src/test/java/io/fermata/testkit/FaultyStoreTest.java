@@ -5,6 +5,10 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.POJONode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
@@ -35,6 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** A session whose store fails, stalls and comes back: effects and their results outlive it. */
 @Tag("slow")
@@ -159,6 +164,35 @@ final class FaultyStoreTest {
       probe.disconnect().answer("from", "Ulm").fails(AWAY).again().fails(AWAY);
       probe.reconnect().answer("from", "Ulm").asks("to");
       probe.crash().again().asks("to");
+    }
+  }
+
+  @Test
+  void anOutageIsLoggedInALineForEachSession() {
+    Logger root = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    log.start();
+    root.addAppender(log);
+    Level usual = root.getLevel();
+    root.setLevel(Level.WARN);
+    try (SessionProbe probe = SessionProbe.of(trip())) {
+      probe.start("wants to travel").asks("from");
+      probe.crash().disconnect().answer("from", "Ulm").fails(AWAY);
+      List<ILoggingEvent> retried =
+          List.copyOf(log.list).stream()
+              .filter(event -> event.getFormattedMessage().contains("is retried"))
+              .toList();
+      assertThat(retried).isNotEmpty();
+      assertThat(retried)
+          .allSatisfy(
+              event -> {
+                assertThat(event.getFormattedMessage()).contains("the store does not answer");
+                assertThat(event.getThrowableProxy()).isNull();
+              });
+      probe.reconnect().answer("from", "Ulm").asks("to");
+    } finally {
+      root.setLevel(usual);
+      root.detachAppender(log);
     }
   }
 

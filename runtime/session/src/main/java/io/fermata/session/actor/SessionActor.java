@@ -5,6 +5,7 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.persistence.spi.DamagedException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.actor.SessionPort.Situation;
@@ -478,7 +479,11 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (unreadable != null) {
       leave(unreadable, unreadable.failure());
     } else {
-      handle.log().warn("Session {} could not be read and is retried", entityId, failure);
+      // In an outage every session says so: the reason, and the trace only where it is unknown.
+      StoreProblem problem = StoreProblem.of(failure);
+      Throwable trace = problem == StoreProblem.REFUSES ? failure : null;
+      String line = "Session {} could not be read and is retried: {}";
+      handle.log().warn(line, entityId, problem.text(), trace);
     }
   }
 
