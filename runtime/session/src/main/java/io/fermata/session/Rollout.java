@@ -117,9 +117,7 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
       Instant now,
       Collection<Agent> agents,
       Flow<?>... flows) {
-    FlowCatalog catalog =
-        new FlowCatalog(
-            Arrays.asList(flows), FlowCatalog.tools(List.of(), agents), List.of(), limits);
+    FlowCatalog catalog = new FlowCatalog(Arrays.asList(flows), agents, limits);
     ThreadProgram threads = new ThreadProgram(new Agents(agents));
     return new RolloutCheck(store, encryption, catalog, threads, now.toEpochMilli()).result();
   }

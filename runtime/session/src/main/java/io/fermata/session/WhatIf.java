@@ -118,10 +118,6 @@ public final class WhatIf {
 
   private WhatIfCheck check(Limits usual) {
     Limits within = limits == null ? usual : limits;
-    return new WhatIfCheck(
-        new FlowCatalog(flows, FlowCatalog.tools(List.of(), agents), List.of(), within),
-        agents,
-        within,
-        since);
+    return new WhatIfCheck(new FlowCatalog(flows, agents, within), agents, within, since);
   }
 }

@@ -55,7 +55,6 @@ import org.jspecify.annotations.Nullable;
  * and reply as it is sent between hosts; one that would be another then fails the test.
  */
 public final class AgentProbe implements AutoCloseable {
-  private static final String PRINCIPAL = "tester";
   private static final Duration SETTLES = Duration.ofSeconds(30);
 
   /** How many lines of the thread's history a failure shows, and how long one may be. */
@@ -163,7 +162,7 @@ public final class AgentProbe implements AutoCloseable {
     Threads.NewMessage message =
         new Threads.NewMessage(Message.user(text), List.of(), "message-" + number);
     return call(
-        "say " + text, host -> begun(host).thenCompose(id -> host.post(PRINCIPAL, id, message)));
+        "say " + text, host -> begun(host).thenCompose(id -> host.post(Probe.TESTER, id, message)));
   }
 
   /** Approves the first open question. */
@@ -191,12 +190,12 @@ public final class AgentProbe implements AutoCloseable {
     check(!open.isEmpty(), "an open question");
     Threads.Answer answer =
         new Threads.Answer(open.get(0).call(), "answer-" + ++calls, approved, answers, reason);
-    return call(what, host -> host.answer(PRINCIPAL, threadId(), answer));
+    return call(what, host -> host.answer(Probe.TESTER, threadId(), answer));
   }
 
   /** Lets the agent rest at once. */
   public AgentProbe stop() {
-    return call("stop", host -> host.stop(PRINCIPAL, threadId()));
+    return call("stop", host -> host.stop(Probe.TESTER, threadId()));
   }
 
   private CompletionStage<String> begun(Threads host) {
@@ -204,7 +203,7 @@ public final class AgentProbe implements AutoCloseable {
         ? CompletableFuture.completedFuture(threadId)
         : host.create(
                 new Threads.NewThread(
-                    PRINCIPAL,
+                    Probe.TESTER,
                     agents.get(0).name(),
                     "thread-" + threads,
                     Set.of(),
@@ -224,7 +223,8 @@ public final class AgentProbe implements AutoCloseable {
             () ->
                 action
                     .apply(host().threads())
-                    .thenCompose(done -> host().threads().settled(PRINCIPAL, threadId(), SETTLES))
+                    .thenCompose(
+                        done -> host().threads().settled(Probe.TESTER, threadId(), SETTLES))
                     .handle(AgentProbe::got),
             Got::lost,
             what);
@@ -497,7 +497,7 @@ public final class AgentProbe implements AutoCloseable {
   public Threads.View view() {
     Got current =
         probed.call(
-            () -> host().threads().get(PRINCIPAL, threadId()).handle(AgentProbe::got),
+            () -> host().threads().get(Probe.TESTER, threadId()).handle(AgentProbe::got),
             Got::lost,
             "get");
     check(current.view() != null, "the thread to be there, but " + described(current, 300));

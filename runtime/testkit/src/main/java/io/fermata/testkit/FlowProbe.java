@@ -562,7 +562,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
     if (!unjournaled.isEmpty()) {
       long seq = entries.isEmpty() ? 1 : entries.get(entries.size() - 1).seq() + 1;
-      String caller = by.equals(BY_CALLER) ? "tester" : null;
+      String caller = by.equals(BY_CALLER) ? TESTER : null;
       List<Event> events = StoredEvents.roundTrip(unjournaled);
       entries.add(new RunJournal.Entry(seq, now.toEpochMilli(), by, caller, events));
       unjournaled.clear();

@@ -31,7 +31,7 @@ final class Performer {
 
   record Endless() implements Ending {}
 
-  private static final World STARTED = new World(Progress.NONE, Caller.NONE, "tester");
+  private static final World STARTED = new World(Progress.NONE, Caller.NONE, Probe.TESTER);
 
   Duration timeout() {
     return timeout;

@@ -29,6 +29,9 @@ import org.jspecify.annotations.Nullable;
  * @param <P> the probe itself
  */
 public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, SessionProbe {
+  /** Who calls, unless a test says otherwise. */
+  static final String TESTER = "tester";
+
   final Steps steps;
   private final List<String> calls = new ArrayList<>();
   final Secrets hidden;

@@ -37,7 +37,7 @@ final class RecordedSession {
               + " journal.upTo(seq)");
     }
     String starter = recorded.entries().get(0).principal();
-    return new RecordedSession(recorded, starter == null ? "tester" : starter);
+    return new RecordedSession(recorded, starter == null ? Probe.TESTER : starter);
   }
 
   String principal() {

@@ -63,7 +63,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   private final ProbedHost probed;
   private final List<String> history = new ArrayList<>();
   private final List<String> visits = new ArrayList<>();
-  private String principal = "tester";
+  private String principal = TESTER;
   private ObjectNode meta = Json.object();
   private @Nullable String handle;
   private @Nullable ToolReply reply;

@@ -212,7 +212,7 @@ public final class Tools {
     private ArgumentSchema.Argument argument(Parameter parameter) {
       Arg arg = parameter.getAnnotation(Arg.class);
       String called = arg == null ? parameter.getName() : arg.value();
-      boolean optional = mayBeAbsent(parameter);
+      boolean optional = ArgumentSchema.isNullable(parameter, parameter.getAnnotatedType());
       Class<?> type = parameter.getType();
       if (arg == null && !parameter.isNamePresent()) {
         wrong(
@@ -241,13 +241,6 @@ public final class Tools {
           parameter.getParameterizedType(),
           !optional,
           describe == null ? null : describe.value());
-    }
-
-    private static boolean mayBeAbsent(Parameter parameter) {
-      return Stream.concat(
-              Stream.of(parameter.getAnnotatedType().getAnnotations()),
-              Stream.of(parameter.getAnnotations()))
-          .anyMatch(a -> a.annotationType().getSimpleName().equals("Nullable"));
     }
 
     private @Nullable ArgumentSchema schema(

@@ -11,6 +11,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
+import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +19,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,6 +52,13 @@ public final class ArgumentSchema {
    * @param description what it means, in the words a model reads; null to say nothing
    */
   public record Argument(String name, Type type, boolean required, @Nullable String description) {}
+
+  /** Whether an argument says that it may be null, by any annotation of that name. */
+  public static boolean isNullable(AnnotatedElement declared, AnnotatedElement type) {
+    return Stream.of(declared, type)
+        .flatMap(each -> Stream.of(each.getAnnotations()))
+        .anyMatch(each -> each.annotationType().getSimpleName().equals("Nullable"));
+  }
 
   private ArgumentSchema(ObjectNode json, Schema check, @Nullable Reader reader) {
     this.json = json;

@@ -26,7 +26,7 @@ import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
-import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.LocalDateTime;
@@ -36,7 +36,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** How records are described as JSON Schema, and how values are checked against one. */
@@ -250,11 +249,9 @@ final class Schemas {
   }
 
   private static boolean mayBeAbsent(FieldScope field) {
-    AnnotatedElement type = field.getRawMember().getAnnotatedType();
+    Field declared = field.getRawMember();
     return field.getType().getErasedType() == Optional.class
-        || Stream.of(type, field.getRawMember())
-            .flatMap(each -> Stream.of(each.getAnnotations()))
-            .anyMatch(each -> each.annotationType().getSimpleName().equals("Nullable"));
+        || ArgumentSchema.isNullable(declared, declared.getAnnotatedType());
   }
 
   private static boolean computed(FieldScope field) {

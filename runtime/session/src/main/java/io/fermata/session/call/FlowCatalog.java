@@ -51,6 +51,11 @@ public final class FlowCatalog {
     versions = registered;
   }
 
+  /** The flows of a release, of which those of its agents are. */
+  public FlowCatalog(List<Flow<?>> flows, Collection<Agent> agents, Limits limits) {
+    this(flows, tools(List.of(), agents), List.of(), limits);
+  }
+
   /**
    * The flows that are called as tools, each version once.
    *
