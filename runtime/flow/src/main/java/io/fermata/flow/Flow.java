@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Digests;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
@@ -15,9 +16,6 @@ import io.fermata.flow.route.Reducer;
 import io.fermata.flow.route.Route;
 import io.fermata.flow.schema.Secret;
 import io.fermata.flow.schema.StateSchema;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -493,13 +491,7 @@ public final class Flow<S extends Record> {
   }
 
   private static String digest(String text) {
-    try {
-      byte[] hash =
-          MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
-      return HexFormat.of().formatHex(hash, 0, 6);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
-    }
+    return HexFormat.of().formatHex(Digests.sha256(text), 0, 6);
   }
 
   /** Where one of its own nodes may lead. */

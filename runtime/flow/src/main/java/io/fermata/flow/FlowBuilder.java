@@ -3,7 +3,8 @@ package io.fermata.flow;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.EffectOptions;
-import io.fermata.flow.json.FixedDuration;
+import io.fermata.flow.json.Fixed;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.route.Branches;
 import io.fermata.flow.route.Decision;
@@ -14,18 +15,20 @@ import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** A flow being written. Nothing is refused before {@link #compile}, which then names it all. */
+/**
+ * A flow being written. Nothing is refused before {@link #compile}, which then names it all; only
+ * an option that may be left out refuses null at once.
+ */
 public final class FlowBuilder<S extends Record> {
   private final String id;
   private final Class<S> state;
@@ -84,7 +87,7 @@ public final class FlowBuilder<S extends Record> {
    * does not expire. Without this it is {@link Flow#IDLE}. At most a thousand years.
    */
   public FlowBuilder<S> expireAfter(Duration idle) {
-    expiry = idle;
+    expiry = Objects.requireNonNull(idle, "idle");
     return this;
   }
 
@@ -105,7 +108,7 @@ public final class FlowBuilder<S extends Record> {
   public FlowBuilder<S> onExpire(Action<S> hook, Consumer<EffectOptions> options) {
     EffectOptions chosen = new EffectOptions();
     options.accept(chosen);
-    Node.Compensation<S> last = new Node.Compensation<>(staged(hook), chosen.policy());
+    Node.Compensation<S> last = new Node.Compensation<>(new Node.Staged<>(hook), chosen.policy());
     if (compensations.put(Flow.START, last) != null) {
       defects.add("The flow has two hooks for its expiry; keep one");
     }
@@ -173,14 +176,7 @@ public final class FlowBuilder<S extends Record> {
   }
 
   public FlowBuilder<S> act(String node, Action<S> action, Consumer<EffectOptions> options) {
-    return actAsync(node, staged(action), options);
-  }
-
-  private static <S extends Record> AsyncAction<S> staged(Action<S> action) {
-    return run -> {
-      action.perform(run);
-      return CompletableFuture.completedStage(null);
-    };
+    return actAsync(node, new Node.Staged<>(action), options);
   }
 
   /** Acts with a stage, so that no thread waits meanwhile. */
@@ -205,28 +201,26 @@ public final class FlowBuilder<S extends Record> {
    */
   public FlowBuilder<S> computes(
       String node, Function<S, ? extends Map<String, ? extends @Nullable Object>> values) {
-    return add(new Node.Compute<>(node, null, values));
+    return add(new Node.Compute<>(node, values));
   }
 
   /** Computes one field from the state, as {@link #computes(String, Function)} does. */
   public FlowBuilder<S> computes(String node, String field, Function<S, ?> value) {
-    return add(
-        new Node.Compute<>(
-            node, field, state -> Collections.singletonMap(field, value.apply(state))));
+    return add(new Node.Compute<>(node, new Node.OneField<>(field, value)));
   }
 
   /** Waits for a while. The run sleeps meanwhile, through restarts, and needs no memory. */
   public FlowBuilder<S> sleep(String node, Duration time) {
-    return sleep(node, new FixedDuration<>(time));
+    return sleep(node, new Fixed<>(time));
   }
 
   public FlowBuilder<S> sleep(String node, Function<S, Duration> time) {
-    return add(new Node.Sleep<>(node, (state, now) -> now.plus(time.apply(state)), time));
+    return add(new Node.Sleep<>(node, new Node.After<>(time)));
   }
 
   /** Waits for a moment; one that has passed is not waited for. */
   public FlowBuilder<S> sleepUntil(String node, Function<S, Instant> moment) {
-    return add(new Node.Sleep<>(node, (state, now) -> moment.apply(state), null));
+    return add(new Node.Sleep<>(node, new Node.Moment<>(moment)));
   }
 
   /** Waits for a signal from outside. One that came early is taken at once. */
@@ -236,12 +230,12 @@ public final class FlowBuilder<S extends Record> {
 
   /** Waits for a signal whose payload goes to a field. */
   public FlowBuilder<S> waitFor(String node, String signal, String field) {
-    return add(new Node.Await<>(node, signal, field));
+    return add(new Node.Await<>(node, signal, Objects.requireNonNull(field, "field")));
   }
 
   /** Continues at another node when a node has waited for so long. */
   public FlowBuilder<S> deadline(String node, Duration time, String target) {
-    return deadline(node, new FixedDuration<>(time), target);
+    return deadline(node, new Fixed<>(time), target);
   }
 
   public FlowBuilder<S> deadline(String node, Function<S, Duration> time, String target) {
@@ -249,6 +243,8 @@ public final class FlowBuilder<S extends Record> {
     if (w.deadline() != null) {
       defects.add("Node " + node + " has two deadlines; keep one");
     }
+    Objects.requireNonNull(time, "time");
+    Objects.requireNonNull(target, "target");
     waits.put(node, new Node.Waiting<>(time, target, w.every(), w.reminders(), w.reminder()));
     return this;
   }
@@ -265,7 +261,9 @@ public final class FlowBuilder<S extends Record> {
     if (w.every() != null) {
       defects.add("Node " + node + " has two reminders; keep one");
     }
-    waits.put(node, new Node.Waiting<>(w.deadline(), w.target(), every, times, staged(reminder)));
+    Objects.requireNonNull(every, "every");
+    AsyncAction<S> staged = new Node.Staged<>(reminder);
+    waits.put(node, new Node.Waiting<>(w.deadline(), w.target(), every, times, staged));
     return this;
   }
 
@@ -277,7 +275,8 @@ public final class FlowBuilder<S extends Record> {
   public FlowBuilder<S> compensate(String node, Action<S> undo, Consumer<EffectOptions> options) {
     EffectOptions chosen = new EffectOptions();
     options.accept(chosen);
-    if (compensations.put(node, new Node.Compensation<>(staged(undo), chosen.policy())) != null) {
+    if (compensations.put(node, new Node.Compensation<>(new Node.Staged<>(undo), chosen.policy()))
+        != null) {
       defects.add("Node " + node + " has two compensations; keep one");
     }
     return this;
@@ -319,8 +318,8 @@ public final class FlowBuilder<S extends Record> {
   }
 
   /** Continues in all the branches whose rules match. */
-  public FlowBuilder<S> select(String from, Consumer<Branches> rules) {
-    return fork(from, rules);
+  public FlowBuilder<S> select(String from, Consumer<Branches> branches) {
+    return fork(from, branches);
   }
 
   /**
@@ -356,13 +355,13 @@ public final class FlowBuilder<S extends Record> {
 
   /** What a completed run returns; without this it returns nothing but its status. */
   public FlowBuilder<S> result(Function<S, ?> mapper) {
-    result = mapper;
+    result = Objects.requireNonNull(mapper, "mapper");
     return this;
   }
 
   /** Marks fields of the state as {@link Secret} that cannot carry the mark themselves. */
   public FlowBuilder<S> secret(String... fields) {
-    secrets.addAll(List.of(fields));
+    secrets.addAll(Given.listed(fields));
     return this;
   }
 
@@ -394,20 +393,15 @@ public final class FlowBuilder<S extends Record> {
    * @throws InvalidFlowException naming every defect at once
    */
   public Flow<S> compile() {
+    List<String> nulls = nulls();
+    if (!nulls.isEmpty()) {
+      nulls.addAll(defects);
+      throw new InvalidFlowException(id, nulls);
+    }
     StateSchema<S> schema = new StateSchema<>(state, mounts(), secrets);
     Flow<S> flow =
         new Flow<>(
-            new Flow.Header(
-                id,
-                title,
-                description,
-                version,
-                expiry,
-                endsOnFailure,
-                tasks,
-                forms,
-                internal,
-                hints),
+            header(),
             schema,
             nodes,
             routes,
@@ -427,6 +421,38 @@ public final class FlowBuilder<S extends Record> {
       throw new InvalidFlowException(id, all);
     }
     return flow;
+  }
+
+  private Flow.Header header() {
+    return new Flow.Header(
+        id, title, description, version, expiry, endsOnFailure, tasks, forms, internal, hints);
+  }
+
+  /** What was given as null; no other check expects it. */
+  private List<String> nulls() {
+    List<String> nulls = new ArrayList<>(Given.nulls("The flow", header()));
+    nulls.addAll(Given.nulls("The state of the flow", state));
+    secrets.forEach(given -> nulls.addAll(Given.nulls("A secret field of the flow", given)));
+    recorders.forEach(given -> nulls.addAll(Given.nulls("A recorder of the flow", given)));
+    nodes.forEach((node, given) -> nulls.addAll(Given.nulls("Node " + node, given)));
+    nulls("The way out of", routes, nulls);
+    nulls("What waits at", waits, nulls);
+    Map<String, Node.Compensation<S>> undoing = new LinkedHashMap<>(compensations);
+    Node.Compensation<S> hook = undoing.remove(Flow.START);
+    if (hook != null) {
+      nulls.addAll(Given.nulls("The hook for the run's expiry", hook));
+    }
+    nulls("The compensation of", undoing, nulls);
+    nulls("The reducer of", reducers, nulls);
+    return nulls;
+  }
+
+  private static void nulls(String what, Map<String, ?> named, List<String> nulls) {
+    named.forEach(
+        (name, given) -> {
+          nulls.addAll(Given.nulls(what + " null: its name", name));
+          nulls.addAll(Given.nulls(what + " " + name, given));
+        });
   }
 
   private Map<String, StateSchema.Inner> mounts() {

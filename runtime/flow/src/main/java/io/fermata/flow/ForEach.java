@@ -3,6 +3,7 @@ package io.fermata.flow;
 import io.fermata.flow.route.Joining;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -24,13 +25,13 @@ public final class ForEach<S extends Record, I> {
 
   /** The items, as they are when the node is entered. An empty list means nothing to do. */
   public ForEach<S, I> items(Function<S, List<I>> from) {
-    items = from;
+    items = Objects.requireNonNull(from, "from");
     return this;
   }
 
   /** The values that the state of an item's sub-flow begins with. */
   public ForEach<S, I> input(BiFunction<S, I, Map<String, ?>> values) {
-    input = values;
+    input = Objects.requireNonNull(values, "values");
     return this;
   }
 
@@ -42,7 +43,7 @@ public final class ForEach<S extends Record, I> {
 
   /** The list that the results go to, in the order of the items. */
   public ForEach<S, I> into(String field) {
-    into = field;
+    into = Objects.requireNonNull(field, "field");
     return this;
   }
 

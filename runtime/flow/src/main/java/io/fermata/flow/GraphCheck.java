@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Verdict;
-import io.fermata.flow.json.FixedDuration;
+import io.fermata.flow.json.Fixed;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
@@ -117,8 +117,8 @@ final class GraphCheck<S extends Record> {
         unknownField("Node " + node.id() + " computes", compute.field());
       }
     } else if (node instanceof Node.Sleep<S> sleep) {
-      if (sleep.time() instanceof FixedDuration<S> fixed) {
-        ends("Node " + node.id() + " sleeps for", fixed.time());
+      if (sleep.time() instanceof Fixed<S, Duration> fixed) {
+        ends("Node " + node.id() + " sleeps for", fixed.value());
       }
     } else if (node instanceof Node.Await<S> await) {
       if (await.field() != null) {
@@ -216,8 +216,8 @@ final class GraphCheck<S extends Record> {
     } else if (late != null) {
       target(id, late);
     }
-    if (waiting.deadline() instanceof FixedDuration<S> fixed) {
-      ends("The deadline of " + id + " is after", fixed.time());
+    if (waiting.deadline() instanceof Fixed<S, Duration> fixed) {
+      ends("The deadline of " + id + " is after", fixed.value());
     }
     Duration every = waiting.every();
     if (every != null && (every.isZero() || every.isNegative() || waiting.reminders() < 1)) {

@@ -1,7 +1,7 @@
 package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.flow.json.FixedDuration;
+import io.fermata.flow.json.Fixed;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.picture.Picture;
@@ -222,7 +222,7 @@ final class GraphShapes {
 
   /** A time that no state has a say in. */
   private static String fixed(String before, @Nullable Function<?, Duration> time) {
-    return time instanceof FixedDuration<?> fixed ? before + text(fixed.time()) : "";
+    return time instanceof Fixed<?, Duration> fixed ? before + text(fixed.value()) : "";
   }
 
   /** As people write it: {@code 1 h 30 min}. */

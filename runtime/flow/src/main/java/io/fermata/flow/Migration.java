@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -73,12 +74,14 @@ public final class Migration {
     if (state != null) {
       defects.add("changes the state twice; do all in one function");
     }
-    state = change;
+    state = Objects.requireNonNull(change, "change");
     return this;
   }
 
   private Migration put(Map<String, String> names, String old, String now) {
-    if (names.put(old, now) != null || (nodes.containsKey(old) && removed.containsKey(old))) {
+    Objects.requireNonNull(old, "old");
+    if (names.put(old, Objects.requireNonNull(now, "now")) != null
+        || (nodes.containsKey(old) && removed.containsKey(old))) {
       defects.add("says twice what becomes of " + old + "; say it once");
     }
     return this;

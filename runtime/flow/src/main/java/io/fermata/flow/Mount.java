@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -21,19 +22,19 @@ public final class Mount<S extends Record, T extends Record> {
 
   /** The values its state begins with; questions for them are answered by that. */
   public Mount<S, T> input(Function<S, Map<String, ?>> values) {
-    input = values;
+    input = Objects.requireNonNull(values, "values");
     return this;
   }
 
   /** The fields around it to set when it has ended, from its last state. */
   public Mount<S, T> output(BiFunction<S, T, Map<String, ?>> values) {
-    output = values;
+    output = Objects.requireNonNull(values, "values");
     return this;
   }
 
   /** The field around it that its result goes to. */
   public Mount<S, T> into(String field) {
-    into = field;
+    into = Objects.requireNonNull(field, "field");
     return this;
   }
 

@@ -2,8 +2,10 @@ package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.action.Action;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.AsyncValidator;
+import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StateValidator;
 import io.fermata.flow.action.Validator;
 import io.fermata.flow.event.Policy;
@@ -12,8 +14,11 @@ import io.fermata.flow.route.Joining;
 import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -143,28 +148,38 @@ public sealed interface Node<S extends Record> {
   /**
    * Computes, within the step.
    *
-   * @param field the only field that it computes; null if the values name them
    * @param values the new values of fields, by name; null takes a value away
    */
   record Compute<S extends Record>(
-      String id,
-      @Nullable String field,
-      Function<S, ? extends Map<String, ? extends @Nullable Object>> values)
+      String id, Function<S, ? extends Map<String, ? extends @Nullable Object>> values)
       implements Node<S> {
+    /** The only field that it computes; null if the values name them. */
+    public @Nullable String field() {
+      return values instanceof OneField<?> one ? one.field() : null;
+    }
+
     @Override
     public Observation.Kind kind() {
       return Observation.Kind.ACT;
     }
   }
 
-  /**
-   * Waits for a moment.
-   *
-   * @param time how long, if that is what the author said
-   */
-  record Sleep<S extends Record>(
-      String id, BiFunction<S, Instant, Instant> until, @Nullable Function<S, Duration> time)
-      implements Node<S> {
+  /** A computed value by the name of its field. */
+  record OneField<S extends Record>(String field, Function<S, ?> value)
+      implements Function<S, Map<String, ? extends @Nullable Object>> {
+    @Override
+    public Map<String, ? extends @Nullable Object> apply(S state) {
+      return Collections.singletonMap(field, value.apply(state));
+    }
+  }
+
+  /** Waits for a moment. */
+  record Sleep<S extends Record>(String id, Until<S> until) implements Node<S> {
+    /** How long, if that is what the author said. */
+    public @Nullable Function<S, Duration> time() {
+      return until instanceof After<S> after ? after.time() : null;
+    }
+
     @Override
     public Observation.Kind kind() {
       return Observation.Kind.SLEEP;
@@ -173,6 +188,25 @@ public sealed interface Node<S extends Record> {
     @Override
     public boolean pauses() {
       return true;
+    }
+  }
+
+  /** When a sleep ends. */
+  sealed interface Until<S extends Record> {
+    Instant of(S state, Instant now);
+  }
+
+  record After<S extends Record>(Function<S, Duration> time) implements Until<S> {
+    @Override
+    public Instant of(S state, Instant now) {
+      return now.plus(time.apply(state));
+    }
+  }
+
+  record Moment<S extends Record>(Function<S, Instant> moment) implements Until<S> {
+    @Override
+    public Instant of(S state, Instant now) {
+      return moment.apply(state);
     }
   }
 
@@ -248,6 +282,15 @@ public sealed interface Node<S extends Record> {
       @Nullable AsyncAction<S> reminder) {
     public static <S extends Record> Waiting<S> none() {
       return new Waiting<>(null, null, null, 0, null);
+    }
+  }
+
+  /** An action that blocks, as a stage. */
+  record Staged<S extends Record>(Action<S> action) implements AsyncAction<S> {
+    @Override
+    public CompletionStage<?> perform(Run<S> run) throws Exception {
+      action.perform(run);
+      return CompletableFuture.completedStage(null);
     }
   }
 

@@ -5,8 +5,11 @@ import io.fermata.flow.action.AsyncValidator;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StateValidator;
 import io.fermata.flow.action.Validator;
+import io.fermata.flow.json.Fixed;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -23,8 +26,7 @@ public final class QuestionOptions<S extends Record> {
 
   /** Answers to offer. */
   public QuestionOptions<S> suggest(String... answers) {
-    List<String> fixed = List.of(answers);
-    suggestions = state -> fixed;
+    suggestions = new Fixed<>(Given.listed(answers));
     return this;
   }
 
@@ -35,11 +37,11 @@ public final class QuestionOptions<S extends Record> {
 
   /** A hint for the model about this question; the user does not see it. */
   public QuestionOptions<S> context(String hint) {
-    return context(state -> hint);
+    return context(new Fixed<>(hint));
   }
 
   public QuestionOptions<S> context(Function<S, String> hint) {
-    context = hint;
+    context = Objects.requireNonNull(hint, "hint");
     return this;
   }
 

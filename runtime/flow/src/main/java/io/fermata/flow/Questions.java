@@ -1,7 +1,9 @@
 package io.fermata.flow;
 
+import io.fermata.flow.json.Fixed;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -22,7 +24,7 @@ public final class Questions<S extends Record> {
   }
 
   public Questions<S> question(String field, String text, Consumer<QuestionOptions<S>> options) {
-    return question(field, state -> text, options);
+    return question(field, new Fixed<>(text), options);
   }
 
   /** Asks in words that depend on the state. */
@@ -40,11 +42,11 @@ public final class Questions<S extends Record> {
 
   /** A hint for the model about all questions of the node; the user does not see it. */
   public Questions<S> context(String hint) {
-    return context(state -> hint);
+    return context(new Fixed<>(hint));
   }
 
   public Questions<S> context(Function<S, String> hint) {
-    context = hint;
+    context = Objects.requireNonNull(hint, "hint");
     return this;
   }
 

@@ -3,6 +3,7 @@ package io.fermata.flow;
 import io.fermata.flow.action.StateValidator;
 import io.fermata.flow.action.Validator;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +29,7 @@ public final class WidgetOptions<S extends Record> {
 
   /** What the display tool is given. Quick, and touches nothing outside. */
   public WidgetOptions<S> data(Function<S, Map<String, ?>> from) {
-    data = from;
+    data = Objects.requireNonNull(from, "from");
     return this;
   }
 
@@ -37,7 +38,7 @@ public final class WidgetOptions<S extends Record> {
    * widget when it has one. Without a field a {@code continue} that carries no values passes it.
    */
   public WidgetOptions<S> field(String name) {
-    field = name;
+    field = Objects.requireNonNull(name, "name");
     return this;
   }
 

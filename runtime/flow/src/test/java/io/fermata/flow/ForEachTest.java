@@ -4,6 +4,7 @@ import static io.fermata.flow.Driver.asked;
 import static io.fermata.flow.Driver.code;
 import static io.fermata.flow.Driver.failure;
 import static io.fermata.flow.Driver.result;
+import static io.fermata.flow.Driver.violated;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -25,6 +26,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** A sub-flow that runs for every item of a list, side by side. */
@@ -541,11 +544,125 @@ class ForEachTest {
   }
 
   @Test
+  void afterTheJoinACorrectionOfAnItemThatWasNotThereIsRefusedAndNothingRunsAgain() {
+    Driver team = askingAgain();
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.age", 1, "each.1.age", 2);
+    ran.clear();
+    for (Outcome refused :
+        List.of(team.reset("each.5.age", 9), team.reset("each.1.age", 3, "each.2.age", 9))) {
+      assertThat(code(refused)).isEqualTo("invalid_updates");
+      assertThat(failure(refused).violations())
+          .extracting(Violation::message)
+          .containsExactly("is of no item; there are 2, counted from 0");
+      assertThat(asked(refused)).containsExactly("again");
+    }
+    assertThat(ran).isEmpty();
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob", "Cy"), "each.2.age", 9)))
+        .containsExactly("again");
+    assertThat(ran).containsExactly("undo Bob", "undo Ada", "Ada", "Bob", "Cy");
+  }
+
+  @Test
   void aCorrectionOfTheListAndOfAnItemThatItIsToHaveIsTaken() {
     Driver team = each(o -> {});
     team.start("people", List.of("Ada"));
     assertThat(asked(team.reset("people", List.of("Ada", "Bob"), "each.1.age", 2)))
         .containsExactly("each.0.age");
+  }
+
+  @Test
+  void aCorrectionOfAnItemThatTheCorrectedListDoesNotHaveIsReported() {
+    Driver team = askingAgain();
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.age", 1, "each.1.age", 2);
+    Outcome reply = team.reset("people", List.of("Cy"), "each.0.age", 3, "each.1.age", 22);
+    assertThat(code(reply)).isEqualTo("answer_rejected");
+    assertThat(failure(reply).message())
+        .isEqualTo("each.1.age: is of no item; there are 1, counted from 0");
+    assertThat(failure(reply).violations())
+        .containsExactly(new Violation("each.1.age", "is of no item; there are 1, counted from 0"));
+    assertThat(asked(reply)).containsExactly("again");
+    assertThat(team.state.data().path("lines")).isEqualTo(Json.tree(List.of("Cy is 3")));
+    assertThat(asked(team.proceed())).containsExactly("again");
+    assertThat(asked(team.reset("people", List.of("Cy", "Dan")))).containsExactly("each.1.age");
+  }
+
+  @Test
+  void aValueThatWasGivenAheadForAnItemThatDoesNotComeIsReportedEvenAtTheEnd() {
+    Driver team = each(o -> {});
+    Outcome end =
+        team.start(
+            "people", List.of("Ada"), "each.0.age", 1, "each.1.age", 2, "each.7.pets", List.of());
+    assertThat(lines(end)).isEqualTo(Json.tree(List.of("Ada is 1")));
+    assertThat(((Outcome.Complete) end).violations())
+        .extracting(Violation::field)
+        .containsExactly("each.1.age", "each.7.pets");
+    Outcome none = each(o -> {}).start("people", List.of(), "each.0.age", 1);
+    assertThat(((Outcome.Complete) none).violations())
+        .containsExactly(new Violation("each.0.age", "is of no item; there are 0, counted from 0"));
+  }
+
+  @Test
+  void itIsNotTakenForAnItemThatACorrectionBrings() {
+    Driver team = askingAgain();
+    assertThat(violated(team.start("people", List.of("Ada"), "each.0.age", 1, "each.1.age", 2)))
+        .containsExactly("each.1.age");
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob")))).containsExactly("each.1.age");
+  }
+
+  @Test
+  void norIsItBroughtBackByABranchBesideTheList() {
+    Driver team =
+        new Driver(
+            team()
+                .forEach(
+                    "each",
+                    person(),
+                    (ForEach<Team, String> o) ->
+                        o.items(Team::people).input((t, name) -> Map.of("name", name)).atMost(3))
+                .ask("ask_again", q -> q.question("again", "Again?"))
+                .waitFor("last", "go")
+                .fork("ask_people", f -> f.branch("each").branch("ask_again").join("last"))
+                .edge("each", "last")
+                .edge("ask_again", "last")
+                .edge("last", END)
+                .compile());
+    Object[] given = {"people", List.of("Ada"), "each.0.age", 1, "each.1.age", 2, "again", true};
+    assertThat(violated(team.start(given))).containsExactly("each.1.age");
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob")))).containsExactly("each.1.age");
+  }
+
+  @Test
+  void itIsReportedTogetherWithAStepThatFailed() {
+    broken.add("Ada");
+    Driver team = each(o -> {});
+    Outcome reply = team.start("people", List.of("Ada"), "each.0.age", 1, "each.1.age", 2);
+    assertThat(code(reply)).isEqualTo("step_failed");
+    assertThat(violated(reply)).containsExactly("each.1.age");
+    assertThat(violated(team.proceed())).isEmpty();
+  }
+
+  @Test
+  void anAnswerOfAnItemThatTheListHasNoMoreIsNotReportedAsItIsStillKnown() {
+    Driver team = askingAgain();
+    team.start("people", List.of("Ada", "Bob"));
+    team.proceed("each.0.age", 1, "each.1.age", 2);
+    assertThat(asked(team.reset("people", List.of("Ada")))).containsExactly("again");
+    assertThat(asked(team.reset("people", List.of("Ada", "Bob")))).containsExactly("again");
+  }
+
+  @Test
+  void aReplyListsTheFirstHundredOfManyItemsThatAreNotThere() {
+    Driver team = each(o -> {});
+    Object[] many =
+        IntStream.range(1, 300).boxed().flatMap(i -> Stream.of("each." + i + ".age", 1)).toArray();
+    Outcome reply =
+        team.start(Stream.concat(Stream.of("people", List.of("Ada")), Stream.of(many)).toArray());
+    assertThat(failure(reply).violations())
+        .hasSize(101)
+        .endsWith(new Violation("stateUpdates", "has 199 more violations"));
+    assertThat(failure(team.proceed(many)).violations()).hasSize(101);
   }
 
   // --- lists and loops around and within ------------------------------------------------------
@@ -615,8 +732,20 @@ class ForEachTest {
     Driver team = nested();
     team.start("people", List.of("Ada", "Bob"));
     team.proceed("each.0.pets", List.of("Rex"), "each.0.pet.0.food", "bones");
+    assertThat(code(team.reset("each.0.pet.1.food", "meat"))).isEqualTo("invalid_updates");
     assertThat(asked(team.reset("each.0.pet.0.food", "meat"))).containsExactly("each.1.pets");
     Outcome end = team.proceed("each.1.pets", List.of());
     assertThat(lines(end)).isEqualTo(Json.tree(List.of("Ada: Rex eats meat", "Bob: ")));
+  }
+
+  @Test
+  void itIsThatOfTheItemWhichTheCorrectionNames() {
+    Driver team = nested();
+    team.start("people", List.of("Ada", "Bob", "Cy"));
+    team.proceed("each.0.pets", List.of("Rex"), "each.0.pet.0.food", "bones");
+    team.proceed("each.1.pets", List.of("Tom"), "each.1.pet.0.food", "fish");
+    assertThat(asked(team.reset("each.1.pet.0.food", "milk"))).containsExactly("each.2.pets");
+    assertThat(lines(team.proceed("each.2.pets", List.of())))
+        .isEqualTo(Json.tree(List.of("Ada: Rex eats bones", "Bob: Tom eats milk", "Cy: ")));
   }
 }

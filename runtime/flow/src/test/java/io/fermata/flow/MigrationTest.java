@@ -20,6 +20,7 @@ import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
@@ -730,9 +731,9 @@ class MigrationTest {
     assertThat(Replay.of(next, journal).uncompared()).isNull();
   }
 
-  private static List<RunJournal.Entry> journal(Driver run) {
+  private static List<JournalEntry<Event>> journal(Driver run) {
     return run.entries.stream()
-        .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
+        .map(e -> new JournalEntry<>(e.seq(), e.at(), "caller", "ann", e.events()))
         .toList();
   }
 

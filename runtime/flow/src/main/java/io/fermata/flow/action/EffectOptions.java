@@ -2,6 +2,7 @@ package io.fermata.flow.action;
 
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Given;
 import java.time.Duration;
 import java.util.List;
 
@@ -51,7 +52,7 @@ public final class EffectOptions {
    * its writes rest on. Without this it is taken to rest on everything.
    */
   public EffectOptions reads(String... fields) {
-    reads = List.of(fields);
+    reads = Given.listed(fields);
     return this;
   }
 

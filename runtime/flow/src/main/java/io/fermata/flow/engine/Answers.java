@@ -3,24 +3,26 @@ package io.fermata.flow.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
+import io.fermata.flow.Node;
 import io.fermata.flow.Step;
+import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Distinguishes an answer to an open question from an earlier one: a repeated delivery must not
@@ -75,25 +77,76 @@ final class Answers {
               boolean stays =
                   back.stream().noneMatch(to -> Place.within(place.branch(), to.place().branch()));
               if (stays && at.phase().busy() instanceof Phase.Forked forked && forked.list()) {
-                fields.stream()
-                    .map(field -> misplaced(field, fieldOf(place), forked.labels()))
-                    .filter(Objects::nonNull)
-                    .forEach(misplaced::add);
+                misplaced.addAll(misplaced(fields, place, forked.labels().size()));
               }
             });
     return misplaced;
   }
 
-  private static @Nullable Violation misplaced(String field, String list, List<String> items) {
-    String item = field.startsWith(list) ? field.substring(list.length()).split("\\.", -1)[0] : "";
-    return item.isEmpty() || items.contains(item)
-        ? null
-        : new Violation(field, "is of no item; there are " + items.size() + ", counted from 0");
+  /**
+   * The values for items that a list lacks. The run has just gone back to the list and enters it
+   * next, with the items of that moment; if they cannot be computed, it stops there.
+   */
+  List<Violation> misplacedIn(List<Event.Back> lists, Set<String> fields) {
+    List<Violation> misplaced = new ArrayList<>();
+    for (Event.Back list : lists) {
+      if (!list.leaving()) {
+        try {
+          int items = items(TypedPlace.of(state, list.place(), graph));
+          misplaced.addAll(items < 0 ? List.of() : misplaced(fields, list.place(), items));
+        } catch (Throwable e) {
+          Failures.rethrowFatal(e);
+        }
+      }
+    }
+    return misplaced;
   }
 
-  /** What stands before the items of a list in the names of their fields. */
-  private String fieldOf(Place list) {
-    return graph.step(list).scope().prefix(list) + list.name() + ".";
+  /** The fields that were given ahead for an item that a list lacks which begins with so many. */
+  List<String> misplacedAhead(Place list, int items) {
+    StateMemory memory = state.memory(list.branch());
+    int around = RunState.about(state.places(), list.branch()).size();
+    Set<String> ahead = new LinkedHashSet<>();
+    memory
+        .answers()
+        .forEach(
+            (field, answer) -> {
+              boolean ofItem = answer.about().size() > around;
+              if (!ofItem && Paths.filled(Paths.get(memory.data(), field))) {
+                ahead.add(field);
+              }
+            });
+    return misplaced(ahead, list, items).stream().map(Violation::field).toList();
+  }
+
+  /** How many items a list has; -1 if the place is none. */
+  private static <S extends Record> int items(TypedPlace<S> place) {
+    if (!(place.step().node() instanceof Node.Each<S, ?> each)) {
+      return -1;
+    }
+    List<?> items = each.items().apply(place.view());
+    return items == null ? 0 : items.size();
+  }
+
+  private List<Violation> misplaced(Set<String> fields, Place list, int items) {
+    String prefix = graph.step(list).scope().prefix(list) + list.name() + ".";
+    return fields.stream()
+        .filter(
+            field -> field.startsWith(prefix) && !isItem(field.substring(prefix.length()), items))
+        .map(field -> Violation.ofNoItem(field, items))
+        .toList();
+  }
+
+  /** Whether a path begins with the number of one of so many items. */
+  private static boolean isItem(String path, int items) {
+    int dot = path.indexOf('.');
+    String number = dot < 0 ? path : path.substring(0, dot);
+    try {
+      int item = Integer.parseInt(number);
+      return item >= 0 && item < items && number.equals("" + item);
+    } catch (NumberFormatException e) {
+      return false;
+    }
   }
 
   /** The values that would change an answer which the run has already built on. */
@@ -211,9 +264,21 @@ final class Answers {
             .anyMatch(e -> !e.getKey().equals(Flow.START) && e.getValue() > given.tick());
   }
 
+  /** Whether it is the latest value of a field; a branch may still have an earlier one. */
   private boolean known(String field, JsonNode value) {
+    long latest = 0;
+    for (Branch branch : state.branches().values()) {
+      latest = Math.max(latest, given(branch.memory(), field));
+    }
+    long last = latest;
     return state.branches().values().stream()
-        .anyMatch(branch -> known(branch.memory(), field, value));
+        .map(Branch::memory)
+        .anyMatch(memory -> given(memory, field) == last && known(memory, field, value));
+  }
+
+  private static long given(StateMemory memory, String field) {
+    StateMemory.Answer given = memory.answers().get(field);
+    return given == null ? 0 : given.tick();
   }
 
   private static boolean known(StateMemory memory, String field, JsonNode value) {

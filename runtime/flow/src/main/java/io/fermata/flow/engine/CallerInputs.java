@@ -139,7 +139,11 @@ final class CallerInputs {
                                 Place.within(place.branch(), to.place().branch())
                                     && tick > corrections.tick(to)));
     drive.reset(back, updates.values(), undo);
-    return fits(drive, updates.values().keySet());
+    List<Violation> itemless =
+        new Answers(graph, drive.state()).misplacedIn(back, updates.values().keySet());
+    return itemless.isEmpty()
+        ? fits(drive, updates.values().keySet())
+        : refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, itemless));
   }
 
   private static Outcome.Failure pastOnce(String step) {

@@ -102,7 +102,10 @@ final class Corrections {
     return forked;
   }
 
-  /** Into the step where its branch is still open, else to the fork or list it lies in. */
+  /**
+   * Into the step where its branch is still open, else to the fork or list it lies in; of a list's
+   * items, in the one that the field is of.
+   */
   private @Nullable Found wayBackTo(Step<?> step, String field) {
     for (String branch : innermostFirst()) {
       Place there = new Place(branch, step.path(), 1);
@@ -115,7 +118,8 @@ final class Corrections {
     }
     for (String fork : graph.forksAround(step.path())) {
       for (String branch : innermostFirst()) {
-        if (open(branch, fork, step.path())) {
+        boolean other = !Graph.concernsAny(step, new Place(branch, step.path(), 1), field);
+        if (other || open(branch, fork, step.path())) {
           continue;
         }
         String known = item(step.path(), fork) ? fork : Fold.forkPoint(fork);

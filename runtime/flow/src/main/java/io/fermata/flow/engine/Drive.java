@@ -390,7 +390,7 @@ final class Drive {
   private <S extends Record> void sleep(TypedPlace<S> spot, Node.Sleep<S> sleep) {
     try {
       Instant now = Instant.ofEpochMilli(at);
-      long until = sleep.until().apply(spot.view(), now).toEpochMilli();
+      long until = sleep.until().of(spot.view(), now).toEpochMilli();
       if (until <= at) {
         leave(spot.place());
       } else {

@@ -17,6 +17,7 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Violation;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -411,7 +412,8 @@ public final class FlowProgram<S extends Record>
 
   private static Outcome ended(RunState state) {
     return switch (state.status()) {
-      case COMPLETED -> new Outcome.Complete(state.result(), state.reason());
+      case COMPLETED ->
+          new Outcome.Complete(state.result(), state.reason(), Violation.first(state.refused()));
       case FAILED ->
           state.reason() == null
               ? Outcome.Failure.of(ErrorCode.RUN_FAILED)

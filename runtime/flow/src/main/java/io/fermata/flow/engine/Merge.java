@@ -48,29 +48,42 @@ final class Merge {
   }
 
   Merged merged() {
-    for (String path : outermost()) {
-      field(path);
-    }
+    changed().forEach(this::field);
     return new Merged(writes, conflicts);
   }
 
-  /** The changed paths; those that lie within another are covered by it. */
-  private List<String> outermost() {
+  /** The changed paths, each with its branches; those within another are covered by it. */
+  private Map<String, Map<String, Branch>> changed() {
     Set<String> all = new LinkedHashSet<>();
     branches.values().forEach(b -> b.touched().forEach(path -> all.add(reductions.whole(path))));
-    return all.stream()
-        .filter(path -> all.stream().noneMatch(other -> path.startsWith(other + ".")))
-        .toList();
-  }
-
-  private void field(String path) {
-    JsonNode old = Paths.get(before, path);
-    Map<String, JsonNode> changed = new LinkedHashMap<>();
+    Map<String, Map<String, Branch>> changed = new LinkedHashMap<>();
+    for (String path : all) {
+      if (outermost(path, all).equals(path)) {
+        changed.put(path, new LinkedHashMap<>());
+      }
+    }
     branches.forEach(
         (label, branch) -> {
+          for (String path : branch.touched()) {
+            changed
+                .computeIfAbsent(outermost(reductions.whole(path), all), p -> new LinkedHashMap<>())
+                .put(label, branch);
+          }
+        });
+    return changed;
+  }
+
+  private static String outermost(String path, Set<String> all) {
+    return Paths.around(path).stream().filter(all::contains).findFirst().orElse(path);
+  }
+
+  private void field(String path, Map<String, Branch> touching) {
+    JsonNode old = Paths.get(before, path);
+    Map<String, JsonNode> changed = new LinkedHashMap<>();
+    touching.forEach(
+        (label, branch) -> {
           JsonNode value = Paths.get(branch.memory().data(), path);
-          boolean touched = branch.touched().stream().anyMatch(t -> Paths.related(t, path));
-          if (touched && !Json.same(value, old)) {
+          if (!Json.same(value, old)) {
             changed.put(label, value);
           }
         });

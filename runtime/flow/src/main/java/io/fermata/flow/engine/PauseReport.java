@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** How a paused run looks from outside: what it waits for and what went wrong. */
@@ -55,8 +56,14 @@ public final class PauseReport {
 
   /** The outcome of a call: where the run is, and which of the call's answers were refused. */
   Outcome pause(RunState state) {
-    Outcome.Failure rejected = halted(state) == null ? rejected(state) : null;
-    return rejected == null ? now(state) : rejected.open(open(state));
+    Outcome now = now(state);
+    List<Violation> refused = state.refused();
+    if (refused.isEmpty()) {
+      return now;
+    }
+    return now instanceof Outcome.Failure stopped
+        ? stopped.with(Violation.first(refused))
+        : rejected(refused, now);
   }
 
   /** What stopped the run, if anything did, and what it waits for. */
@@ -90,36 +97,33 @@ public final class PauseReport {
     return first;
   }
 
-  private static Outcome.@Nullable Failure rejected(RunState state) {
-    List<Violation> violations = new ArrayList<>();
-    for (Place place : state.inOrder()) {
-      state
-          .at(place)
-          .again()
-          .forEach(
-              (field, again) -> {
-                String refusal = again.refusal();
-                if (refusal != null && again.tick() > state.callTick()) {
-                  violations.add(new Violation(field, refusal));
-                }
-              });
-    }
-    if (violations.isEmpty()) {
-      return null;
-    }
+  /** What a run reports that took less than its caller gave. */
+  private static Outcome.Failure rejected(List<Violation> refused, Outcome now) {
     return new Outcome.Failure(
         ErrorCode.ANSWER_REJECTED.wireName(),
-        message(violations),
-        violations.get(0).field(),
-        violations,
-        null);
+        message(refused, now),
+        refused.get(0).field(),
+        Violation.first(refused),
+        now);
   }
 
-  /** The author's text; of several rejections a line each, with the field in front. */
-  private static String message(List<Violation> violations) {
-    return violations.size() == 1
-        ? violations.get(0).message()
-        : String.join("\n", violations.stream().map(v -> v.field() + ": " + v.message()).toList());
+  /**
+   * The author's text; of several rejections a line each, with the field in front, as of one that
+   * no question is open for.
+   */
+  private static String message(List<Violation> refused, Outcome now) {
+    if (refused.size() == 1 && asks(now, refused.get(0).field())) {
+      return refused.get(0).message();
+    }
+    return Violation.first(refused).stream()
+        .map(v -> v.field() + ": " + v.message())
+        .collect(Collectors.joining("\n"));
+  }
+
+  private static boolean asks(Outcome now, String field) {
+    return now instanceof Outcome.Interrupt interrupt
+        ? interrupt.questions().stream().anyMatch(question -> question.field().equals(field))
+        : now instanceof Outcome.ShowWidget show && field.equals(show.widget().field());
   }
 
   private static Outcome.Waiting waiting(RunState state) {

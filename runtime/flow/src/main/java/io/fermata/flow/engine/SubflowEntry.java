@@ -87,7 +87,11 @@ final class SubflowEntry {
     try {
       List<?> items = each.items().apply(spot.view());
       if (items == null || items.isEmpty()) {
-        drive.passBy(place);
+        drive.together(
+            () -> {
+              misplaced(place, 0);
+              drive.passBy(place);
+            });
       } else if (items.size() > each.atMost()) {
         tooMany(place, items.size(), each.atMost());
       } else if (drive.mayVisit(place, items.size())) {
@@ -119,11 +123,19 @@ final class SubflowEntry {
     }
     drive.together(
         () -> {
+          misplaced(place, heads.size());
           drive.emit(new Event.Forked(place, heads, true, drive.at()));
           for (int i = 0; i < heads.size(); i++) {
             begin(heads.get(i).place(), inner, inputs.get(i));
           }
         });
+  }
+
+  private void misplaced(Place list, int items) {
+    List<String> fields = new Answers(drive.graph(), drive.state()).misplacedAhead(list, items);
+    if (!fields.isEmpty()) {
+      drive.emit(new Event.Misplaced(list, fields, items));
+    }
   }
 
   private void begin(Place item, FieldScope<?> inner, Map<String, ?> input) {

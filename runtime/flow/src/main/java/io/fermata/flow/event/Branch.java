@@ -1,6 +1,7 @@
 package io.fermata.flow.event;
 
 import io.fermata.flow.json.PersistentMap;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -52,12 +53,12 @@ public record Branch(
     return new Branch(next, visits, passes, entered, committed, touched);
   }
 
-  Branch touch(String path) {
-    if (touched.contains(path)) {
+  Branch touch(Collection<String> paths) {
+    if (touched.containsAll(paths)) {
       return this;
     }
     Set<String> more = new LinkedHashSet<>(touched);
-    more.add(path);
+    more.addAll(paths);
     return new Branch(memory, visits, passes, entered, committed, more);
   }
 

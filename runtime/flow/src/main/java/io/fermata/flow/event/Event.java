@@ -65,6 +65,13 @@ public sealed interface Event extends Fact {
   /** An answer was refused; its question is open again. */
   record Rejected(Place place, String field, String message) implements Event {}
 
+  /**
+   * A list begins without an item that values were given for ahead. They are not taken.
+   *
+   * @param items how many items it has
+   */
+  record Misplaced(Place place, List<String> fields, int items) implements Event {}
+
   /** A client put a question off: it stays open, and is another question from here on. */
   record Postponed(Place place, String field) implements Event {}
 

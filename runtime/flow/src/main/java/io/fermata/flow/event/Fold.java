@@ -1,13 +1,16 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.flow.cases.Cases;
 import io.fermata.flow.event.RunState.Draft;
 import io.fermata.flow.event.RunState.Status;
 import io.fermata.flow.event.RunState.Undo;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +28,7 @@ public final class Fold {
           .does(Event.Answered.class, Fold::answered)
           .does(Event.Accepted.class, Fold::accepted)
           .does(Event.Rejected.class, Fold::rejected)
+          .does(Event.Misplaced.class, Fold::misplaced)
           .does(
               Event.Postponed.class,
               (s, e) -> s.at(e.place(), at -> at.postpone(e.field(), s.tick)))
@@ -144,9 +148,8 @@ public final class Fold {
       List<JsonNode> about = RunState.about(state.places, branch);
       state.branch(branch, b -> b.memory(b.memory().answer(received, about, state.tick)));
     }
-    received.keySet().stream()
-        .filter(field -> recipients != null && recipients.containsKey(field))
-        .forEach(field -> touch(state, branch, field));
+    received.keySet().removeIf(field -> recipients == null || !recipients.containsKey(field));
+    touch(state, branch, received.keySet());
   }
 
   private static boolean receives(
@@ -187,11 +190,23 @@ public final class Fold {
   }
 
   private static void rejected(Draft state, Event.Rejected e) {
-    Map<String, JsonNode> forgotten = Map.of(e.field(), Json.MAPPER.nullNode());
-    String branch = e.place().branch();
-    state.branch(branch, b -> b.memory(b.memory().answer(forgotten, List.of(), state.tick)));
-    touch(state, branch, e.field());
-    state.at(e.place(), at -> at.reject(e.field(), e.message(), state.called, state.tick));
+    forget(state, e.place().branch(), List.of(e.field()));
+    state.refused = RunState.plus(state.refused, new Violation(e.field(), e.message()));
+    state.at(e.place(), at -> at.reject(e.field(), state.called, state.tick));
+  }
+
+  private static void misplaced(Draft state, Event.Misplaced e) {
+    forget(state, e.place().branch(), e.fields());
+    List<Violation> refused = new ArrayList<>(state.refused);
+    e.fields().forEach(field -> refused.add(Violation.ofNoItem(field, e.items())));
+    state.refused = refused;
+  }
+
+  private static void forget(Draft state, String branch, Collection<String> fields) {
+    Map<String, JsonNode> none = new LinkedHashMap<>();
+    fields.forEach(field -> none.put(field, NullNode.getInstance()));
+    state.branch(branch, b -> b.memory(b.memory().answer(none, List.of(), state.tick)));
+    touch(state, branch, fields);
   }
 
   private static PlaceState attemptFailed(PlaceState at, Event.AttemptFailed e) {
@@ -225,8 +240,12 @@ public final class Fold {
 
   /** Only a branch needs to know what it has changed. */
   private static void touch(Draft state, String branch, String path) {
+    touch(state, branch, List.of(path));
+  }
+
+  private static void touch(Draft state, String branch, Collection<String> paths) {
     if (!branch.isEmpty()) {
-      state.branch(branch, b -> b.touch(path));
+      state.branch(branch, b -> b.touch(paths));
     }
   }
 
@@ -449,10 +468,12 @@ public final class Fold {
     Place fork = e.place();
     state.changedAt = e.at();
     queueUndo(state, e.undo());
+    Map<String, StateMemory.Answer> said = answers(state, fork.branch());
     for (String label : e.merged()) {
       Branch branch = state.branch(fork.branch(label));
       state.branch(fork.branch(), b -> b.join(branch, fork.node()));
     }
+    state.branch(fork.branch(), b -> b.memory(b.memory().knowing(said)));
     e.dropped().forEach(label -> dropped(state, fork, fork.branch(label)));
     for (Write write : e.writes()) {
       state.branch(fork.branch(), b -> b.memory(b.memory().replace(write)));
@@ -619,9 +640,11 @@ public final class Fold {
     state.drop(name);
     Branch earlier = branch.backTo(checkpoint, restored, back.place().node(), back.place().visit());
     state.branches = RunState.put(state.branches, name, earlier);
-    e.corrected().keySet().stream()
-        .filter(field -> e.recipients() != null && receives(name, field, e.recipients()))
-        .forEach(field -> touch(state, name, field));
+    Map<String, List<String>> recipients = e.recipients();
+    if (recipients != null) {
+      corrected.keySet().removeIf(field -> !receives(name, field, recipients));
+      touch(state, name, corrected.keySet());
+    }
     PlaceState at = PlaceState.entered(e.at());
     state.put(back.place(), back.leaving() ? at.phase(new Phase.Leaving(null)) : at);
     Place fork = Place.forkOf(name);
@@ -630,19 +653,35 @@ public final class Fold {
     }
   }
 
-  /** What a branch got, and those that branch off it. */
+  /**
+   * What a branch got, and those that branch off it. What was given before they did is known in all
+   * of them; once that which asked has withdrawn it, the others do not bring it back.
+   */
   private static Map<String, StateMemory.Answer> answers(Draft state, String name) {
+    List<StateMemory> memories = new ArrayList<>();
     Map<String, StateMemory.Answer> answers = new LinkedHashMap<>();
     state.branches.forEach(
         (other, branch) -> {
           if (Place.within(other, name)) {
+            memories.add(branch.memory());
             branch
                 .memory()
                 .answers()
                 .forEach((p, a) -> answers.merge(p, a, StateMemory.Answer::later));
           }
         });
+    if (memories.size() > 1) {
+      answers
+          .entrySet()
+          .removeIf(answer -> withdrawn(memories, answer.getKey(), answer.getValue().tick()));
+    }
     return answers;
+  }
+
+  private static boolean withdrawn(List<StateMemory> memories, String field, long given) {
+    return memories.stream().anyMatch(memory -> memory.withdrew(field, given))
+        && memories.stream()
+            .allMatch(memory -> memory.waits(field) || !memory.answers().containsKey(field));
   }
 
   /** Whether a field concerns a branch, or one that going back in it ends. */

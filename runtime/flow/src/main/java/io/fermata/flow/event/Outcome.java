@@ -29,10 +29,16 @@ public sealed interface Outcome {
    * The run has reached its end.
    *
    * @param reason why it ended early; null if it went all its way
+   * @param violations what was not taken of the values of the call that completed it
    */
-  record Complete(@Nullable JsonNode result, @Nullable String reason) implements Outcome {
+  record Complete(@Nullable JsonNode result, @Nullable String reason, List<Violation> violations)
+      implements Outcome {
     public Complete(@Nullable JsonNode result) {
       this(result, null);
+    }
+
+    public Complete(@Nullable JsonNode result, @Nullable String reason) {
+      this(result, reason, List.of());
     }
   }
 
@@ -57,10 +63,15 @@ public sealed interface Outcome {
       return new Failure(code.wireName(), message, null, List.of(), null);
     }
 
-    public static Failure of(ErrorCode code, List<Violation> violations) {
+    public static Failure of(ErrorCode code, List<Violation> all) {
+      List<Violation> violations = Violation.first(all);
       String message = Violation.listed(code.cause(), violations) + ' ' + code.repair() + '.';
       String field = violations.size() == 1 ? violations.get(0).field() : null;
       return new Failure(code.wireName(), message, field, violations, null);
+    }
+
+    public Failure with(List<Violation> also) {
+      return new Failure(code, message, field, also, open);
     }
 
     public Failure open(@Nullable Outcome pause) {

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * What a run knows about one of its places.
  *
  * @param accepted the fields whose answers stand in this visit
- * @param again the fields that are asked again in this visit, and have not been answered since
+ * @param again the fields that are asked again in this visit, and have not been answered since,
+ *     each with when this was found in the run's count of events
  * @param questions what was asked here, as it was put
  * @param attempts how often an effect was attempted here
  * @param base the attempts before the present effect began; its retry policy counts from there
@@ -25,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 public record PlaceState(
     Phase phase,
     Set<String> accepted,
-    Map<String, Again> again,
+    Map<String, Long> again,
     List<Event.Question> questions,
     @Nullable String context,
     int attempts,
@@ -46,13 +47,6 @@ public record PlaceState(
       return new Reminder(number, due == null ? null : Long.valueOf(due + millis), 0);
     }
   }
-
-  /**
-   * Why a question is asked again, and when in the run's count of events.
-   *
-   * @param refusal why its answer was refused; null if it was only postponed
-   */
-  public record Again(@Nullable String refusal, long tick) {}
 
   static PlaceState entered(long at) {
     return new PlaceState(
@@ -151,15 +145,12 @@ public record PlaceState(
     return judged(afterVerdict(called), more, without(field));
   }
 
-  PlaceState reject(String field, String refusal, boolean called, long tick) {
-    return judged(afterVerdict(called), accepted, with(field, new Again(refusal, tick)));
+  PlaceState reject(String field, boolean called, long tick) {
+    return judged(afterVerdict(called), accepted, with(field, tick));
   }
 
-  /** What an earlier answer was refused for is still said. */
   PlaceState postpone(String field, long tick) {
-    Again before = again.get(field);
-    String refusal = before == null ? null : before.refusal();
-    return judged(phase, accepted, with(field, new Again(refusal, tick)));
+    return judged(phase, accepted, with(field, tick));
   }
 
   private Phase afterVerdict(boolean called) {
@@ -172,7 +163,7 @@ public record PlaceState(
   }
 
   PlaceState answered(Set<String> fields, boolean acknowledged) {
-    Map<String, Again> left = new LinkedHashMap<>(again);
+    Map<String, Long> left = new LinkedHashMap<>(again);
     left.keySet().removeIf(r -> Paths.anyRelated(fields, r));
     return judged(afterAnswer(fields, acknowledged), accepted, left);
   }
@@ -199,17 +190,17 @@ public record PlaceState(
     return begun(working, attempted.attempt(), again ? base : attempts, attempted.at());
   }
 
-  private Map<String, Again> with(String field, Again asked) {
-    Map<String, Again> more = new LinkedHashMap<>(again);
-    more.put(field, asked);
+  private Map<String, Long> with(String field, long tick) {
+    Map<String, Long> more = new LinkedHashMap<>(again);
+    more.put(field, tick);
     return more;
   }
 
-  private Map<String, Again> without(String field) {
+  private Map<String, Long> without(String field) {
     if (!again.containsKey(field)) {
       return again;
     }
-    Map<String, Again> fewer = new LinkedHashMap<>(again);
+    Map<String, Long> fewer = new LinkedHashMap<>(again);
     fewer.remove(field);
     return fewer;
   }
@@ -230,7 +221,7 @@ public record PlaceState(
         reminder);
   }
 
-  private PlaceState judged(Phase newPhase, Set<String> newAccepted, Map<String, Again> newAgain) {
+  private PlaceState judged(Phase newPhase, Set<String> newAccepted, Map<String, Long> newAgain) {
     return new PlaceState(
         newPhase,
         newAccepted,

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.SharedTrees;
+import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -131,10 +132,11 @@ public record RunState(
   /**
    * What moved the run, and how far.
    *
-   * @param callTick the tick at which the last call that drove the run began
+   * @param refused what was not taken of the values of the last call that drove the run
    * @param called the run was last driven by a call, so somebody waits for its outcome
    */
-  public record Activity(int visitsInRun, int visitsInCall, long callTick, boolean called) {}
+  public record Activity(
+      int visitsInRun, int visitsInCall, List<Violation> refused, boolean called) {}
 
   /** The outcome of a run that has ended. */
   public record End(@Nullable JsonNode result, @Nullable String reason) {}
@@ -174,7 +176,7 @@ public record RunState(
           new Rollback(List.of(), List.of(), null),
           List.of(),
           List.of(),
-          new Activity(0, 0, 0, false),
+          new Activity(0, 0, List.of(), false),
           new End(null, null));
 
   /** What is left of a run that has ended: that it was, and how it ended. */
@@ -260,8 +262,8 @@ public record RunState(
     return activity.visitsInCall();
   }
 
-  public long callTick() {
-    return activity.callTick();
+  public List<Violation> refused() {
+    return activity.refused();
   }
 
   public boolean called() {
@@ -433,7 +435,7 @@ public record RunState(
     int visitsInRun;
     int visitsInCall;
     long tick;
-    long callTick;
+    List<Violation> refused;
     boolean called;
     End end;
 
@@ -453,7 +455,7 @@ public record RunState(
       tags = from.tags;
       visitsInRun = from.visitsInRun();
       visitsInCall = from.visitsInCall();
-      callTick = from.callTick();
+      refused = from.refused();
       called = from.called();
       end = from.end;
     }
@@ -461,7 +463,7 @@ public record RunState(
     /** Something other than an effect moves the run on, with a fresh allowance of visits. */
     void moved(boolean byCall) {
       visitsInCall = 0;
-      callTick = tick;
+      refused = List.of();
       called = byCall;
     }
 
@@ -480,7 +482,7 @@ public record RunState(
       tags = NONE.tags;
       visitsInRun = 0;
       visitsInCall = 0;
-      callTick = 0;
+      refused = List.of();
       called = false;
       end = NONE.end;
     }
@@ -533,7 +535,7 @@ public record RunState(
           rollback(),
           signals,
           tags,
-          new Activity(visitsInRun, visitsInCall, callTick, called),
+          new Activity(visitsInRun, visitsInCall, refused, called),
           end);
     }
 

@@ -2,15 +2,19 @@ package io.fermata.flow.event;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.PersistentMap;
 import io.fermata.flow.json.SharedTrees;
 import io.fermata.flow.json.Sizes;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * What a run has learned: its data, and what is needed to distinguish a fresh answer from an old
@@ -78,36 +82,61 @@ public record StateMemory(
     return new StateMemory(next, answers, accepted, written, left, size);
   }
 
+  /** Takes what a client gave; what is not filled is forgotten, with all that is part of it. */
   StateMemory answer(Map<String, JsonNode> values, List<JsonNode> about, long tick) {
-    ObjectNode newData = data;
-    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
-    Map<String, Long> newWritten = written;
-    for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
-      String path = entry.getKey();
-      boolean filled = Paths.filled(entry.getValue());
-      newData = filled ? Paths.set(newData, path, entry.getValue()) : Paths.delete(newData, path);
-      newWritten = PersistentMap.with(newWritten, path, tick);
-      if (filled) {
-        newAnswers.put(path, new Answer(entry.getValue(), tick, last(accepted, path), about));
-      } else {
-        newAnswers.keySet().removeIf(answered -> Paths.related(answered, path));
-      }
+    Map<String, Answer> given = new LinkedHashMap<>();
+    Set<String> forgotten = new HashSet<>();
+    Ticks ticks = Ticks.of(accepted);
+    values.forEach(
+        (path, value) -> {
+          if (Paths.filled(value)) {
+            given.put(path, new Answer(value, tick, ticks.last(path), about));
+          } else {
+            forgotten.add(path);
+          }
+        });
+    return forget(forgotten).give(given, values, tick);
+  }
+
+  private StateMemory forget(Set<String> paths) {
+    if (paths.isEmpty()) {
+      return this;
     }
-    return new StateMemory(data, newAnswers, accepted, newWritten, left, bytes).data(newData);
+    Set<String> wholes = new HashSet<>(paths);
+    paths.forEach(path -> wholes.addAll(Paths.around(path)));
+    Map<String, Answer> left = new LinkedHashMap<>(answers);
+    left.keySet()
+        .removeIf(
+            path -> wholes.contains(path) || Paths.around(path).stream().anyMatch(paths::contains));
+    return new StateMemory(data, left, accepted, written, this.left, bytes);
+  }
+
+  /**
+   * @param values what is written to the data, and is not if it is not filled
+   */
+  private StateMemory give(Map<String, Answer> given, Map<String, JsonNode> values, long tick) {
+    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
+    newAnswers.putAll(given);
+    Map<String, Long> newWritten = written;
+    for (String path : values.keySet()) {
+      newWritten = PersistentMap.with(newWritten, path, tick);
+    }
+    return new StateMemory(data, newAnswers, accepted, newWritten, left, bytes)
+        .data(Paths.replace(data, values));
   }
 
   /** Notes that the client was asked for a field and gave nothing. */
   StateMemory leaveOpen(String path, List<JsonNode> about, long tick) {
-    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
     JsonNode nothing = Json.MAPPER.nullNode();
-    newAnswers.put(path, new Answer(nothing, tick, last(accepted, path), about));
-    return new StateMemory(data, newAnswers, accepted, written, left, bytes);
+    Answer open = new Answer(nothing, tick, last(accepted, path), about);
+    return give(Map.of(path, open), Map.of(), tick);
   }
 
   /**
-   * Goes back to this memory with the answers that the run has had since, as the client gave them.
-   * One that followed an answer accepted since then, in an earlier pass of a loop, is left out: it
-   * must not be taken for the answer of that pass.
+   * Goes back to this memory with the answers that the run has had since, as the client gave them,
+   * and without those that were waiting for their question and are not known any more. One that
+   * followed an answer accepted since then, in an earlier pass of a loop, is left out: it must not
+   * be taken for the answer of that pass.
    */
   StateMemory again(Map<String, Answer> known, long since, long tick) {
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
@@ -116,17 +145,28 @@ public record StateMemory(
           Answer same = known.get(path);
           return same != null && same.tick() == answer.tick() ? same : answer;
         });
-    StateMemory merged = new StateMemory(data, newAnswers, accepted, written, left, bytes);
-    for (Map.Entry<String, Answer> entry : known.entrySet()) {
-      Answer answer = entry.getValue();
-      if (answer.tick() > since && answer.earlier() <= since) {
-        merged =
-            Paths.filled(answer.value())
-                ? merged.answer(Map.of(entry.getKey(), answer.value()), answer.about(), tick)
-                : merged.leaveOpen(entry.getKey(), answer.about(), tick);
-      }
-    }
-    return merged;
+    Ticks ticks = Ticks.of(accepted);
+    Map<String, Answer> given = new LinkedHashMap<>();
+    Map<String, JsonNode> values = new LinkedHashMap<>();
+    answers.forEach(
+        (path, answer) -> {
+          Answer now = known.get(path);
+          if (answer.tick() > ticks.last(path) && (now == null || !Paths.filled(now.value()))) {
+            newAnswers.remove(path);
+            values.put(path, NullNode.getInstance());
+          }
+        });
+    known.forEach(
+        (path, answer) -> {
+          if (answer.tick() > since && answer.earlier() <= since) {
+            given.put(path, new Answer(answer.value(), tick, ticks.last(path), answer.about()));
+            if (Paths.filled(answer.value())) {
+              values.put(path, answer.value());
+            }
+          }
+        });
+    return new StateMemory(data, newAnswers, accepted, written, left, bytes)
+        .give(given, values, tick);
   }
 
   StateMemory write(String path, ObjectNode newData, long tick) {
@@ -179,6 +219,10 @@ public record StateMemory(
     return data(Paths.delete(data, scope));
   }
 
+  StateMemory knowing(Map<String, Answer> known) {
+    return new StateMemory(data, known, accepted, written, left, bytes);
+  }
+
   /** Takes over what a branch has learned besides its data. */
   StateMemory join(StateMemory branch) {
     Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
@@ -223,6 +267,20 @@ public record StateMemory(
         && last(written, field) > left.getOrDefault(node, 0L);
   }
 
+  /** Whether an answer is known here whose question has not accepted it yet. */
+  boolean waits(String field) {
+    Answer answer = answers.get(field);
+    return answer != null && answer.tick() > last(accepted, field);
+  }
+
+  /** Whether an answer of some moment was refused or taken back here since. */
+  boolean withdrew(String field, long given) {
+    return !answers.containsKey(field)
+        && (written.getOrDefault(field, 0L) > given
+            || Paths.around(field).stream().anyMatch(w -> written.getOrDefault(w, 0L) > given))
+        && !Paths.filled(Paths.get(data, field));
+  }
+
   /** Whether the client left the field's question open since the node was last left. */
   public boolean leftOpen(String field, String node) {
     Answer answer = answers.get(field);
@@ -240,5 +298,28 @@ public record StateMemory(
       }
     }
     return last;
+  }
+
+  /**
+   * The same for many fields.
+   *
+   * @param within the last tick of what is part of a path
+   */
+  private record Ticks(Map<String, Long> ticks, Map<String, Long> within) {
+    static Ticks of(Map<String, Long> ticks) {
+      Map<String, Long> within = new HashMap<>();
+      ticks.forEach(
+          (path, tick) ->
+              Paths.around(path).forEach(whole -> within.merge(whole, tick, Math::max)));
+      return new Ticks(ticks, within);
+    }
+
+    long last(String field) {
+      long last = Math.max(ticks.getOrDefault(field, 0L), within.getOrDefault(field, 0L));
+      for (String whole : Paths.around(field)) {
+        last = Math.max(last, ticks.getOrDefault(whole, 0L));
+      }
+      return last;
+    }
   }
 }

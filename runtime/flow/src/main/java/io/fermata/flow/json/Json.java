@@ -74,6 +74,10 @@ public final class Json {
           .writer()
           .with(SerializationFeature.FAIL_ON_EMPTY_BEANS);
 
+  private static final ObjectWriter TEXT = MAPPER.writer();
+  private static final ObjectWriter SORTED =
+      MAPPER.writer().with(JsonNodeFeature.WRITE_PROPERTIES_SORTED);
+
   private Json() {}
 
   /** Jackson writes a lambda as an empty object, even where it refuses other empty beans. */
@@ -253,8 +257,17 @@ public final class Json {
 
   /** The compact text of a tree. */
   public static String text(JsonNode tree) {
+    return text(tree, TEXT);
+  }
+
+  /** The same text whatever the order of the properties. */
+  public static String sortedText(JsonNode tree) {
+    return text(tree, SORTED);
+  }
+
+  private static String text(JsonNode tree, ObjectWriter writer) {
     try {
-      return MAPPER.writeValueAsString(tree);
+      return writer.writeValueAsString(tree);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("A JSON tree could not be written", e);
     }

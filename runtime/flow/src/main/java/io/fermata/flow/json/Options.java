@@ -1,6 +1,7 @@
 package io.fermata.flow.json;
 
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,13 +27,13 @@ public abstract class Options implements Cloneable {
 
   /** A list with these, too. */
   public static <E> List<E> plus(List<E> list, Collection<? extends E> more) {
-    return Stream.<E>concat(list.stream(), List.copyOf(more).stream()).toList();
+    return Stream.<E>concat(list.stream(), more.stream()).toList();
   }
 
   /** A map with this entry, too. */
   public static <V> Map<String, V> plus(Map<String, V> map, String key, V value) {
     Map<String, V> all = new HashMap<>(map);
     all.put(key, value);
-    return Map.copyOf(all);
+    return Collections.unmodifiableMap(all);
   }
 }

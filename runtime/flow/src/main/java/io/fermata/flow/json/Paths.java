@@ -4,6 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -32,31 +37,79 @@ public final class Paths {
   }
 
   public static ObjectNode set(ObjectNode root, String path, JsonNode value) {
+    return set(root, path, value, noCopies());
+  }
+
+  /** Sets what is filled, and deletes the rest. What contains several of them is copied once. */
+  public static ObjectNode replace(ObjectNode root, Map<String, JsonNode> values) {
+    Set<ObjectNode> copies = noCopies();
+    ObjectNode changed = root;
+    for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
+      changed =
+          filled(entry.getValue())
+              ? set(changed, entry.getKey(), entry.getValue(), copies)
+              : delete(changed, entry.getKey(), copies);
+    }
+    return changed;
+  }
+
+  public static ObjectNode delete(ObjectNode root, String path) {
+    return delete(root, path, noCopies());
+  }
+
+  private static ObjectNode set(
+      ObjectNode root, String path, JsonNode value, Set<ObjectNode> copies) {
     int dot = path.indexOf('.');
-    ObjectNode copy = shallow(root);
+    ObjectNode copy = copy(root, copies);
     if (dot < 0) {
       copy.set(path, value);
     } else {
       String head = path.substring(0, dot);
       ObjectNode child = root.get(head) instanceof ObjectNode object ? object : Json.object();
-      copy.set(head, set(child, path.substring(dot + 1), value));
+      copy.set(head, set(child, path.substring(dot + 1), value, copies));
     }
     return copy;
   }
 
-  public static ObjectNode delete(ObjectNode root, String path) {
+  private static ObjectNode delete(ObjectNode root, String path, Set<ObjectNode> copies) {
     int dot = path.indexOf('.');
     String head = dot < 0 ? path : path.substring(0, dot);
     if (!root.has(head)) {
       return root;
     }
-    ObjectNode copy = shallow(root);
+    ObjectNode copy = copy(root, copies);
     if (dot < 0) {
       copy.remove(head);
     } else if (root.get(head) instanceof ObjectNode object) {
-      copy.set(head, delete(object, path.substring(dot + 1)));
+      copy.set(head, delete(object, path.substring(dot + 1), copies));
     }
     return copy;
+  }
+
+  private static Set<ObjectNode> noCopies() {
+    return Collections.newSetFromMap(new IdentityHashMap<>(4));
+  }
+
+  /** The node itself if it is one of the copies already. */
+  private static ObjectNode copy(ObjectNode node, Set<ObjectNode> copies) {
+    if (copies.contains(node)) {
+      return node;
+    }
+    ObjectNode copy = shallow(node);
+    copies.add(copy);
+    return copy;
+  }
+
+  /** Sets a value in a tree that nobody else has yet, which is changed. */
+  public static void put(ObjectNode root, String path, JsonNode value) {
+    ObjectNode at = root;
+    int from = 0;
+    for (int dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', from)) {
+      String name = path.substring(from, dot);
+      at = at.get(name) instanceof ObjectNode object ? object : at.putObject(name);
+      from = dot + 1;
+    }
+    at.set(path.substring(from), value);
   }
 
   public static ObjectNode append(ObjectNode root, String path, JsonNode element) {
@@ -94,9 +147,27 @@ public final class Paths {
         && !(value.isTextual() && value.textValue().isEmpty());
   }
 
+  /** The paths that contain a path, the outermost first. */
+  public static List<String> around(String path) {
+    int first = path.indexOf('.');
+    if (first < 0) {
+      return List.of();
+    }
+    List<String> around = new ArrayList<>();
+    for (int dot = first; dot >= 0; dot = path.indexOf('.', dot + 1)) {
+      around.add(path.substring(0, dot));
+    }
+    return around;
+  }
+
   /** Whether one of the two paths contains the other. */
   public static boolean related(String a, String b) {
-    return a.equals(b) || a.startsWith(b + ".") || b.startsWith(a + ".");
+    return contains(a, b) || contains(b, a);
+  }
+
+  private static boolean contains(String whole, String part) {
+    return part.startsWith(whole)
+        && (part.length() == whole.length() || part.charAt(whole.length()) == '.');
   }
 
   public static boolean anyRelated(Set<String> fields, String path) {

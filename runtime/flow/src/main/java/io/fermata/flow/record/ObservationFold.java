@@ -15,6 +15,7 @@ import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.json.Violation;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Observation.Cause;
 import io.fermata.flow.observe.Observation.Kind;
@@ -273,6 +274,12 @@ final class ObservationFold {
     } else if (event instanceof Event.Rejected e) {
       answer(e.place(), e.field(), e.message(), null, Map.of());
       write(e.place(), Source.VALIDATOR, new Write(Write.Verb.DELETE, e.field(), null));
+    } else if (event instanceof Event.Misplaced e) {
+      for (String field : e.fields()) {
+        String refusal = Violation.ofNoItem(field, e.items()).message();
+        answer(e.place(), field, refusal, null, Map.of());
+        write(e.place(), Source.VALIDATOR, new Write(Write.Verb.DELETE, field, null));
+      }
     } else if (event instanceof Event.Signalled e) {
       add(null, new Observation.Signal(e.signal(), false, null, e.payload()));
     } else if (event instanceof Event.Received e) {

@@ -16,7 +16,6 @@ import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.RunPicture;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -29,7 +28,7 @@ public final class Divergence {
 
   private final Flow<?> flow;
   private final RunJournal journal;
-  private final RunJournal.Entry entry;
+  private final JournalEntry<Event> entry;
   private final Redecision again;
   private final JournalCheck.Difference<RunState, Event> difference;
   private Redecision.@Nullable Onward sequel;
@@ -38,7 +37,7 @@ public final class Divergence {
   Divergence(
       Flow<?> flow,
       RunJournal journal,
-      RunJournal.Entry entry,
+      JournalEntry<Event> entry,
       Redecision again,
       JournalCheck.Difference<RunState, Event> difference) {
     this.flow = flow;
@@ -49,7 +48,7 @@ public final class Divergence {
   }
 
   /** The entry of the journal that would be another one. */
-  public RunJournal.Entry entry() {
+  public JournalEntry<Event> entry() {
     return entry;
   }
 
@@ -158,7 +157,7 @@ public final class Divergence {
   /** The events on which both agree. */
   private List<Event> earlier() {
     List<Event> events = new ArrayList<>();
-    for (RunJournal.Entry each : journal.entries()) {
+    for (JournalEntry<Event> each : journal.entries()) {
       if (each.seq() < entry.seq()) {
         events.addAll(each.events());
       }
@@ -169,7 +168,7 @@ public final class Divergence {
 
   private List<Event> later() {
     List<Event> events = new ArrayList<>();
-    for (RunJournal.Entry each : journal.entries()) {
+    for (JournalEntry<Event> each : journal.entries()) {
       if (each.seq() > entry.seq()) {
         events.addAll(each.events());
       }
@@ -209,14 +208,12 @@ public final class Divergence {
   private String text(Sight seen) {
     Outcome.Failure refused = difference.refused();
     return """
-        The present code of %s decides entry %d (%s, %s) otherwise than it was recorded.
+        The present code of %s decides %s otherwise than it was recorded.
         Recorded: %s
         Now:      %s"""
         .formatted(
             flow,
-            entry.seq(),
-            entry.principal() == null ? entry.by() : entry.by() + " " + entry.principal(),
-            Instant.ofEpochMilli(entry.at()),
+            entry.title(),
             account(difference.recorded(), seen),
             refused == null
                 ? account(difference.now(), seen)

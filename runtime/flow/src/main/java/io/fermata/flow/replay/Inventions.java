@@ -13,14 +13,15 @@ import io.fermata.flow.Step;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.StateSchema;
 import java.math.BigDecimal;
+import java.nio.CharBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
@@ -55,12 +56,11 @@ public final class Inventions {
   /** What is invented for texts that are more than letters and digits: dates, and choices. */
   private final Map<String, String> wholes = new HashMap<>();
 
-  /** What stands for texts that are long enough to be found in others, the longest first. */
-  private final Map<String, String> parts =
-      new TreeMap<>(
-          Comparator.comparingInt(String::length)
-              .reversed()
-              .thenComparing(Comparator.naturalOrder()));
+  /** What stands for texts that are long enough to be found in others. */
+  private final Map<String, String> parts = new HashMap<>();
+
+  /** The same texts by how they are compared, in upper or lower case. */
+  private final NavigableMap<CharSequence, String> sorted = new TreeMap<>(CharSequence::compare);
 
   private final Map<String, String> shortTexts = new HashMap<>();
   private final Set<String> taken = new HashSet<>();
@@ -141,6 +141,7 @@ public final class Inventions {
   private void part(String text, String invented) {
     if (text.length() >= SHORTEST_PART) {
       parts.put(text, invented);
+      sorted.merge(folded(text), text, (a, b) -> a.compareTo(b) < 0 ? a : b);
     }
   }
 
@@ -257,9 +258,10 @@ public final class Inventions {
       return text;
     }
     StringBuilder replaced = new StringBuilder();
+    String folded = folded(text);
     int at = 0;
     while (at < text.length()) {
-      String part = partAt(text, at);
+      String part = partAt(text, folded, at);
       if (part == null) {
         replaced.append(text.charAt(at));
         at++;
@@ -276,21 +278,48 @@ public final class Inventions {
     return known.masked(text);
   }
 
-  private @Nullable String partAt(String text, int at) {
-    for (String part : parts.keySet()) {
-      if (text.regionMatches(true, at, part, 0, part.length())) {
-        return part;
-      }
+  private @Nullable String partAt(String text, String folded, int at) {
+    String part = longestAt(folded, at);
+    if (part != null || !words || letterAt(text, at - 1)) {
+      return part;
     }
-    for (String word : words ? shortTexts.keySet() : Set.<String>of()) {
-      if (word.length() > 1
-          && text.startsWith(word, at)
-          && !letterAt(text, at - 1)
-          && !letterAt(text, at + word.length())) {
-        return word;
+    for (int end = Math.min(text.length(), at + SHORTEST_PART - 1); end > at + 1; end--) {
+      if (!letterAt(text, end) && shortTexts.containsKey(text.substring(at, end))) {
+        return text.substring(at, end);
       }
     }
     return null;
+  }
+
+  /** The longest part that begins at a place: all that do are before it in order, or it is one. */
+  private @Nullable String longestAt(String folded, int at) {
+    CharSequence rest = CharBuffer.wrap(folded, at, folded.length());
+    while (rest.length() >= SHORTEST_PART) {
+      Map.Entry<CharSequence, String> before = sorted.floorEntry(rest);
+      int common = before == null ? 0 : common(rest, before.getKey());
+      if (before != null && common == before.getKey().length()) {
+        return before.getValue();
+      }
+      rest = rest.subSequence(0, common);
+    }
+    return null;
+  }
+
+  private static int common(CharSequence a, CharSequence b) {
+    int common = 0;
+    while (common < Math.min(a.length(), b.length()) && a.charAt(common) == b.charAt(common)) {
+      common++;
+    }
+    return common;
+  }
+
+  /** As {@link String#equalsIgnoreCase} compares them, character by character. */
+  private static String folded(String text) {
+    StringBuilder folded = new StringBuilder(text);
+    for (int i = 0; i < text.length(); i++) {
+      folded.setCharAt(i, Character.toLowerCase(Character.toUpperCase(text.charAt(i))));
+    }
+    return folded.toString();
   }
 
   private static boolean letterAt(String text, int at) {

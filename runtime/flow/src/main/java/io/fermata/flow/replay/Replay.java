@@ -65,12 +65,12 @@ public record Replay(
   public static Replay of(Flow<?> flow, Limits limits, RunJournal journal) {
     journal.whole();
     Redecision again = new Redecision(flow, limits);
-    List<RunJournal.Entry> entries = journal.entries();
-    List<RunJournal.Entry> named = new ArrayList<>(entries);
+    List<JournalEntry<Event>> entries = journal.entries();
+    List<JournalEntry<Event>> named = new ArrayList<>(entries);
     int begin = begin(flow, entries);
     entries.subList(0, begin).forEach(entry -> again.take(entry.events()));
     for (int i = begin; i < entries.size(); i++) {
-      RunJournal.Entry entry = entries.get(i);
+      JournalEntry<Event> entry = entries.get(i);
       JournalCheck.Difference<RunState, Event> difference =
           again.decide(entry.at(), entry.events());
       String unfit = again.unfit();
@@ -79,11 +79,11 @@ public record Replay(
       } else if (again.restarted()) {
         named = new ArrayList<>(entries);
       }
-      named.set(i, entry.of(again.entry()));
+      named.set(i, entry.with(again.entry()));
       if (difference != null) {
         for (int later = i + 1; later < entries.size(); later++) {
-          RunJournal.Entry each = entries.get(later);
-          named.set(later, each.of(again.following(each.events())));
+          JournalEntry<Event> each = entries.get(later);
+          named.set(later, each.with(again.following(each.events())));
         }
         RunJournal compared = new RunJournal(journal.flow(), journal.runId(), named);
         Divergence divergence = new Divergence(flow, compared, named.get(i), again, difference);
@@ -94,7 +94,7 @@ public record Replay(
   }
 
   /** The entry that carries the run over to the version of the flow; the first if none does. */
-  private static int begin(Flow<?> flow, List<RunJournal.Entry> entries) {
+  private static int begin(Flow<?> flow, List<JournalEntry<Event>> entries) {
     for (int i = entries.size() - 1; i >= 0; i--) {
       Event.Migrated migrated = migrated(entries.get(i));
       if (migrated != null && migrated.to() == flow.version()) {
@@ -105,7 +105,7 @@ public record Replay(
   }
 
   /** The last migration of an entry; what happened in the source of a fork is none of its own. */
-  static Event.@Nullable Migrated migrated(RunJournal.Entry entry) {
+  static Event.@Nullable Migrated migrated(JournalEntry<Event> entry) {
     Event.Migrated last = null;
     for (Event event : entry.events()) {
       last = event instanceof Event.Migrated migrated ? migrated : last;

@@ -16,12 +16,10 @@ import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.RunPicture;
 import io.fermata.flow.record.Trace;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The journal of one run: what happened, in which entries, and who caused them. A value, which
@@ -44,59 +42,25 @@ import org.jspecify.annotations.Nullable;
  *     that of the run
  */
 public record RunJournal(
-    String flow, String runId, List<Entry> entries, boolean redacted, boolean cut) {
+    String flow, String runId, List<JournalEntry<Event>> entries, boolean redacted, boolean cut) {
   public RunJournal {
     entries = List.copyOf(entries);
   }
 
-  public RunJournal(String flow, String runId, List<Entry> entries) {
+  public RunJournal(String flow, String runId, List<JournalEntry<Event>> entries) {
     this(flow, runId, entries, false);
   }
 
-  public RunJournal(String flow, String runId, List<Entry> entries, boolean redacted) {
+  public RunJournal(
+      String flow, String runId, List<JournalEntry<Event>> entries, boolean redacted) {
     this(flow, runId, entries, redacted, false);
   }
 
-  /**
-   * What was persisted at once.
-   *
-   * @param seq its number in the journal of the session
-   * @param at when it was written, in milliseconds of the epoch
-   * @param by what caused it: {@code caller}, {@code signal}, {@code effect}, {@code timer} or
-   *     {@code host}; {@link #ENCRYPTED} if nothing of it could be read
-   * @param principal the caller; null for other causes
-   */
-  public record Entry(
-      long seq, long at, String by, @Nullable String principal, List<Event> events) {
-    /** What caused an entry of which nothing can be read for lack of its key. */
-    public static final String ENCRYPTED = "encrypted";
-
-    public Entry {
-      events = List.copyOf(events);
-    }
-
-    /** An entry of which nothing but its number can be read for lack of its key. */
-    public static Entry encrypted(long seq) {
-      return new Entry(seq, 0, ENCRYPTED, null, List.of());
-    }
-
-    Entry of(List<Event> some) {
-      return new Entry(seq, at, by, principal, some);
-    }
-
-    /** For logs, without what the run knows. */
-    @Override
-    public String toString() {
-      return "entry %d (%s, %s) with %d event(s)"
-          .formatted(seq, by, Instant.ofEpochMilli(at), events.size());
-    }
-  }
-
   /** The run in the journal of a session, which may have other runs before and after it. */
-  public static RunJournal of(String flow, String runId, List<Entry> session) {
-    List<Entry> own = new ArrayList<>();
+  public static RunJournal of(String flow, String runId, List<JournalEntry<Event>> session) {
+    List<JournalEntry<Event>> own = new ArrayList<>();
     String current = "";
-    for (Entry entry : session) {
+    for (JournalEntry<Event> entry : session) {
       List<Event> events = new ArrayList<>();
       for (Event event : entry.events()) {
         current = event instanceof Event.Started started ? started.runId() : current;
@@ -105,7 +69,7 @@ public record RunJournal(
         }
       }
       if (!events.isEmpty()) {
-        own.add(entry.of(events));
+        own.add(entry.with(events));
       }
     }
     return new RunJournal(flow, runId, own);
@@ -114,7 +78,7 @@ public record RunJournal(
   /** A run of which only the events are known, as a probe has them. */
   public static RunJournal of(String flow, List<Event> events) {
     String runId = "";
-    List<Entry> entries = new ArrayList<>();
+    List<JournalEntry<Event>> entries = new ArrayList<>();
     int from = 0;
     for (int i = 0; i < events.size(); i++) {
       runId = events.get(i) instanceof Event.Started started ? started.runId() : runId;
@@ -128,13 +92,13 @@ public record RunJournal(
     return of(flow, runId, entries);
   }
 
-  private static Entry probed(long seq, List<Event> events) {
-    return new Entry(seq, 0, "host", null, events);
+  private static JournalEntry<Event> probed(long seq, List<Event> events) {
+    return new JournalEntry<>(seq, 0, "host", null, events);
   }
 
   /** The journal as it was when an entry had been written; {@link #cut} if others followed. */
   public RunJournal upTo(long seq) {
-    List<Entry> kept = entries.stream().filter(entry -> entry.seq() <= seq).toList();
+    List<JournalEntry<Event>> kept = entries.stream().filter(entry -> entry.seq() <= seq).toList();
     return new RunJournal(flow, runId, kept, redacted, cut || kept.size() < entries.size());
   }
 
@@ -177,10 +141,10 @@ public record RunJournal(
     if (redacted) {
       throw new ForkException("key_missing", unreadable());
     }
-    Entry last = null;
+    JournalEntry<Event> last = null;
     Long possible = null;
     RunState state = RunState.NONE;
-    for (Entry one : entries) {
+    for (JournalEntry<Event> one : entries) {
       if (one.seq() <= entry) {
         state = state.apply(one.events());
         last = one;
@@ -265,7 +229,7 @@ public record RunJournal(
   private String encrypted() {
     List<String> numbers =
         entries.stream()
-            .filter(entry -> entry.by().equals(Entry.ENCRYPTED))
+            .filter(entry -> entry.by().equals(JournalEntry.ENCRYPTED))
             .map(entry -> String.valueOf(entry.seq()))
             .toList();
     return numbers.isEmpty()

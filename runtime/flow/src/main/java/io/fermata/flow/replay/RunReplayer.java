@@ -38,7 +38,7 @@ public final class RunReplayer {
    * Decides the next entry, the first being that of the start. What came before a migration to the
    * version of the flow does not count.
    */
-  public void decide(RunJournal.Entry entry) {
+  public void decide(JournalEntry<Event> entry) {
     if (foldable) {
       try {
         state = after(entry);
@@ -49,7 +49,7 @@ public final class RunReplayer {
     }
   }
 
-  private RunState after(RunJournal.Entry entry) {
+  private RunState after(JournalEntry<Event> entry) {
     Event.Migrated migrated = Replay.migrated(entry);
     if (migrated != null && migrated.to() == flow.version()) {
       again = new Redecision(flow, limits, state);
@@ -62,7 +62,7 @@ public final class RunReplayer {
     return again == null ? state.apply(entry.events()) : again.journaled();
   }
 
-  private static boolean decidesSame(Redecision again, RunJournal.Entry entry) {
+  private static boolean decidesSame(Redecision again, JournalEntry<Event> entry) {
     try {
       return again.decide(entry.at(), entry.events()) == null && again.unfit() == null;
     } catch (RuntimeException e) {

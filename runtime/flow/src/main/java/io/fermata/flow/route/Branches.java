@@ -3,6 +3,7 @@ package io.fermata.flow.route;
 import io.fermata.flow.FlowBuilder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -23,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public final class Branches {
   private final List<Route.Arm> arms = new ArrayList<>();
   private @Nullable String otherwise;
-  private String join = "";
+  private @Nullable String join;
   private Joining joining = Joining.ALL;
   private int begun;
 
@@ -57,7 +58,7 @@ public final class Branches {
 
   /** The branch to take when no other is. Without it the run then goes straight to the join. */
   public Branches otherwise(String firstNode) {
-    otherwise = firstNode;
+    otherwise = Objects.requireNonNull(firstNode, "firstNode");
     return this;
   }
 
@@ -117,10 +118,10 @@ public final class Branches {
   }
 
   public boolean complete() {
-    return !join.isEmpty() && !arms.isEmpty() && arms.size() == begun;
+    return join != null && !arms.isEmpty() && arms.size() == begun;
   }
 
   public Route build() {
-    return new Route.Fork(List.copyOf(arms), otherwise, join, joining);
+    return new Route.Fork(List.copyOf(arms), otherwise, join == null ? "" : join, joining);
   }
 }

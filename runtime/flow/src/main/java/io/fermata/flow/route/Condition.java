@@ -1,12 +1,11 @@
 package io.fermata.flow.route;
 
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.route.Conditions.Operand;
 import io.fermata.flow.route.Conditions.Operator;
 import io.fermata.flow.route.Conditions.Subject;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.List;
 
 /**
  * What must hold of a run's state for a rule to match, written so that the journal can say which
@@ -69,7 +68,7 @@ public sealed interface Condition
 
   /** Equal to one of the values. */
   static Condition in(String path, Object... values) {
-    return in(path, Arrays.asList(values));
+    return in(path, Given.listed(values));
   }
 
   static Condition in(String path, Collection<?> values) {
@@ -79,7 +78,7 @@ public sealed interface Condition
 
   /** Equal to none of the values; holds of a field without a value, too. */
   static Condition notIn(String path, Object... values) {
-    return notIn(path, Arrays.asList(values));
+    return notIn(path, Given.listed(values));
   }
 
   static Condition notIn(String path, Collection<?> values) {
@@ -99,12 +98,12 @@ public sealed interface Condition
 
   /** All of these; what follows one that does not hold is not looked at. */
   static Condition and(Condition... parts) {
-    return new Conditions.Every(List.of(parts));
+    return new Conditions.Every(Given.listed(parts));
   }
 
   /** One of these; what follows one that holds is not looked at. */
   static Condition or(Condition... parts) {
-    return new Conditions.Some(List.of(parts));
+    return new Conditions.Some(Given.listed(parts));
   }
 
   static Condition not(Condition condition) {

@@ -7,6 +7,7 @@ import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.FieldKind;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
@@ -35,7 +36,7 @@ final class Conditions {
   }
 
   private static String joined(List<Condition> parts, String word) {
-    return parts.stream().map(Condition::text).collect(Collectors.joining(word, "(", ")"));
+    return parts.stream().map(part -> part.text()).collect(Collectors.joining(word, "(", ")"));
   }
 
   record Not(Condition condition) implements Condition {
@@ -74,7 +75,8 @@ final class Conditions {
 
     static Matching of(String path, String regex) {
       try {
-        return new Matching(path, regex, Pattern.compile(regex), "");
+        return new Matching(
+            path, regex, Pattern.compile(Objects.requireNonNull(regex, "regex")), "");
       } catch (PatternSyntaxException e) {
         return new Matching(path, regex, null, e.getDescription());
       }

@@ -1,5 +1,6 @@
 package io.fermata.flow.route;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +33,7 @@ public record Joining(int needed, OnFailure failure, @Nullable String into) {
   }
 
   public Joining collect(String field) {
-    return new Joining(needed, OnFailure.COLLECT, field);
+    return new Joining(needed, OnFailure.COLLECT, Objects.requireNonNull(field, "field"));
   }
 
   /** How many of so many branches have to arrive. */

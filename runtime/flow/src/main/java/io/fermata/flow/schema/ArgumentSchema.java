@@ -16,6 +16,7 @@ import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -73,6 +74,7 @@ public final class ArgumentSchema {
    * @throws IllegalArgumentException if the record cannot be described as JSON Schema
    */
   public static ArgumentSchema of(Class<? extends Record> type) {
+    Objects.requireNonNull(type, "The record of the arguments is null");
     ObjectNode json = Schemas.ofArguments(type);
     json.remove("$schema");
     return new ArgumentSchema(
@@ -127,6 +129,7 @@ public final class ArgumentSchema {
    * @throws IllegalArgumentException if it is no schema, or does not describe an object
    */
   public static ArgumentSchema of(ObjectNode jsonSchema) {
+    Objects.requireNonNull(jsonSchema, "The schema of the arguments is null");
     if (!"object".equals(jsonSchema.path("type").textValue())) {
       throw new IllegalArgumentException("A schema of arguments must have the type object");
     }

@@ -312,7 +312,7 @@ public final class StateSchema<S extends Record> {
     }
     Map<String, JsonNode> flat = new LinkedHashMap<>();
     FirstViolations violations = new FirstViolations();
-    flatten("", sent, flat, violations);
+    flatten("", sent, flat, new HashSet<>(), violations);
     for (Error error : schemaErrors(flat)) {
       violations.add(() -> Schemas.violation(error, check.getSchemaNode()));
     }
@@ -329,39 +329,54 @@ public final class StateSchema<S extends Record> {
     }
   }
 
+  /**
+   * @param wholes gets what contains a field that was given
+   */
   private void flatten(
-      String prefix, ObjectNode sent, Map<String, JsonNode> flat, FirstViolations violations) {
+      String prefix,
+      ObjectNode sent,
+      Map<String, JsonNode> flat,
+      Set<String> wholes,
+      FirstViolations violations) {
     sent.properties()
         .forEach(
             entry -> {
               String path = prefix + entry.getKey();
               Field field = field(path);
               if (field == null && group(path)) {
-                group(path, entry.getValue(), flat, violations);
+                group(path, entry.getValue(), flat, wholes, violations);
               } else if (field == null) {
                 violations.add(() -> unknownViolation(path));
               } else if (field.computed()) {
                 violations.add(
                     () -> new Violation(path, "is computed by the flow and cannot be set"));
               } else if (field.nested() && entry.getValue() instanceof ObjectNode object) {
-                flatten(path + ".", object, flat, violations);
+                flatten(path + ".", object, flat, wholes, violations);
               } else {
-                put(field, entry.getValue(), flat, violations);
+                put(field, entry.getValue(), flat, wholes, violations);
               }
             });
   }
 
   private void group(
-      String path, JsonNode value, Map<String, JsonNode> flat, FirstViolations violations) {
+      String path,
+      JsonNode value,
+      Map<String, JsonNode> flat,
+      Set<String> wholes,
+      FirstViolations violations) {
     if (value instanceof ObjectNode object) {
-      flatten(path + ".", object, flat, violations);
+      flatten(path + ".", object, flat, wholes, violations);
     } else {
       violations.add(() -> new Violation(path, "must be an object"));
     }
   }
 
   private static void put(
-      Field field, JsonNode value, Map<String, JsonNode> flat, FirstViolations violations) {
+      Field field,
+      JsonNode value,
+      Map<String, JsonNode> flat,
+      Set<String> wholes,
+      FirstViolations violations) {
     String path = field.path();
     JsonNode given = Json.MAPPER.nullNode();
     try {
@@ -370,23 +385,16 @@ public final class StateSchema<S extends Record> {
       violations.add(() -> new Violation(path, "has a number or a name that is too long"));
     }
     JsonNode earlier = flat.put(path, given);
-    if (overlaps(path, flat) || (earlier != null && !Json.same(earlier, given))) {
+    if (overlaps(path, flat, wholes) || (earlier != null && !Json.same(earlier, given))) {
       violations.add(() -> new Violation(path, "is given twice with different values"));
     }
   }
 
-  private static boolean overlaps(String path, Map<String, JsonNode> flat) {
-    for (String other : flat.keySet()) {
-      if (within(other, path) || within(path, other)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private static boolean within(String inner, String outer) {
-    int length = outer.length();
-    return inner.length() > length && inner.charAt(length) == '.' && inner.startsWith(outer);
+  /** Whether a field contains another that was given, or lies within one. */
+  private static boolean overlaps(String path, Map<String, JsonNode> flat, Set<String> wholes) {
+    List<String> around = Paths.around(path);
+    wholes.addAll(around);
+    return wholes.contains(path) || around.stream().anyMatch(flat::containsKey);
   }
 
   /** An integer written as 5.0, which JSON Schema takes for one and Java does not. */
@@ -412,7 +420,7 @@ public final class StateSchema<S extends Record> {
     ObjectNode nested = Json.object();
     for (Map.Entry<String, JsonNode> entry : flat.entrySet()) {
       if (!entry.getValue().isNull()) {
-        nested = Paths.set(nested, entry.getKey(), entry.getValue());
+        Paths.put(nested, entry.getKey(), entry.getValue());
       }
     }
     return check.validate(nested);

@@ -13,6 +13,7 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.seeds.Seeds;
 import java.util.ArrayList;
@@ -100,9 +101,9 @@ class ForkedRunTest {
 
   /** All that a driver has written, also of runs that it abandoned. */
   static RunJournal journal(Driver source) {
-    List<RunJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<Event>> entries = new ArrayList<>();
     for (Driver.Entry entry : source.entries) {
-      entries.add(new RunJournal.Entry(entry.seq(), entry.at(), "caller", "ann", entry.events()));
+      entries.add(new JournalEntry<>(entry.seq(), entry.at(), "caller", "ann", entry.events()));
     }
     return new RunJournal(source.program.flow().id(), source.state.runId(), entries);
   }

@@ -166,19 +166,13 @@ public class PropertyTest {
             new Input.Resolve(
                 random.nextBoolean() ? Input.Resolution.RETRY : Input.Resolution.SKIP, now);
         case 6 -> random.nextInt(4) == 0 ? new Input.Cancel(now) : new Input.Continue(some(), now);
-        case 7 ->
-            random.nextInt(12) == 0
-                ? new Input.Start("run " + now, "to test", some(), now)
-                : signal(now);
+        case 7 -> random.nextInt(12) == 0 ? start(now) : signal(now);
         case 8 -> signal(now);
         case 9 ->
             random.nextInt(4) == 0
                 ? new Input.Postpone(Set.copyOf(flows.fields()), now)
                 : new Input.Unattended(now);
-        default ->
-            run.state.running()
-                ? new Input.Continue(openAnswers(), now)
-                : new Input.Start("run " + now, "to test", some(), now);
+        default -> run.state.running() ? new Input.Continue(openAnswers(), now) : start(now);
       };
     }
 
@@ -209,6 +203,16 @@ public class PropertyTest {
         values.set(field, Json.tree(value(field)));
       }
       return values;
+    }
+
+    /** Before a list is known, also values for an item that it will not have. */
+    private Input start(long now) {
+      ObjectNode values = some();
+      flows.fields().stream()
+          .filter(field -> field.contains(".0.") && random.nextInt(4) == 0)
+          .forEach(
+              field -> values.set(field.replaceFirst("\\.0\\.", ".9."), Json.tree(value(field))));
+      return new Input.Start("run " + now, "to test", values, now);
     }
 
     private Object value(String field) {

@@ -10,6 +10,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.seeds.Seeds;
@@ -137,9 +138,9 @@ class RedecisionTest {
     for (int i = 0; i < 8; i++) {
       new Walk(random, flows, run, true).take(4);
       int version = run.program.flow().version() + 1;
-      RandomFlows later = flows(new Random(seed), NONE).version(version, renames);
-      Driver next = new Driver(later.nextThatMayExpire(), PropertyTest.LIMITS);
       if (run.state.running() && version <= VERSIONS) {
+        RandomFlows later = flows(new Random(seed), NONE).version(version, renames);
+        Driver next = new Driver(later.nextThatMayExpire(), PropertyTest.LIMITS);
         next.takeOver(run);
         boolean taken = next.journal.size() > run.journal.size();
         flows = taken ? later : flows;
@@ -151,9 +152,9 @@ class RedecisionTest {
   }
 
   private static List<RunJournal> runs(Driver driver) {
-    List<RunJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<Event>> entries = new ArrayList<>();
     for (Driver.Entry entry : driver.entries) {
-      entries.add(new RunJournal.Entry(entry.seq(), entry.at(), "caller", "ann", entry.events()));
+      entries.add(new JournalEntry<>(entry.seq(), entry.at(), "caller", "ann", entry.events()));
     }
     return driver.events(Event.Started.class).stream()
         .map(started -> RunJournal.of("random", started.runId(), entries))

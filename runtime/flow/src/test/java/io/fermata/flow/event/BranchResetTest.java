@@ -81,6 +81,33 @@ class BranchResetTest {
   }
 
   @Test
+  void anAnswerThatOneBranchTookBackIsNotBroughtBackByTheOthers() {
+    Driver talk = forked();
+    talk.start("a", "1", "c", "3");
+    talk.reset("c", Json.MAPPER.nullNode());
+    assertThat(asked(talk.reset("a", "x"))).containsExactly("b", "c");
+  }
+
+  @Test
+  void whatWasSaidInABranchThatTheJoinDroppedIsKeptForACorrection() {
+    Driver talk = forked(Branches::first);
+    talk.start("a", "1");
+    talk.proceed("b", "2");
+    assertThat(asked(talk.proceed("c", "3"))).containsExactly("flag");
+    assertThat(asked(talk.reset("c", Json.MAPPER.nullNode()))).containsExactly("number", "c");
+  }
+
+  @Test
+  void aValueThatWasReplacedInOneBranchIsNewAgainAlthoughOthersStillHaveIt() {
+    Driver talk = forked();
+    talk.start("a", "1", "number", 1);
+    talk.proceed("number", 2);
+    talk.proceed("number", 1);
+    talk.proceed("b", "2", "c", "3");
+    assertThat(talk.state.data().path("number").asInt()).isEqualTo(1);
+  }
+
+  @Test
   void aCorrectionBeforeTheForkForksAgainAndKeepsWhatWasSaidInTheBranches() {
     Driver talk = forked();
     talk.start("a", "1");

@@ -1,17 +1,25 @@
 package io.fermata.flow.event;
 
+import static io.fermata.flow.Costs.allocated;
+import static io.fermata.flow.Costs.times;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.sun.management.ThreadMXBean;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Loads;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.json.Json;
-import java.lang.management.ManagementFactory;
+import io.fermata.flow.json.Limits;
+import io.fermata.flow.replay.Inventions;
+import io.fermata.flow.schema.StateSchema;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -24,8 +32,6 @@ import org.junit.jupiter.api.Test;
 @Tag("slow")
 @Tag("long")
 class CostTest {
-  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-
   @Test
   void aSmallWriteToALargeStateCostsWhatItCostsToASmallOne() {
     assertThat(times(writes(10_000), writes(10), 40)).isLessThan(5);
@@ -73,6 +79,78 @@ class CostTest {
   @Test
   void tenTimesAsManySecretsAreLearnedOneByOneAtTenTimesTheCost() {
     assertThat(times(learnOneByOne(5_000), learnOneByOne(500), 5)).isLessThan(25);
+  }
+
+  @Test
+  void tenTimesAsManyValuesAreReplacedInTenTimesTheTextAtTenTimesTheCost() {
+    assertThat(times(replace(5_000), replace(500), 5)).isLessThan(25);
+  }
+
+  @Test
+  void theValuesOfTenTimesTheItemsAreCheckedForTenTimesTheCost() {
+    assertThat(times(check(4_000), check(400), 5)).isLessThan(25);
+  }
+
+  @Test
+  void aCallThatGivesOrCorrectsTenTimesAsManyFieldsCostsTenTimesAsMuch() {
+    assertThat(times(answer(4_000, 1), answer(400, 1), 5)).isLessThan(25);
+    assertThat(times(answer(4_000, 0), answer(400, 0), 5)).isLessThan(25);
+    assertThat(times(goBack(4_000), goBack(400), 5)).isLessThan(25);
+  }
+
+  private static Map<String, JsonNode> given(int fields, int filled) {
+    Map<String, JsonNode> values = new LinkedHashMap<>();
+    for (int i = 0; i < fields; i++) {
+      values.put("each." + i + ".pieces", filled == 0 ? NullNode.getInstance() : Json.tree(filled));
+    }
+    return values;
+  }
+
+  private static StateMemory answered(int fields) {
+    StateMemory memory = StateMemory.EMPTY;
+    for (String field : given(fields, 1).keySet()) {
+      memory = memory.accept(field, 1);
+    }
+    return memory.answer(given(fields, 1), List.of(), 2);
+  }
+
+  private static Runnable answer(int fields, int filled) {
+    StateMemory memory = answered(fields);
+    Map<String, JsonNode> values = given(fields, filled);
+    return () -> memory.answer(values, List.of(), 3);
+  }
+
+  private static Runnable goBack(int fields) {
+    Map<String, StateMemory.Answer> known = answered(fields).answers();
+    return () -> StateMemory.EMPTY.again(known, 1, 3);
+  }
+
+  private static Runnable replace(int values) {
+    Inventions inventions = new Inventions(1, true);
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < values; i++) {
+      inventions.add(Json.tree("card-" + (100_000 + i)));
+      text.append("a card-").append(100_000 + i);
+    }
+    return () -> inventions.text(text.toString());
+  }
+
+  record Item(String name, Integer pieces) {}
+
+  record Items(String title) {}
+
+  private static Runnable check(int items) {
+    StateSchema<?> schema =
+        new StateSchema<>(
+            Items.class,
+            Map.of("each", new StateSchema.Inner(new StateSchema<>(Item.class), true)),
+            Set.of());
+    ObjectNode sent = Json.object().put("title", "all");
+    ObjectNode each = sent.putObject("each");
+    for (int i = 0; i < items; i++) {
+      each.putObject("" + i).put("name", "item").put("pieces", i);
+    }
+    return () -> assertThat(schema.check(sent, Limits.DEFAULT).violations()).isEmpty();
   }
 
   /** One long secret, and a text that was cut off. */
@@ -129,13 +207,6 @@ class CostTest {
     return () -> Driver.fold(journal);
   }
 
-  private static long allocated(Runnable work) {
-    work.run();
-    long before = THREADS.getCurrentThreadAllocatedBytes();
-    work.run();
-    return THREADS.getCurrentThreadAllocatedBytes() - before;
-  }
-
   private static Runnable writes(int lines) {
     return going(Loads.filled(lines));
   }
@@ -160,26 +231,5 @@ class CostTest {
     driver.start();
     List<Event> journal = List.copyOf(driver.journal);
     return () -> Driver.fold(journal);
-  }
-
-  /** How many times as much the one work costs as the other. */
-  private static double times(Runnable work, Runnable other, int tries) {
-    for (int i = 0; i < tries; i++) {
-      work.run();
-      other.run();
-    }
-    long least = Long.MAX_VALUE;
-    long leastOther = Long.MAX_VALUE;
-    for (int i = 0; i < tries; i++) {
-      least = Math.min(least, cost(work));
-      leastOther = Math.min(leastOther, cost(other));
-    }
-    return (double) least / leastOther;
-  }
-
-  private static long cost(Runnable work) {
-    long began = THREADS.getCurrentThreadCpuTime();
-    work.run();
-    return THREADS.getCurrentThreadCpuTime() - began;
   }
 }

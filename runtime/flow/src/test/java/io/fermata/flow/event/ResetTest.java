@@ -140,6 +140,44 @@ class ResetTest {
   }
 
   @Test
+  void anAnswerThatWasTakenBackDoesNotComeBackWithACorrectionOfAnEarlierOne() {
+    Driver talk = steps();
+    talk.start("a", "1", "b", "2");
+    assertThat(asked(talk.reset("b", JsonNodeFactory.instance.nullNode()))).containsExactly("b");
+    assertThat(asked(talk.reset("a", "0"))).containsExactly("b");
+    assertThat(talk.state.data().has("b")).isFalse();
+  }
+
+  @Test
+  void norIfItsQuestionWasLeftOpenThen() {
+    Driver talk =
+        drive(
+            ask(ask(talk(), "a"), "c").ask("ask_b", q -> q.question("b", "b?", o -> o.optional())),
+            "ask_a",
+            "ask_b",
+            "ask_c");
+    talk.start("a", "1", "b", "2");
+    talk.reset("b", JsonNodeFactory.instance.nullNode());
+    assertThat(asked(talk.proceed())).containsExactly("c");
+    assertThat(asked(talk.reset("a", "0"))).containsExactly("c");
+    assertThat(talk.state.data().has("b")).isFalse();
+  }
+
+  @Test
+  void norDoesOneThatWasRefused() {
+    Driver talk =
+        drive(
+            ask(talk(), "a")
+                .ask(
+                    "ask_b",
+                    q -> q.question("b", "b?", o -> o.validate(b -> Verdict.reject("No.")))),
+            "ask_a",
+            "ask_b");
+    assertThat(code(talk.start("a", "1", "b", "2"))).isEqualTo("answer_rejected");
+    assertThat(talk.reset("a", "0")).isInstanceOf(Outcome.Interrupt.class);
+  }
+
+  @Test
   void aPartOfARecordIsCorrectedAlone() {
     Driver talk =
         drive(

@@ -642,6 +642,64 @@ class TimeAndSignalTest {
     assertThat(Driver.result(account.proceed())).isEqualTo(object("name", "Ada", "paid", 5));
   }
 
+  record Payments(String name, Integer first, Integer second) {
+    Payments {
+      if (first != null && first < 0) {
+        throw new IllegalArgumentException("Nobody pays less than nothing.");
+      }
+    }
+  }
+
+  /** Asks for a name and waits for two payments. */
+  private static Driver payments() {
+    FlowBuilder<Payments> flow =
+        Flow.of("payments", Payments.class)
+            .description("Waits for two payments.")
+            .ask("ask_name", q -> q.question("name", "Name?"))
+            .waitFor("one", "paid", "first")
+            .waitFor("two", "paid", "second")
+            .result(payments -> payments);
+    return new Driver(Flows.chain(flow, "ask_name", "one", "two").compile());
+  }
+
+  private static List<String> received(Driver talk) {
+    return talk.events(Event.Received.class).stream()
+        .map(received -> String.valueOf(received.payload()))
+        .toList();
+  }
+
+  @Test
+  void anEarlySignalThatWasRefusedArrivesOnceWhenItIsSentAgain() {
+    Driver payments = payments();
+    payments.start();
+    assertThat(code(payments.signal("paid", "ten"))).isEqualTo("invalid_signal");
+    payments.signal("paid", 10);
+    assertThat(code(payments.proceed("name", "Ada"))).isEqualTo("waiting");
+    assertThat(Driver.result(payments.signal("paid", 20)))
+        .isEqualTo(object("name", "Ada", "first", 10, "second", 20));
+    assertThat(received(payments)).containsExactly("10", "20");
+  }
+
+  @Test
+  void anEarlySignalThatWasDroppedArrivesOnceWhenItIsSentAgainAfterThoseThatCameMeanwhile() {
+    for (boolean crash : List.of(false, true)) {
+      Driver payments = payments();
+      payments.start();
+      payments.signal("paid", -10);
+      payments.signal("paid", 20);
+      assertThat(code(payments.proceed("name", "Ada"))).isEqualTo("step_failed");
+      assertThat(code(payments.signal("paid", 10))).isEqualTo("step_failed");
+      if (crash) {
+        payments.crash(payments.journal.size());
+        payments.recover();
+      }
+      assertThat(Driver.result(payments.proceed()))
+          .isEqualTo(object("name", "Ada", "first", 20, "second", 10));
+      assertThat(received(payments)).containsExactly("20", "10");
+      assertThat(payments.events(Event.Signalled.class)).hasSize(3);
+    }
+  }
+
   @Test
   void afterADroppedSignalTheNodeWaitsAgainUntilItsDeadline() {
     Driver account = account(Limits.DEFAULT);

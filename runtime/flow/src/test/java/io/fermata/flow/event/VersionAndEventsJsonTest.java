@@ -54,6 +54,7 @@ class VersionAndEventsJsonTest {
         new Event.Accepted(PLACE, "a", Json.tree("X"), Map.of("b", Json.tree(List.of(1, 2)))),
         new Event.Accepted(PLACE, "a", null, Map.of()),
         new Event.Rejected(PLACE, "a", "No."),
+        new Event.Misplaced(PLACE, List.of("each.2.age"), 2),
         new Event.Postponed(PLACE, "a"),
         new Event.Passed(PLACE, "a", Json.tree("x")),
         new Event.Passed(PLACE, "a", null),

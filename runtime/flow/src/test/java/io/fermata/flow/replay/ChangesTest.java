@@ -80,7 +80,7 @@ class ChangesTest {
         run.program.flow().id(),
         "run-1",
         run.entries.stream()
-            .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
+            .map(e -> new JournalEntry<>(e.seq(), e.at(), "caller", "ann", e.events()))
             .toList());
   }
 

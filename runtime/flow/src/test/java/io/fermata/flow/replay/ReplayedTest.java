@@ -81,7 +81,7 @@ class ReplayedTest {
         run.program.flow().id(),
         run.state.runId(),
         run.entries.stream()
-            .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
+            .map(e -> new JournalEntry<>(e.seq(), e.at(), "caller", "ann", e.events()))
             .toList());
   }
 
@@ -388,9 +388,9 @@ class ReplayedTest {
     run.start("seats", 1);
     run.start("seats", 9);
     run.proceed("email", "a@b.c");
-    List<RunJournal.Entry> session =
+    List<JournalEntry<Event>> session =
         run.entries.stream()
-            .map(e -> new RunJournal.Entry(e.seq(), e.at(), "caller", "ann", e.events()))
+            .map(e -> new JournalEntry<>(e.seq(), e.at(), "caller", "ann", e.events()))
             .toList();
 
     RunJournal first = RunJournal.of("order", "run-1", session);
