@@ -24,6 +24,10 @@ module io.fermata.agent {
   exports io.fermata.agent.history to
       io.fermata.session;
 
+  opens io.fermata.agent to
+      io.fermata.flow;
+  opens io.fermata.agent.mcp to
+      io.fermata.flow;
   opens io.fermata.agent.message to
       com.fasterxml.jackson.databind;
   opens io.fermata.agent.state to

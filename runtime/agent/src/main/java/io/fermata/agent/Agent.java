@@ -3,6 +3,7 @@ package io.fermata.agent;
 import io.fermata.agent.message.Side;
 import io.fermata.flow.ToolHints;
 import io.fermata.flow.event.Policy;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Options;
 import java.time.Duration;
@@ -14,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -86,7 +88,7 @@ public final class Agent {
 
   /** Hooks for those prompts of the agent that list none of their own. */
   public Agent hooks(Hook... more) {
-    return with(terms -> terms.hooks = Options.plus(terms.hooks, List.of(more)));
+    return with(terms -> terms.hooks = Options.plus(terms.hooks, Given.listed(more)));
   }
 
   /** Adds a hook to every agent that calls this one, before its own hooks. */
@@ -105,7 +107,7 @@ public final class Agent {
 
   /** Work that its tools and hooks may schedule. */
   public Agent effects(ScheduledHandler... more) {
-    return with(terms -> terms.effects = Options.plus(terms.effects, List.of(more)));
+    return with(terms -> terms.effects = Options.plus(terms.effects, Given.listed(more)));
   }
 
   /** A default for the environment of its threads; threads may override it. */
@@ -133,6 +135,7 @@ public final class Agent {
 
   /** Summarizes the older part of long conversations. */
   public Agent compaction(Compaction how) {
+    Objects.requireNonNull(how, "how");
     return with(terms -> terms.compaction = how);
   }
 
@@ -142,6 +145,7 @@ public final class Agent {
    * it. Without this, threads are kept until they are deleted.
    */
   public Agent expireAfter(Duration idle) {
+    Objects.requireNonNull(idle, "idle");
     return with(terms -> terms.expiry = idle);
   }
 
@@ -188,6 +192,7 @@ public final class Agent {
 
   /** A copy whose deferred work is changed. */
   public Agent withEffects(UnaryOperator<ScheduledHandler> change) {
+    Objects.requireNonNull(change, "change");
     return with(terms -> terms.effects = List.copyOf(terms.effects.stream().map(change).toList()));
   }
 
@@ -325,7 +330,10 @@ public final class Agent {
 
   /** Rejects what cannot work; the prompts by name. */
   private Map<String, Prompt> check() {
-    List<String> wrong = new ArrayList<>();
+    List<String> wrong = new ArrayList<>(Given.nulls("", terms));
+    if (!wrong.isEmpty()) {
+      throw new InvalidAgentException(terms.name, wrong);
+    }
     if (terms.sideA instanceof Participant.Person && terms.sideB instanceof Participant.Person) {
       wrong.add("both sides are people; nobody would act");
     }

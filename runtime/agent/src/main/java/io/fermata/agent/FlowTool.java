@@ -3,6 +3,7 @@ package io.fermata.agent;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Violation;
@@ -11,6 +12,7 @@ import io.fermata.flow.schema.ArgumentSchema;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -54,6 +56,7 @@ public final class FlowTool implements Offered {
     this.resultMapper = resultMapper;
     this.recorders = recorders;
     this.approval = approval;
+    Given.required("The recorders of " + flow.id(), recorders);
   }
 
   /** A finished run, for the result mapper. */
@@ -92,7 +95,7 @@ public final class FlowTool implements Offered {
    * @param description when a model should use it
    */
   public static FlowTool of(String name, String description, Flow<?> flow) {
-    if (!NAME.matcher(name).matches()) {
+    if (!NAME.matcher(Objects.requireNonNull(name, "name")).matches()) {
       throw new IllegalArgumentException(
           "The tool's name \"" + name + "\" is not 1 to 64 of a-z, 0-9, _ and -");
     }
@@ -151,6 +154,7 @@ public final class FlowTool implements Offered {
    * throws, the caller gets the error {@code [mapper-error: …]}.
    */
   public FlowTool resultMapper(Function<Finished, ?> mapper) {
+    Objects.requireNonNull(mapper, "mapper");
     return new FlowTool(description, flow, arguments, mapper, recorders, approval);
   }
 
@@ -159,11 +163,13 @@ public final class FlowTool implements Offered {
    * the calls.
    */
   public FlowTool recorders(Recorder... observers) {
-    return new FlowTool(description, flow, arguments, resultMapper, List.of(observers), approval);
+    return new FlowTool(
+        description, flow, arguments, resultMapper, Given.listed(observers), approval);
   }
 
   /** A person must approve every call before the flow starts. */
   public FlowTool approval(String question) {
+    Objects.requireNonNull(question, "question");
     return approval((JsonNode args) -> question);
   }
 
@@ -173,6 +179,7 @@ public final class FlowTool implements Offered {
    * @param question the question for a call's arguments; null if the call needs no approval
    */
   public FlowTool approval(Function<JsonNode, @Nullable String> question) {
+    Objects.requireNonNull(question, "question");
     return new FlowTool(description, flow, arguments, resultMapper, recorders, question);
   }
 
@@ -202,7 +209,9 @@ public final class FlowTool implements Offered {
     ObjectNode fields = schema.putObject("properties");
     ObjectNode flow = fields.putObject("flow").put("type", "string");
     flow.put("description", "The tool that was called");
-    Stream.of(flows).forEach(each -> flow.withArray("enum").add(each.name()));
+    for (FlowTool each : Objects.requireNonNull(flows, "flows")) {
+      flow.withArray("enum").add(Objects.requireNonNull(each, "flows").name());
+    }
     ObjectNode about = fields.putObject("about").put("type", "string");
     about.put(
         "description",

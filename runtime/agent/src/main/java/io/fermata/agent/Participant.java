@@ -1,5 +1,6 @@
 package io.fermata.agent;
 
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Options;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -43,6 +44,7 @@ public sealed interface Participant
     private final Terms terms;
 
     private Speaker(Terms terms) {
+      Given.required("The side " + terms.label, terms);
       this.terms = terms;
     }
 
@@ -57,6 +59,7 @@ public sealed interface Participant
 
     /** The turn ends when this tool has been called. */
     public Speaker stopTool(String tool) {
+      Objects.requireNonNull(tool, "tool");
       return with(terms -> terms.stopTool = tool);
     }
 
@@ -65,6 +68,8 @@ public sealed interface Participant
      * message.
      */
     public Speaker stopTool(String tool, String responseProperty) {
+      Objects.requireNonNull(tool, "tool");
+      Objects.requireNonNull(responseProperty, "responseProperty");
       return with(
           terms -> {
             terms.stopTool = tool;

@@ -3,10 +3,12 @@ package io.fermata.agent;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import io.fermata.agent.model.Model;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Options;
 import io.fermata.flow.schema.ArgumentSchema;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
@@ -38,6 +40,7 @@ public final class Prompt {
   private final Terms terms;
 
   private Prompt(Terms terms) {
+    Given.required("The prompt " + terms.name, terms);
     this.terms = terms;
   }
 
@@ -66,7 +69,7 @@ public final class Prompt {
 
   /** The tools that the model may call. */
   public Prompt tools(Offered... more) {
-    return tools(List.of(more));
+    return tools(Given.listed(more));
   }
 
   /** The tools that the model may call. */
@@ -76,7 +79,7 @@ public final class Prompt {
 
   /** Hooks of this prompt, in place of the agent's. */
   public Prompt hooks(Hook... more) {
-    return with(terms -> terms.hooks = Options.plus(terms.hooks, List.of(more)));
+    return with(terms -> terms.hooks = Options.plus(terms.hooks, Given.listed(more)));
   }
 
   /** When another prompt's model should call this one. */
@@ -133,6 +136,7 @@ public final class Prompt {
 
   /** A copy whose tools are changed, one by one. */
   public Prompt withTools(UnaryOperator<Offered> change) {
+    Objects.requireNonNull(change, "change");
     return with(terms -> terms.tools = List.copyOf(terms.tools.stream().map(change).toList()));
   }
 

@@ -3,9 +3,11 @@ package io.fermata.agent;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
 import java.time.Duration;
+import java.util.Objects;
 
 /**
  * Work of an agent that {@link FlowState#scheduleEffect} schedules. It runs when it is due, even
@@ -31,14 +33,16 @@ public final class ScheduledHandler {
       Work<ObjectNode> work,
       Policy policy) {
     this.name = Tool.named(name, "effect");
-    this.description = description;
+    this.description = Objects.requireNonNull(description, "description");
     this.arguments = arguments;
-    this.work = work;
+    this.work = Objects.requireNonNull(work, "work");
     this.policy = policy;
+    Given.required("The effect " + name, policy);
   }
 
   public static <A extends Record> ScheduledHandler of(
       String name, String description, Class<A> arguments, Work<A> work) {
+    Objects.requireNonNull(work, "work");
     return new ScheduledHandler(
         name,
         description,

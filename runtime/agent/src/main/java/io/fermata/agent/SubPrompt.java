@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import io.fermata.flow.schema.ArgumentSchema;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +20,7 @@ public record SubPrompt(
 
   /** The argument that becomes the message to the prompt, instead of all of them as JSON. */
   public SubPrompt userMessage(String argument) {
+    Objects.requireNonNull(argument, "argument");
     return new SubPrompt(prompt, argument, text, toolCalls, errors);
   }
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
 import java.time.Duration;
@@ -46,9 +47,10 @@ public final class Tool implements Offered {
       @Nullable Function<ObjectNode, @Nullable String> approval) {
     this.name = named(name, "tool");
     this.description = Objects.requireNonNull(description, "description");
-    this.arguments = arguments;
-    this.handler = handler;
+    this.arguments = Objects.requireNonNull(arguments, "schema");
+    this.handler = Objects.requireNonNull(handler, "handler");
     this.policy = policy;
+    Given.required("The tool " + name, policy);
     this.approval = approval;
   }
 
@@ -63,6 +65,7 @@ public final class Tool implements Offered {
   /** A tool whose arguments are a record. */
   public static <A extends Record> Tool of(
       String name, String description, Class<A> arguments, ToolHandler<A> handler) {
+    Objects.requireNonNull(handler, "handler");
     return new Tool(
         name,
         description,
@@ -109,6 +112,7 @@ public final class Tool implements Offered {
 
   /** A person must approve every call before it is made. */
   public Tool approval(String question) {
+    Objects.requireNonNull(question, "question");
     return approval((JsonNode args) -> question);
   }
 
@@ -118,6 +122,7 @@ public final class Tool implements Offered {
    * @param question the question for a call's arguments; null if the call needs no approval
    */
   public Tool approval(Function<JsonNode, @Nullable String> question) {
+    Objects.requireNonNull(question, "question");
     return new Tool(name, description, arguments, handler, policy, question::apply);
   }
 

@@ -1,10 +1,10 @@
 package io.fermata.agent;
 
 import io.fermata.layers.Layers;
-import org.junit.jupiter.api.Test;
+import io.fermata.layers.LayersContract;
 
 /** The packages of this module and the order they stand in. */
-class LayersTest {
+class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.agent",
@@ -18,23 +18,8 @@ class LayersTest {
           "io.fermata.agent.engine",
           "io.fermata.agent.replay");
 
-  @Test
-  void noTwoPackagesNeedEachOther() {
-    LAYERS.haveNoCycles();
-  }
-
-  @Test
-  void eachPackageUsesOnlyThoseBelowIt() {
-    LAYERS.dependDownwardsOnly();
-  }
-
-  @Test
-  void noPackageIsLarge() {
-    LAYERS.areSmall();
-  }
-
-  @Test
-  void noConstructorIsLong() {
-    LAYERS.haveShortConstructors();
+  @Override
+  public Layers layers() {
+    return LAYERS;
   }
 }

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.model.chat.request.ToolChoice;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
@@ -347,7 +347,7 @@ class RequestTest {
     talk.say("Hi");
 
     assertThat(talk.world().deltas)
-        .containsExactly(new Outside.Delta(talk.last().id(), "text", "Hello."));
+        .containsExactly(new MessageDelta(talk.last().id(), "text", "Hello."));
   }
 
   @Test

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
@@ -32,7 +33,7 @@ public final class World implements Outside {
   private final Map<String, String> children = new HashMap<>();
 
   public final Map<String, String> env = new HashMap<>();
-  final List<Delta> deltas = new ArrayList<>();
+  final List<MessageDelta> deltas = new ArrayList<>();
   public final List<String> flowCalls = new ArrayList<>();
   public final List<String> withdrawn = new ArrayList<>();
   public final List<String> delegated = new ArrayList<>();
@@ -99,7 +100,7 @@ public final class World implements Outside {
   }
 
   @Override
-  public void publish(Delta tiding) {
+  public void publish(MessageDelta tiding) {
     deltas.add(tiding);
   }
 

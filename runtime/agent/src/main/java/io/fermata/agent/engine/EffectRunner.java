@@ -19,6 +19,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.AuthorFailures;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
@@ -203,17 +204,17 @@ final class EffectRunner {
     return new ModelListener() {
       @Override
       public void text(String delta) {
-        outside.publish(new Outside.Delta(messageId, "text", delta));
+        outside.publish(new MessageDelta(messageId, "text", delta));
       }
 
       @Override
       public void thinking(String delta) {
-        outside.publish(new Outside.Delta(messageId, "thinking", delta));
+        outside.publish(new MessageDelta(messageId, "thinking", delta));
       }
 
       @Override
       public void attempt(ModelAttempt failed) {
-        outside.publish(new Outside.Delta(messageId, "void", failed.code().wireName()));
+        outside.publish(new MessageDelta(messageId, "void", failed.code().wireName()));
       }
     };
   }

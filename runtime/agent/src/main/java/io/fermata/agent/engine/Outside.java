@@ -7,6 +7,7 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
@@ -28,16 +29,7 @@ public interface Outside {
   long now();
 
   /** Publishes a part of a model's reply to the subscribers of the thread. */
-  void publish(Delta tiding);
-
-  /**
-   * A part of a reply while it streams; it is not journaled.
-   *
-   * @param messageId the message that it will be part of
-   * @param kind {@code text}, {@code thinking}, or {@code void}: the parts published so far are
-   *     invalid
-   */
-  record Delta(String messageId, String kind, String text) {}
+  void publish(MessageDelta tiding);
 
   /** Runs the handler of a tool that was called. */
   default @Nullable Object run(Tool tool, FlowState flow, ObjectNode arguments) throws Exception {

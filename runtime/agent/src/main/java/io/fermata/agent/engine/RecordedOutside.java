@@ -7,6 +7,7 @@ import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelListener;
@@ -216,7 +217,7 @@ final class RecordedOutside implements Outside {
   }
 
   @Override
-  public void publish(Delta delta) {}
+  public void publish(MessageDelta delta) {}
 
   /** The environment of the host is not journaled. */
   @Override

@@ -164,6 +164,9 @@ public final class ThreadProgram
     } else if (input instanceof ThreadInput.Delete delete) {
       delete(loop, state, delete.at());
       return null;
+    } else if (input instanceof ThreadInput.FlowChanged changed) {
+      flowChanged(loop, state, changed);
+      return null;
     } else if (input instanceof ThreadInput.OfChild child) {
       return new ChildReports(agents, loop).take(child);
     } else if (input instanceof ThreadInput.EffectEnded ended) {
@@ -470,6 +473,18 @@ public final class ThreadProgram
       state.frames().values().forEach(frame -> abandon(loop, frame));
     }
     loop.emit(new ThreadEvent.Deleted(at));
+  }
+
+  /** The next look, which would have come by itself. */
+  private void flowChanged(TurnLoop loop, ThreadState state, ThreadInput.FlowChanged changed) {
+    StepFrame frame = state.frameOf(changed.call());
+    CallState call = state.call(changed.call());
+    if (frame != null
+        && call != null
+        && call.phase() == CallState.Phase.PAUSED
+        && !CallSite.of(agents, state, frame).lacks(call)) {
+      loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, changed.at()));
+    }
   }
 
   private void due(TurnLoop loop, ThreadState state, ThreadInput.EffectDue due) {

@@ -7,6 +7,7 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Options;
 import io.fermata.flow.logging.LogTexts;
@@ -17,6 +18,7 @@ import java.net.ConnectException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -63,6 +65,7 @@ public final class McpTools implements AutoCloseable {
   private boolean closed;
 
   private McpTools(Terms terms) {
+    Given.required("The MCP server " + terms.name, terms);
     this.terms = terms;
   }
 
@@ -72,7 +75,7 @@ public final class McpTools implements AutoCloseable {
    * @param name its name in messages
    */
   public static McpTools http(String name, String url) {
-    return new McpTools(new Terms(name, Server.Http.at(url)));
+    return new McpTools(new Terms(name, Server.Http.at(Objects.requireNonNull(url, "url"))));
   }
 
   /**
@@ -85,23 +88,26 @@ public final class McpTools implements AutoCloseable {
       throw new IllegalArgumentException(
           "The MCP server %s has no command; name the program and its arguments".formatted(name));
     }
-    return new McpTools(new Terms(name, new Server.Command(List.of(command), Map.of())));
+    return new McpTools(new Terms(name, new Server.Command(Given.listed(command), Map.of())));
   }
 
   // --- options ---------------------------------------------------------------------------------
 
   /** Sends a header with each request. */
   public McpTools header(String header, String value) {
+    Objects.requireNonNull(value, "value");
     return header(header, () -> value);
   }
 
   /** Sends a bearer token with each request. */
   public McpTools bearer(String token) {
+    Objects.requireNonNull(token, "token");
     return bearer(() -> token);
   }
 
   /** Sends a bearer token with each request, read from the supplier each time. */
   public McpTools bearer(Supplier<String> token) {
+    Objects.requireNonNull(token, "token");
     return header("Authorization", () -> "Bearer " + token.get());
   }
 
@@ -135,7 +141,7 @@ public final class McpTools implements AutoCloseable {
 
   /** Selects tools, by their names on the server. */
   public McpTools only(String... tools) {
-    return with(terms -> terms.only = Set.of(tools));
+    return with(terms -> terms.only = new LinkedHashSet<>(Given.listed(tools)));
   }
 
   /**

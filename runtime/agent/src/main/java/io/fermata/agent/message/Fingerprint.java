@@ -4,9 +4,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import io.fermata.flow.json.Digests;
 import io.fermata.flow.json.Json;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /** A digest by which a repeated message or answer is recognised. */
@@ -19,12 +18,10 @@ public final class Fingerprint {
   /** The same whatever the order of the properties. */
   public static String of(JsonNode tree) {
     try {
-      byte[] hash = MessageDigest.getInstance("SHA-256").digest(SORTED.writeValueAsBytes(tree));
+      byte[] hash = Digests.sha256().digest(SORTED.writeValueAsBytes(tree));
       return HexFormat.of().formatHex(hash, 0, 16);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("A JSON tree could not be written", e);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
     }
   }
 }

@@ -13,12 +13,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -78,7 +80,7 @@ public final class Model {
 
   private Model(
       String name, @Nullable ChatModel chat, @Nullable StreamingChatModel streaming, Terms terms) {
-    this.name = name;
+    this.name = Objects.requireNonNull(name, "name");
     this.chat = chat;
     this.streaming = streaming;
     this.terms = terms;
@@ -86,16 +88,18 @@ public final class Model {
 
   /** A model that replies in one piece. */
   public static Model of(String name, ChatModel chat) {
-    return new Model(name, chat, null, new Terms());
+    return new Model(name, Objects.requireNonNull(chat, "chat"), null, new Terms());
   }
 
   /** A model that streams its reply. */
   public static Model of(String name, StreamingChatModel streaming) {
-    return new Model(name, null, streaming, new Terms());
+    return new Model(name, null, Objects.requireNonNull(streaming, "streaming"), new Terms());
   }
 
   /** A model that can do both; it streams if there is a listener. */
   public static Model of(String name, ChatModel chat, StreamingChatModel streaming) {
+    Objects.requireNonNull(chat, "chat");
+    Objects.requireNonNull(streaming, "streaming");
     return new Model(name, chat, streaming, new Terms());
   }
 
@@ -127,6 +131,7 @@ public final class Model {
 
   /** How many of the input tokens came from a cache, which every provider reports differently. */
   public Model cachedTokens(Function<TokenUsage, @Nullable Integer> reader) {
+    Objects.requireNonNull(reader, "reader");
     return with(terms -> terms.cachedTokens = reader);
   }
 
@@ -160,6 +165,8 @@ public final class Model {
 
   /** The models to call when this one fails, in this order, each with its own options. */
   public Model fallback(Model... fallbacks) {
+    Objects.requireNonNull(fallbacks, "fallbacks");
+    Stream.of(fallbacks).forEach(each -> Objects.requireNonNull(each, "fallbacks"));
     return with(terms -> terms.fallbacks = List.of(fallbacks));
   }
 
@@ -186,6 +193,7 @@ public final class Model {
 
   /** Default parameters of requests. */
   public Model parameters(ChatRequestParameters parameters) {
+    Objects.requireNonNull(parameters, "parameters");
     return with(terms -> terms.parameters = parameters);
   }
 
@@ -209,6 +217,7 @@ public final class Model {
   }
 
   private void requireInRange(String option, Duration given) {
+    Objects.requireNonNull(given, option);
     if (given.isNegative() || given.isZero() || given.compareTo(LONGEST) > 0) {
       throw new IllegalArgumentException(
           "Model %s: %s is %s; give a time longer than zero and at most %s"

@@ -7,6 +7,7 @@ import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Nearest;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -40,7 +41,7 @@ final class ThreadCauses {
   private final Map<String, Happening> attempts = new HashMap<>();
 
   private final Map<String, Happening> scheduled = new HashMap<>();
-  private ThreadJournal.Entry entry = ThreadJournal.Entry.encrypted(0);
+  private JournalEntry<ThreadEvent> entry = JournalEntry.encrypted(0);
   private @Nullable Happening stopped;
 
   /** The turn of a side that code has. */
@@ -64,7 +65,7 @@ final class ThreadCauses {
 
   private static ThreadCauses of(ThreadJournal journal, ThreadAccount account) {
     ThreadCauses causes = new ThreadCauses(account);
-    for (ThreadJournal.Entry each : journal.entries()) {
+    for (JournalEntry<ThreadEvent> each : journal.entries()) {
       causes.entry = each;
       causes.subject = causes.subject(each.events());
       each.events().forEach(causes::add);

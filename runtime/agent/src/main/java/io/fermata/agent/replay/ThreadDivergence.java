@@ -8,6 +8,7 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.picture.SequenceDiagram;
 import io.fermata.flow.replay.Change;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadDivergence {
   private static final int LINES = 3;
 
-  private final ThreadJournal.Entry entry;
+  private final JournalEntry<ThreadEvent> entry;
   private final JournalCheck.Difference<ThreadState, ThreadEvent> difference;
   private final ThreadSecrets secrets;
   private final @Nullable OtherRequest request;
@@ -28,7 +29,7 @@ public final class ThreadDivergence {
    * @param request what a model is asked otherwise; null for another decision
    */
   ThreadDivergence(
-      ThreadJournal.Entry entry,
+      JournalEntry<ThreadEvent> entry,
       JournalCheck.Difference<ThreadState, ThreadEvent> difference,
       @Nullable OtherRequest request,
       ThreadSecrets secrets) {
@@ -39,7 +40,7 @@ public final class ThreadDivergence {
   }
 
   /** The entry of the journal that would be another one. */
-  public ThreadJournal.Entry entry() {
+  public JournalEntry<ThreadEvent> entry() {
     return entry;
   }
 

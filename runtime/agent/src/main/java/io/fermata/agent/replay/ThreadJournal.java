@@ -7,7 +7,7 @@ import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.picture.SequenceDiagram;
-import java.time.Instant;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The journal of one thread: what happened, in which entries, and who caused them. A value, which
@@ -40,69 +39,28 @@ import org.jspecify.annotations.Nullable;
  *     that of the thread
  */
 public record ThreadJournal(
-    String agent, String threadId, List<Entry> entries, boolean redacted, boolean cut) {
+    String agent,
+    String threadId,
+    List<JournalEntry<ThreadEvent>> entries,
+    boolean redacted,
+    boolean cut) {
   public ThreadJournal {
     entries = List.copyOf(entries);
   }
 
-  public ThreadJournal(String agent, String threadId, List<Entry> entries) {
+  public ThreadJournal(String agent, String threadId, List<JournalEntry<ThreadEvent>> entries) {
     this(agent, threadId, entries, false);
   }
 
-  public ThreadJournal(String agent, String threadId, List<Entry> entries, boolean redacted) {
+  public ThreadJournal(
+      String agent, String threadId, List<JournalEntry<ThreadEvent>> entries, boolean redacted) {
     this(agent, threadId, entries, redacted, false);
-  }
-
-  /**
-   * What was persisted at once.
-   *
-   * @param seq its number in the journal
-   * @param at when it was written, in milliseconds of the epoch
-   * @param by what caused it: {@code caller}, {@code effect}, {@code timer} or {@code host}; {@link
-   *     #ENCRYPTED} if nothing of it could be read
-   * @param principal the caller; null for other causes
-   */
-  public record Entry(
-      long seq, long at, String by, @Nullable String principal, List<ThreadEvent> events) {
-    /** What caused an entry of which nothing can be read for lack of its key. */
-    public static final String ENCRYPTED = "encrypted";
-
-    public Entry {
-      events = List.copyOf(events);
-    }
-
-    /** An entry of which nothing but its number can be read for lack of its key. */
-    public static Entry encrypted(long seq) {
-      return new Entry(seq, 0, ENCRYPTED, null, List.of());
-    }
-
-    Entry of(List<ThreadEvent> some) {
-      return new Entry(seq, at, by, principal, some);
-    }
-
-    /** For logs, without what was said. */
-    @Override
-    public String toString() {
-      return "entry %d (%s, %s) with %d event(s)"
-          .formatted(seq, by, Instant.ofEpochMilli(at), events.size());
-    }
-
-    /** Which entry it is, in words. */
-    String title() {
-      if (by.equals(ENCRYPTED)) {
-        return "entry %d is encrypted with a key that is not there".formatted(seq);
-      }
-      return "entry %d (%s, %s)".formatted(seq, cause(), Instant.ofEpochMilli(at));
-    }
-
-    String cause() {
-      return principal == null ? by : by + " " + principal;
-    }
   }
 
   /** The journal as it was when an entry had been written; {@link #cut} if others followed. */
   public ThreadJournal upTo(long seq) {
-    List<Entry> kept = entries.stream().filter(entry -> entry.seq() <= seq).toList();
+    List<JournalEntry<ThreadEvent>> kept =
+        entries.stream().filter(entry -> entry.seq() <= seq).toList();
     return new ThreadJournal(agent, threadId, kept, redacted, cut || kept.size() < entries.size());
   }
 
@@ -134,7 +92,7 @@ public record ThreadJournal(
   /** The state of the thread at its end. */
   public ThreadState state() {
     ThreadState state = ThreadState.NONE;
-    for (Entry entry : entries) {
+    for (JournalEntry<ThreadEvent> entry : entries) {
       state = state.apply(entry.events(), entry.seq());
     }
     return state;

@@ -15,6 +15,7 @@ import io.fermata.flow.picture.SequenceDiagram.Line;
 import io.fermata.flow.picture.SequenceDiagram.Remark;
 import io.fermata.flow.picture.SequenceDiagram.Row;
 import io.fermata.flow.picture.SequenceDiagram.Sent;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -54,7 +55,7 @@ final class ThreadPicture {
   private final Set<String> callers = new TreeSet<>();
   private String agent;
   private boolean codeOrModelIsUser;
-  private ThreadJournal.Entry entry;
+  private JournalEntry<ThreadEvent> entry;
 
   /** What an entry shows. */
   private record Numbered(long seq, Row row) {}
@@ -66,7 +67,7 @@ final class ThreadPicture {
     this.journal = journal;
     this.account = account;
     this.agent = journal.agent();
-    this.entry = ThreadJournal.Entry.encrypted(0);
+    this.entry = JournalEntry.encrypted(0);
   }
 
   static SequenceDiagram of(ThreadJournal journal, ThreadAccount account) {
@@ -80,12 +81,13 @@ final class ThreadPicture {
   static SequenceDiagram of(
       ThreadJournal journal, ThreadAccount account, ThreadDivergence divergence, String... notes) {
     ThreadPicture picture = new ThreadPicture(journal, account);
-    for (ThreadJournal.Entry each : journal.entries()) {
+    for (JournalEntry<ThreadEvent> each : journal.entries()) {
       if (each.seq() < divergence.entry().seq()) {
         picture.add(each);
       }
     }
-    picture.add(divergence.entry().of(divergence.entry().events().subList(0, divergence.index())));
+    picture.add(
+        divergence.entry().with(divergence.entry().events().subList(0, divergence.index())));
     for (String note : notes) {
       picture.atSides(note, true);
     }
@@ -193,9 +195,9 @@ final class ThreadPicture {
 
   // --- from entries ---------------------------------------------------------------------------
 
-  private void add(ThreadJournal.Entry next) {
+  private void add(JournalEntry<ThreadEvent> next) {
     entry = next;
-    if (next.by().equals(ThreadJournal.Entry.ENCRYPTED)) {
+    if (next.by().equals(JournalEntry.ENCRYPTED)) {
       atSides("encrypted with a key that is not there", false);
     }
     next.events().forEach(this::add);

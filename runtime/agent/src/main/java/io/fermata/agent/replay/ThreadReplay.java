@@ -1,7 +1,9 @@
 package io.fermata.agent.replay;
 
 import io.fermata.agent.Agent;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -62,7 +64,7 @@ public record ThreadReplay(ThreadJournal journal, int decided, List<ThreadDiverg
       Collection<Agent> agents, Collection<Flow<?>> flows, ThreadJournal journal) {
     journal.whole();
     ThreadReplayer replayer = new ThreadReplayer(agents, flows, journal.earlier());
-    for (ThreadJournal.Entry entry : journal.entries()) {
+    for (JournalEntry<ThreadEvent> entry : journal.entries()) {
       replayer.decide(entry);
     }
     return new ThreadReplay(journal, replayer.decided(), replayer.divergences());

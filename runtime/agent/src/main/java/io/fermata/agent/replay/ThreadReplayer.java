@@ -8,6 +8,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.JournalCheck.Difference;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -55,10 +56,10 @@ public final class ThreadReplayer {
    * @return the entry as if models had been asked what the present code asks; without what they
    *     were asked where that is not known, as it is not after another decision
    */
-  public ThreadJournal.Entry decide(ThreadJournal.Entry entry) {
+  public JournalEntry<ThreadEvent> decide(JournalEntry<ThreadEvent> entry) {
     entry.events().forEach(secrets::learn);
     if (decision != null) {
-      return with(entry, unasked(entry.events()));
+      return entry.with(unasked(entry.events()));
     }
     Difference<ThreadState, ThreadEvent> difference =
         again.decide(entry.seq(), entry.at(), entry.events());
@@ -70,13 +71,9 @@ public final class ThreadReplayer {
     if (difference != null) {
       difference.now().forEach(secrets::learn);
       decision = new ThreadDivergence(entry, difference, null, secrets);
-      return with(entry, unasked(entry.events()));
+      return entry.with(unasked(entry.events()));
     }
-    return with(entry, again.asked(entry.events()));
-  }
-
-  private static ThreadJournal.Entry with(ThreadJournal.Entry entry, List<ThreadEvent> events) {
-    return new ThreadJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events);
+    return entry.with(again.asked(entry.events()));
   }
 
   private static List<ThreadEvent> unasked(List<ThreadEvent> events) {

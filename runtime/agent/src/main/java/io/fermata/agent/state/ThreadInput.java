@@ -84,6 +84,9 @@ public sealed interface ThreadInput {
 
   record Delete(long at) implements ThreadInput {}
 
+  /** The flow behind a call has changed: a call that waits for it looks at once. */
+  record FlowChanged(String call, long at) implements ThreadInput {}
+
   /** What a thread learns of a child. */
   sealed interface OfChild {
     String child();

@@ -18,6 +18,7 @@ import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Change;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -46,9 +47,9 @@ class AskedAgainTest {
   }
 
   private static ThreadJournal journal(Conversation talk) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new ThreadJournal.Entry(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
+      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
     }
     return new ThreadJournal("desk", "t1", entries);
   }
@@ -283,13 +284,8 @@ class AskedAgainTest {
 
   @Test
   void aJournalThatDoesNotSayWhatWasAskedIsNotCompared() {
-    List<ThreadJournal.Entry> entries =
-        recorded().entries().stream()
-            .map(
-                e ->
-                    new ThreadJournal.Entry(
-                        e.seq(), e.at(), e.by(), e.principal(), silent(e.events())))
-            .toList();
+    List<JournalEntry<ThreadEvent>> entries =
+        recorded().entries().stream().map(e -> e.with(silent(e.events()))).toList();
 
     ThreadReplay.of(
             List.of(desk(prompt -> prompt.withText("Talk nicely."))),

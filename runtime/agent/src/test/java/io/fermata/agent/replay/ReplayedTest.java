@@ -15,6 +15,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.replay.JournalEntry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,9 +66,9 @@ class ReplayedTest {
   }
 
   private static ThreadJournal journal(Conversation talk) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new ThreadJournal.Entry(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
+      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
     }
     return new ThreadJournal("desk", "t1", entries);
   }

@@ -16,6 +16,7 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Inventions;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
@@ -53,9 +54,9 @@ class SecretThreadTest {
   }
 
   private static ThreadJournal recorded(Conversation talk) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new ThreadJournal.Entry(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
+      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
     }
     return new ThreadJournal("desk", "t1", entries);
   }

@@ -9,6 +9,8 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.SubPrompt;
 import io.fermata.agent.Tool;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.Secret;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,9 +51,9 @@ class ThreadCauseTest {
   private static final List<Agent> AGENTS = List.of(desk(new Scripted(), LOOK_UP, REFUND));
 
   private static ThreadJournal journal(Conversation talk) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new ThreadJournal.Entry(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
+      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
     }
     return new ThreadJournal("desk", "t1", entries);
   }

@@ -11,6 +11,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -34,11 +35,11 @@ class ThreadPictureTest {
   }
 
   private static ThreadJournal journal(Conversation talk) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     for (int i = 1; i <= talk.records(); i++) {
       boolean called = talk.record(i).get(0) instanceof ThreadEvent.Received;
       entries.add(
-          new ThreadJournal.Entry(
+          new JournalEntry<>(
               i,
               talk.cause(i).at(),
               called ? "caller" : "effect",
@@ -184,7 +185,7 @@ class ThreadPictureTest {
             "title thread t1 of desk, up to entry 2\n", "the thread acts#58; a model is asked")
         .doesNotContain("refund");
     assertThat(
-            new ThreadJournal("desk", "t1", List.of(ThreadJournal.Entry.encrypted(1)), true)
+            new ThreadJournal("desk", "t1", List.of(JournalEntry.encrypted(1)), true)
                 .picture(List.of(desk))
                 .mermaid())
         .contains("1 · encrypted with a key that is not there");

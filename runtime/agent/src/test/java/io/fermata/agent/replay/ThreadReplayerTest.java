@@ -10,6 +10,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.replay.JournalEntry;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -55,10 +56,10 @@ class ThreadReplayerTest {
   }
 
   /** An entry as it is read from a store: nobody else has it. */
-  private ThreadJournal.Entry read(long seq) {
+  private JournalEntry<ThreadEvent> read(long seq) {
     int at = (int) seq;
     List<ThreadEvent> events = new ArrayList<>(talk.record(at));
-    return new ThreadJournal.Entry(seq, talk.cause(at).at(), "caller", "ann", events);
+    return new JournalEntry<>(seq, talk.cause(at).at(), "caller", "ann", events);
   }
 
   private ThreadReplayer replayer(EarlierEntries earlier) {
@@ -101,7 +102,7 @@ class ThreadReplayerTest {
   }
 
   private WeakReference<List<ThreadEvent>> decide(ThreadReplayer replayer, long seq) {
-    ThreadJournal.Entry entry = read(seq);
+    JournalEntry<ThreadEvent> entry = read(seq);
     replayer.decide(entry);
     return new WeakReference<>(entry.events());
   }
