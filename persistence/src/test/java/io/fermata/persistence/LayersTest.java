@@ -1,10 +1,11 @@
 package io.fermata.persistence;
 
 import io.fermata.layers.Layers;
+import io.fermata.layers.LayersContract;
 import org.junit.jupiter.api.Test;
 
 /** The packages of this module and the order they stand in. */
-class LayersTest {
+class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.persistence",
@@ -17,19 +18,9 @@ class LayersTest {
           "io.fermata.persistence.sqlite",
           "io.fermata.persistence");
 
-  @Test
-  void noTwoPackagesNeedEachOther() {
-    LAYERS.haveNoCycles();
-  }
-
-  @Test
-  void eachPackageUsesOnlyThoseBelowIt() {
-    LAYERS.dependDownwardsOnly();
-  }
-
-  @Test
-  void noPackageIsLarge() {
-    LAYERS.areSmall();
+  @Override
+  public Layers layers() {
+    return LAYERS;
   }
 
   @Test
@@ -41,10 +32,5 @@ class LayersTest {
         "PostgresOwner", // since when a host has it
         "PostgresShared", // beside the monotonic clock, which stands still in a suspended machine
         "PostgresShards");
-  }
-
-  @Test
-  void noConstructorIsLong() {
-    LAYERS.haveShortConstructors();
   }
 }

@@ -7,8 +7,13 @@ import io.fermata.persistence.spi.Passwords;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -65,6 +70,20 @@ final class PostgresRefusalTest {
         "holds tables of another program in the schema public (snapshot)",
         "currentSchema=fermata");
     Store.postgres(database.address() + "?currentSchema=fermata").open().close();
+  }
+
+  @Test
+  void aTableOfAnotherProgramThatIsNamedAsOneOfFermataIsLeftAlone() {
+    for (String columns : List.of("x int", "key int, value text", "key text, value json")) {
+      database.execute("CREATE TABLE fermata_meta (" + columns + ")");
+      refuses(
+          database.address(),
+          "holds tables of another program in the schema public (fermata_meta)",
+          "currentSchema=fermata");
+      assertThatThrownBy(() -> database.store().openShared())
+          .hasMessageContaining("holds tables of another program");
+      database.execute("DROP TABLE fermata_meta");
+    }
   }
 
   @Test
@@ -158,6 +177,35 @@ final class PostgresRefusalTest {
         database.address() + "?currentSchema=mine",
         "has no schema mine",
         "\"CREATE SCHEMA mine AUTHORIZATION fermata\"");
+  }
+
+  @Test
+  void aServerThatDoesNotAnswerInTimeIsNamed() throws SQLException {
+    database.store().open().close();
+    try (Connection other = database.server().connect(database.database())) {
+      other.setAutoCommit(false);
+      other.createStatement().execute("LOCK TABLE fermata_meta");
+      refuses(
+          database.address() + "?socketTimeout=1",
+          "does not answer at 127.0.0.1:",
+          "check the server's load and its log");
+      other.rollback();
+    }
+  }
+
+  @Test
+  void tablesAreCreatedHoweverLongTheServerTakes() throws Exception {
+    try (Connection other = database.server().connect(database.database())) {
+      other.setAutoCommit(false);
+      other.createStatement().execute("CREATE TABLE event_tag (x int)");
+      CompletableFuture<Void> opened =
+          CompletableFuture.runAsync(
+              () -> Store.postgres(database.address() + "?socketTimeout=1").open().close());
+      assertThatThrownBy(() -> opened.get(2_500, TimeUnit.MILLISECONDS))
+          .isInstanceOf(TimeoutException.class);
+      other.rollback();
+      opened.get(1, TimeUnit.MINUTES);
+    }
   }
 
   @Test

@@ -60,6 +60,13 @@ final class SqliteRefusalTest {
   }
 
   @Test
+  void aTableOfAnotherProgramThatIsNamedAsOneOfFermataIsLeftAlone() {
+    Path foreign = directory.resolve("music.db");
+    SqliteProbe.execute(foreign, "CREATE TABLE fermata_meta (key TEXT, pitch REAL)");
+    refuses(foreign, "of another program (it has the tables fermata_meta); choose another file");
+  }
+
+  @Test
   void aFileOfANewerFermataIsLeftAlone() {
     Path file = directory.resolve("fermata.db");
     Store.sqlite(file).open().close();

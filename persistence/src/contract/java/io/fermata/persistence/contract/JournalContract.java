@@ -180,6 +180,10 @@ public abstract class JournalContract extends EssentialContract {
     }
   }
 
+  private static DirectoryEntry listed(String id) {
+    return new DirectoryEntry(id, "note", "ann", "desk", 3, 1, 2, Set.of("vip"), Map.of("at", id));
+  }
+
   @Test
   void aJournalOfAnotherStoreIsAdoptedWithItsTagsAndNotTwice() {
     List<NewEntry> records = new ArrayList<>();
@@ -191,17 +195,19 @@ public abstract class JournalContract extends EssentialContract {
       }
     }
     try (Host host = Host.on(store)) {
-      assertThat(Host.await(host.store().importJournal("a", records))).isEqualTo(2);
+      assertThat(Host.await(host.store().importJournal("a", records, listed("a")))).isEqualTo(2);
 
+      assertThat(Host.await(host.store().directory().get("a"))).contains(listed("a"));
       assertThat(host.due(9, 10)).containsExactly(new Due("a", 7));
       assertThatThrownBy(() -> Host.await(host.store().importJournal("a", records)))
           .rootCause()
           .hasMessageContaining("already has the journal a");
       List<NewEntry> swapped = List.of(records.get(1), records.get(0));
-      assertThatThrownBy(() -> Host.await(host.store().importJournal("b", swapped)))
+      assertThatThrownBy(() -> Host.await(host.store().importJournal("b", swapped, listed("b"))))
           .rootCause()
           .hasMessageContaining("record 2 follows record 3");
       assertThat(Host.await(host.store().read("b", 1, 10))).isEmpty();
+      assertThat(Host.await(host.store().directory().get("b"))).isEmpty();
     }
     try (Host host = Host.on(store)) {
       assertThat(host.open("a").write(new Line("more")).content())

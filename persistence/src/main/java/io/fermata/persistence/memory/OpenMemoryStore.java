@@ -2,6 +2,7 @@ package io.fermata.persistence.memory;
 
 import com.typesafe.config.Config;
 import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.Deleted;
@@ -129,9 +130,14 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
+  public CompletionStage<Integer> importJournal(
+      String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
     try {
-      return CompletableFuture.completedFuture(journals.adopt(persistenceId, records));
+      int adopted = journals.adopt(persistenceId, records);
+      if (listed != null) {
+        directory().put(listed).toCompletableFuture().join();
+      }
+      return CompletableFuture.completedFuture(adopted);
     } catch (RuntimeException refused) {
       return CompletableFuture.failedFuture(refused);
     }

@@ -253,6 +253,11 @@ final class PostgresClaim {
         takeAgain();
         if (away != null) {
           LOG.info("{} is back", address.shown());
+        } else {
+          LOG.warn(
+              "The connection by which this host holds {} was closed; the host holds it again, with"
+                  + " new connections",
+              address.shown());
         }
         setAway(null);
       } catch (SQLException stillAway) {

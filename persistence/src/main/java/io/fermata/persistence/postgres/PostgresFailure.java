@@ -1,6 +1,7 @@
 package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.spi.StoreException;
+import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import javax.net.ssl.SSLException;
 
@@ -69,22 +70,33 @@ final class PostgresFailure {
               + "); name the primary server, or end its"
               + " read-only mode";
       case PostgresDurability.STATE -> reason;
-      default ->
-          unproven(failed)
-              ? "has a certificate that does not verify for "
-                  + address.servers()
-                  + " ("
-                  + reason
-                  + "); name its certificate authority with sslrootcert=<file>, and use"
-                  + " the host name of the certificate"
-              : state.startsWith("08")
-                  ? "cannot be reached at "
-                      + address.servers()
-                      + " ("
-                      + reason
-                      + "); check that the server runs there, the network and sslmode"
-                  : "cannot be opened (" + reason + "); check the server's log";
+      default -> diagnosis(address, failed, state);
     };
+  }
+
+  private static String diagnosis(PostgresAddress address, SQLException failed, String state) {
+    String reason = message(failed);
+    if (unproven(failed)) {
+      return "has a certificate that does not verify for "
+          + address.servers()
+          + " ("
+          + reason
+          + "); name its certificate authority with sslrootcert=<file>, and use"
+          + " the host name of the certificate";
+    } else if (failed.getCause() instanceof SocketTimeoutException) {
+      return "does not answer at "
+          + address.servers()
+          + " ("
+          + reason
+          + "); check the server's load and its log, and start again";
+    } else if (state.startsWith("08")) {
+      return "cannot be reached at "
+          + address.servers()
+          + " ("
+          + reason
+          + "); check that the server runs there, the network and sslmode";
+    }
+    return "cannot be opened (" + reason + "); check the server's log";
   }
 
   private static boolean unproven(SQLException failed) {

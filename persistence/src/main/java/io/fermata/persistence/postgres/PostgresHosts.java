@@ -50,6 +50,16 @@ final class PostgresHosts {
 
   static final String END_LEASE = "DELETE FROM cluster_lease WHERE name = ? AND owner = ?";
 
+  /** Hosts that leave hold shards until their sessions have stopped. */
+  static final String END_LEASE_OF_LAST =
+      """
+      DELETE FROM cluster_lease WHERE name = ? AND owner = ?
+        AND NOT EXISTS (
+          SELECT FROM cluster_host
+          WHERE id <> ? AND heartbeat_at > clock_timestamp() - INTERVAL '10 seconds')
+        AND NOT EXISTS (SELECT FROM shard WHERE shard >= 0 AND holder NOT IN ('', ?))
+      """;
+
   private static final String AGREEMENT = "cluster_agreement";
 
   static final String FIRST_AGREEMENT =
@@ -83,6 +93,11 @@ final class PostgresHosts {
 
   static boolean endLease(Connection connection, String name, String owner) throws SQLException {
     return Sql.update(connection, END_LEASE, name, owner) > 0;
+  }
+
+  static boolean endLeaseOfLast(Connection connection, String name, String owner, String hostId)
+      throws SQLException {
+    return Sql.update(connection, END_LEASE_OF_LAST, name, owner, hostId, hostId) > 0;
   }
 
   static Optional<String> agreement(Connection connection) throws SQLException {

@@ -9,6 +9,7 @@ import io.fermata.persistence.sql.SqlMeta;
 import io.fermata.persistence.sql.Transactions;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -24,8 +25,20 @@ final class PostgresSchema {
 
   private static final String OWNER = "owner";
 
+  private static final Duration LONGEST_CHANGE = Duration.ofHours(6);
+
   private static final String TABLES =
       "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1";
+
+  /** Whether the table has Fermata's columns, also for a role that may not read it. */
+  private static final String OURS =
+      """
+      SELECT count(*) = 2
+      FROM pg_attribute JOIN pg_class AS class ON class.oid = attrelid
+      WHERE class.relname = 'fermata_meta'
+        AND class.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+        AND attname IN ('key', 'value') AND atttypid = 'text'::regtype
+      """;
 
   /**
    * Fails if one of the epochs is over. Until the transaction ends, none of the shards is taken.
@@ -254,7 +267,7 @@ final class PostgresSchema {
   /** The version of the tables that are there, 0 if there are none. */
   int version() throws SQLException {
     List<String> tables = Sql.list(connection, TABLES, row -> row.getString(1));
-    if (tables.contains(SqlMeta.TABLE)) {
+    if (tables.contains(SqlMeta.TABLE) && isOurs()) {
       int version = SchemaSteps.version(connection, address.shown());
       STEPS.requireKnown(address.shown(), version, "database");
       return version;
@@ -272,6 +285,10 @@ final class PostgresSchema {
     return 0;
   }
 
+  private boolean isOurs() throws SQLException {
+    return Sql.first(connection, OURS, row -> row.getBoolean(1)).orElse(false);
+  }
+
   /**
    * Brings the tables up to date, in one transaction, refuses a schema that has lost something, and
    * returns the server key it holds.
@@ -279,7 +296,7 @@ final class PostgresSchema {
   byte[] prepare(String owner) throws SQLException {
     connection.setAutoCommit(false);
     try {
-      STEPS.migrate(connection, version(), Integer::toString);
+      migrate();
       requireWhole();
       putOwner(owner);
       byte[] key =
@@ -294,6 +311,14 @@ final class PostgresSchema {
       Transactions.undo(connection, refused);
       throw refused;
     }
+  }
+
+  /** To build an index takes as long as there are rows, and a server at work is slow. */
+  private void migrate() throws SQLException {
+    int usual = connection.getNetworkTimeout();
+    connection.setNetworkTimeout(Runnable::run, (int) LONGEST_CHANGE.toMillis());
+    STEPS.migrate(connection, version(), Integer::toString);
+    connection.setNetworkTimeout(Runnable::run, usual);
   }
 
   private void requireWhole() throws SQLException {

@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -144,7 +145,7 @@ final class PostgresShards implements SqlShards {
 
   /** The epochs that have not ended; this host does not hold the others any more. */
   Map<Integer, Long> current(Connection connection) throws SQLException {
-    SortedMap<Integer, Long> mine = new TreeMap<>(epochs);
+    SortedMap<Integer, Long> mine = mine();
     Map<Integer, Long> current = new HashMap<>();
     if (!mine.isEmpty()) {
       for (int shard :
@@ -156,9 +157,19 @@ final class PostgresShards implements SqlShards {
     return current;
   }
 
+  /**
+   * All epochs that are held. A copy constructor takes the size first, and leaves entries out if
+   * others are added meanwhile.
+   */
+  private NavigableMap<Integer, Long> mine() {
+    NavigableMap<Integer, Long> mine = new TreeMap<>();
+    epochs.forEach(mine::put);
+    return mine;
+  }
+
   /** The epochs of these shards, without those that are not held. */
   SortedMap<Integer, Long> epochs(Collection<Integer> shards) {
-    SortedMap<Integer, Long> held = new TreeMap<>(epochs);
+    SortedMap<Integer, Long> held = mine();
     held.keySet().retainAll(shards);
     return held;
   }
@@ -225,7 +236,7 @@ final class PostgresShards implements SqlShards {
   @Override
   public void requireHeld(Connection connection) throws SQLException {
     if (shared && !epochs.isEmpty()) {
-      require(connection, new TreeMap<>(epochs));
+      require(connection, mine());
     }
   }
 

@@ -366,6 +366,13 @@ final class PostgresShared implements SharedStore {
   }
 
   @Override
+  public CompletionStage<@Nullable Void> endLeaseOfLast(String name, String owner, String hostId) {
+    return hosts
+        .query(connection -> PostgresHosts.endLeaseOfLast(connection, name, owner, hostId))
+        .thenAccept(ended -> {});
+  }
+
+  @Override
   public CompletionStage<Boolean> claim(String name, String owner, Duration timeToLive) {
     return calls.query(
         connection -> PostgresHosts.lease(connection, CLAIM + name, owner, timeToLive));

@@ -2,6 +2,7 @@ package io.fermata.persistence.spi;
 
 import com.typesafe.config.Config;
 import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
@@ -200,10 +201,20 @@ public interface OpenStore extends AutoCloseable {
    * or whose host is killed. A database has a part of the records in memory at a time.
    *
    * @param records are read once, during the transaction; if that fails, so does the import
+   * @param listed the entry of the journal in the directory, which is written with it; null for
+   *     none
    * @return the number of records; completes exceptionally if there is a journal of that name, or
    *     if a record does not follow the one before it
    */
-  CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records);
+  CompletionStage<Integer> importJournal(
+      String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed);
+
+  /**
+   * As {@link #importJournal(String, Iterable, DirectoryEntry)}, without an entry in the directory.
+   */
+  default CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
+    return importJournal(persistenceId, records, null);
+  }
 
   /**
    * Copies an embedded store at one moment into a new file, while it is in use. Writers are not

@@ -117,6 +117,14 @@ public interface SharedStore {
    */
   CompletionStage<Boolean> lease(String name, String owner, Duration timeToLive);
 
+  /**
+   * Releases a lease that all hosts share, if this one is the last: no other host has registered
+   * lately, or holds a shard. Does nothing if another owner has it.
+   *
+   * @param hostId the id with which this host registered
+   */
+  CompletionStage<@Nullable Void> endLeaseOfLast(String name, String owner, String hostId);
+
   /** Releases a lease; does nothing if another owner has it. */
   CompletionStage<@Nullable Void> endLease(String name, String owner);
 

@@ -28,6 +28,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
 
@@ -242,14 +243,21 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
+  public CompletionStage<Integer> importJournal(
+      String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
+    List<SqlChanges.Change> puts =
+        Stream.ofNullable(listed).<SqlChanges.Change>map(SqlChanges.Put::new).toList();
     return whileOpen(
         () ->
             backend
                 .writer()
                 .transact(
-                    connection ->
-                        SqlEntries.add(connection, backend.journal(), persistenceId, records)));
+                    connection -> {
+                      SqlJournal journal = backend.journal();
+                      int added = SqlEntries.add(connection, journal, persistenceId, records);
+                      SqlChanges.make(connection, journal, puts);
+                      return added;
+                    }));
   }
 
   @Override

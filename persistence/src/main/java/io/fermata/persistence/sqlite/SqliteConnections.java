@@ -60,16 +60,24 @@ public final class SqliteConnections {
 
   private static void requireWriteAheadLog(SqliteFile file, HikariDataSource source) {
     try (Connection connection = source.getConnection();
-        Statement statement = connection.createStatement();
-        ResultSet row = statement.executeQuery("PRAGMA journal_mode")) {
-      if (!row.getString(1).equals("wal")) {
+        Statement statement = connection.createStatement()) {
+      if (!text(statement, "PRAGMA journal_mode").equals("wal")) {
         throw new StoreException(
             file.name()
                 + " is on a file system where SQLite cannot keep a write-ahead log"
                 + "; choose a file on a local disk");
       }
+      // A connection that has read no table may not hold the log yet, and readers that close would
+      // delete it.
+      text(statement, "SELECT count(*) FROM sqlite_schema");
     } catch (SQLException failed) {
       throw SqliteSchema.explain(file, failed);
+    }
+  }
+
+  private static String text(Statement statement, String query) throws SQLException {
+    try (ResultSet row = statement.executeQuery(query)) {
+      return row.getString(1);
     }
   }
 }

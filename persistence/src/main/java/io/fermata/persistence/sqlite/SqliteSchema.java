@@ -21,6 +21,9 @@ public final class SqliteSchema {
   private static final String TABLES =
       "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
 
+  private static final String OURS =
+      "SELECT count(*) = 2 FROM pragma_table_info('fermata_meta') WHERE name IN ('key', 'value')";
+
   /** Enough for about a gigabyte in memory; the rest of a larger file is not checked. */
   private static final long QUICK_CHECK_MILLIS = 2_000;
 
@@ -194,7 +197,7 @@ public final class SqliteSchema {
     if (tables.isEmpty()) {
       return 0;
     }
-    if (!tables.contains(SqlMeta.TABLE)) {
+    if (!Sql.first(connection, OURS, row -> row.getBoolean(1)).orElse(false)) {
       throw new StoreException(
           file.name()
               + " is a SQLite database of another program (it has the tables "

@@ -124,6 +124,7 @@ abstract class PlansContract {
       Host.await(shared.heartbeat(new ClusterHost("here", "10.0.0.7:25520", "{}")));
       Host.await(shared.lease("lease7", "here", Duration.ofSeconds(10)));
       Host.await(shared.endLease("lease7", "here"));
+      Host.await(shared.endLeaseOfLast("lease7", "here", "a host"));
       Host.await(shared.leave("here"));
     }
     return database;

@@ -3,6 +3,9 @@ package io.fermata.persistence.postgres;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.persistence.PostgresProbe;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.StoreHealthTest;
@@ -30,6 +33,7 @@ import java.util.concurrent.Executors;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** One host writes a schema, and the others learn which. */
 @Tag("slow")
@@ -178,6 +182,28 @@ public final class PostgresClaimTest {
       assertThatThrownBy(() -> database.store().open()).hasMessageContaining("is in use by");
       assertThat(host.open("a").write(new Line("two")).lines()).containsExactly("one", "two");
     }
+  }
+
+  @Test
+  void aHostWhoseClaimWasCutTakesItAgainAndLogsIt() {
+    Logger logger = (Logger) LoggerFactory.getLogger(PostgresClaim.class);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.addAppender(logged);
+    try (Host host = Host.on(database.store())) {
+      endClaim();
+      await(() -> !logged.list.isEmpty());
+      untilWritten(host, "a");
+    } finally {
+      logger.detachAppender(logged);
+    }
+    assertThat(logged.list)
+        .singleElement()
+        .satisfies(
+            event -> {
+              assertThat(event.getFormattedMessage()).contains("was closed", "holds it again");
+              assertThat(event.getThrowableProxy()).isNull();
+            });
   }
 
   public static void await(BooleanSupplier condition) {

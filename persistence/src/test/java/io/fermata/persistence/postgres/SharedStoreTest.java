@@ -583,6 +583,40 @@ final class SharedStoreTest {
   }
 
   @Test
+  void theLeaseOfAllHostsEndsWithTheLastOneThatLeavesOnceNoOtherHoldsAShard() {
+    try (OpenStore first = database.store().openShared();
+        OpenStore second = database.store().openShared()) {
+      SharedStore one = shared(first);
+      SharedStore two = shared(second);
+      Host.await(one.heartbeat(new ClusterHost("one", "a", "{}")));
+      Host.await(two.heartbeat(new ClusterHost("two", "b", "{}")));
+      Host.await(one.acquire(1, "one"));
+      Host.await(two.acquire(2, "two"));
+      Host.await(one.lease("l", "all", Duration.ofMinutes(1)));
+      Host.await(one.leave("one"));
+
+      Host.await(one.endLeaseOfLast("l", "all", "one"));
+      assertThat(leases()).as("the other stays").isEqualTo(1);
+
+      Host.await(two.leave("two"));
+      Host.await(one.endLeaseOfLast("l", "all", "one"));
+      assertThat(leases()).as("the other stops its sessions").isEqualTo(1);
+      Host.await(two.endLeaseOfLast("l", "all", "two"));
+      assertThat(leases()).as("this one does").isEqualTo(1);
+
+      Host.await(one.release(1));
+      Host.await(two.endLeaseOfLast("l", "another", "two"));
+      assertThat(leases()).as("of another owner").isEqualTo(1);
+      Host.await(two.endLeaseOfLast("l", "all", "two"));
+      assertThat(leases()).isZero();
+    }
+  }
+
+  private long leases() {
+    return database.number("SELECT count(*) FROM cluster_lease");
+  }
+
+  @Test
   void leasesThatExpiredAreForgotten() {
     try (OpenStore first = database.store().openShared()) {
       SharedStore one = shared(first);

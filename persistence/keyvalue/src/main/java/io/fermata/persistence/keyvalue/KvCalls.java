@@ -31,7 +31,7 @@ final class KvCalls {
   private static final String PREFIX = "fermata:";
 
   /** A failure that says the reason and the next step. */
-  static final class Refusal extends IOException {
+  static class Refusal extends IOException {
     private static final long serialVersionUID = 1L;
 
     private final String reason;
@@ -39,6 +39,15 @@ final class KvCalls {
     Refusal(String reason) {
       super(reason);
       this.reason = reason;
+    }
+  }
+
+  /** The value of a key is none that Fermata writes. */
+  static final class Foreign extends Refusal {
+    private static final long serialVersionUID = 1L;
+
+    Foreign(String reason) {
+      super(reason);
     }
   }
 

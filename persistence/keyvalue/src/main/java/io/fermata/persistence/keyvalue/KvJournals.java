@@ -4,7 +4,9 @@ import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.pekko.JournalTip;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.pekko.StoreJournals;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.StoreException;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -235,6 +237,10 @@ final class KvJournals implements StoreJournals {
       serve(journal, known, batch);
     } else {
       kv.get(key(journal))
+          .exceptionally(
+              thrown -> {
+                throw failure(journal, thrown);
+              })
           .thenApplyAsync(found -> loaded(journal, found), executor)
           .whenComplete(
               (document, thrown) -> {
@@ -261,6 +267,16 @@ final class KvJournals implements StoreJournals {
 
   private static String key(Journal journal) {
     return KEY + journal.persistenceId;
+  }
+
+  /** A value of another type concerns its journal, not the store. */
+  private static StoreException failure(Journal journal, Throwable thrown) {
+    StoreException failed = (StoreException) StoreFailures.of(thrown);
+    return failed.getCause() instanceof KvCalls.Foreign
+        ? DamagedException.ofJournal(
+            journal.persistenceId,
+            "its key has a value of another type, which Fermata did not write")
+        : failed;
   }
 
   private KvDocument loaded(Journal journal, Optional<KvStore.Versioned> found) {

@@ -2,6 +2,7 @@ package io.fermata.persistence.keyvalue;
 
 import com.typesafe.config.Config;
 import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.pekko.StoreFailures;
@@ -337,7 +338,8 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
+  public CompletionStage<Integer> importJournal(
+      String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
     List<SerializedEntry> adopted = new ArrayList<>();
     try {
       SerializedEntry.imported(persistenceId, records).forEachRemaining(adopted::add);
@@ -351,7 +353,7 @@ final class OpenKeyValueStore implements OpenStore {
               if (!there.records().isEmpty()) {
                 throw NewEntry.present(persistenceId);
               }
-              return adopted.isEmpty() ? there : KvDocument.of(adopted);
+              return adopted.isEmpty() ? there : KvDocument.of(adopted).listed(listed);
             })
         .thenApply(document -> adopted.size());
   }

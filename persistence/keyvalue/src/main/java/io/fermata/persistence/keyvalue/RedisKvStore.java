@@ -2,6 +2,7 @@ package io.fermata.persistence.keyvalue;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.spi.StoreException;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
@@ -22,6 +23,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -146,7 +148,22 @@ final class RedisKvStore implements KvStore, AutoCloseable {
 
   @Override
   public CompletionStage<Optional<Versioned>> get(String key) {
-    return connection.async().hmget(key, VERSION, VALUE).thenApply(RedisKvStore::versioned);
+    return connection
+        .async()
+        .hmget(key, VERSION, VALUE)
+        .thenApply(RedisKvStore::versioned)
+        .exceptionallyCompose(thrown -> refused(key, thrown));
+  }
+
+  /** The server does not name the key whose value has another type. */
+  private static <T> CompletionStage<T> refused(String key, Throwable thrown) {
+    boolean foreign = String.valueOf(StoreFailures.of(thrown).getMessage()).contains("WRONGTYPE");
+    return CompletableFuture.failedFuture(
+        foreign
+            ? new KvCalls.Foreign(
+                "WRONGTYPE, the key %s has a value of another type, which Fermata did not write; rename that key, or choose another database of the server"
+                    .formatted(key))
+            : thrown);
   }
 
   private static Optional<Versioned> versioned(List<KeyValue<String, byte[]>> found) {
@@ -171,7 +188,8 @@ final class RedisKvStore implements KvStore, AutoCloseable {
             bytes(next),
             value,
             bytes(expires))
-        .thenApply(won -> won == 1 ? Optional.of(next) : Optional.empty());
+        .thenApply(won -> won == 1 ? Optional.of(next) : Optional.<String>empty())
+        .exceptionallyCompose(thrown -> refused(key, thrown));
   }
 
   private static byte[] bytes(String text) {

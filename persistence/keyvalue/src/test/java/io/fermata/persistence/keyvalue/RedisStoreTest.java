@@ -13,6 +13,7 @@ import io.fermata.persistence.contract.ChildJvm;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
@@ -266,6 +267,47 @@ final class RedisStoreTest extends KeyValueContract {
     assertThat(store()).hasToString("redis://127.0.0.1:" + server().port() + "/" + databases);
     try (OpenStore open = store().open()) {
       assertThat(open.describe()).doesNotContain(RedisServer.PASSWORD);
+    }
+  }
+
+  @Test
+  void aKeyOfAnotherTypeIsNamed() {
+    commands(redis -> redis.rpush("fermata:server-key", "a text"));
+    assertThatThrownBy(() -> Store.parse(address()).open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll(
+            store() + " could not be read: WRONGTYPE, the key fermata:server-key has a value of",
+            "choose another database")
+        .hasMessageNotContaining("check that it can be reached");
+    directly(
+        redis -> {
+          assertThatThrownBy(
+                  () -> Host.await(redis.set("fermata:server-key", bytes("one"), null, null)))
+              .rootCause()
+              .hasMessageContaining("the key fermata:server-key has a value of another type");
+          return redis;
+        });
+  }
+
+  @Test
+  void aSessionWhoseKeyIsOfAnotherTypeIsDamagedAndCanBeForgotten() {
+    try (Host host = Host.on(store())) {
+      host.open("a").write(new Line("one"));
+      host.open("b").write(new Line("two"));
+    }
+    commands(
+        redis -> {
+          redis.del("fermata:journal:a");
+          redis.rpush("fermata:journal:a", "a text");
+        });
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("b").lines()).containsExactly("two");
+      assertThatThrownBy(() -> host.read("a", 1, 10))
+          .rootCause()
+          .isInstanceOf(DamagedException.class)
+          .hasMessageContainingAll("journal a is damaged", "a value of another type", "backup");
+      host.forget("a");
+      assertThat(host.open("a").lines()).isEmpty();
     }
   }
 
