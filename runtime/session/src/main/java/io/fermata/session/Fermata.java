@@ -36,7 +36,7 @@ import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.observe.Telemetry;
-import io.fermata.session.runs.OpenedRuns;
+import io.fermata.session.runs.StoreRuns;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -85,8 +85,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.host = parts;
     this.journals = new Journals(parts);
     this.displays = List.copyOf(parts.config.displays);
-    this.tasks =
-        new HostTasks(parts.router::call, parts.gateway, parts.catalog, parts.subscriptions);
+    this.tasks = new HostTasks(parts.gateway, parts.catalog, parts.subscriptions);
     host.gauges.schedules(host.config.dormant ? 0 : timetable.size());
     host.telemetry.opened(host.gauges);
     try {
@@ -129,12 +128,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public static Runs.Opened openRuns(Store store) {
-    return OpenedRuns.open(store, Encryption.ofEnvironment());
+    return StoreRuns.open(store, Encryption.ofEnvironment());
   }
 
   /** Like {@link #openRuns(Store)}, with the given keys. */
   public static Runs.Opened openRuns(Store store, KeyProvider keys) {
-    return OpenedRuns.open(store, Encryption.reading(keys));
+    return StoreRuns.open(store, Encryption.reading(keys));
   }
 
   @Override

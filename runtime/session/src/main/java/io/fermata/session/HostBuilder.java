@@ -31,11 +31,13 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -193,6 +195,11 @@ public final class HostBuilder {
     return this;
   }
 
+  /** Changes the bounds and times that are set so far, such as {@code s -> s.awake(1_000)}. */
+  public HostBuilder settings(UnaryOperator<Settings> change) {
+    return settings(change.apply(settings));
+  }
+
   /** How long the store keeps ended runs. */
   public HostBuilder retention(Retention time) {
     retention = time;
@@ -286,17 +293,7 @@ public final class HostBuilder {
    * @throws io.fermata.persistence.spi.StoreException if the store cannot be opened
    */
   public Fermata start() {
-    checkNames();
-    checkDisplays();
-    checkRetentions();
-    Map<String, Flow<?>> newest =
-        flows.stream()
-            .collect(
-                Collectors.toMap(
-                    Flow::id,
-                    flow -> flow,
-                    BinaryOperator.maxBy(Comparator.comparingInt(Flow::version))));
-    Timetable timetable = Timetable.of(schedules, newest, settings.limits(), clock.instant());
+    Timetable timetable = checked();
     if (cluster != null && dormant) {
       throw new IllegalStateException(
           "A dormant host works on a store alone; call either dormant() or cluster()");
@@ -308,6 +305,25 @@ public final class HostBuilder {
       open.close();
       throw e;
     }
+  }
+
+  /**
+   * Checks what needs neither a store nor keys, and finds the schedules.
+   *
+   * @throws IllegalStateException if the host could not start
+   */
+  Timetable checked() {
+    checkNames();
+    checkDisplays();
+    checkRetentions();
+    Map<String, Flow<?>> newest =
+        flows.stream()
+            .collect(
+                Collectors.toMap(
+                    Flow::id,
+                    flow -> flow,
+                    BinaryOperator.maxBy(Comparator.comparingInt(Flow::version))));
+    return Timetable.of(schedules, newest, settings.limits(), clock.instant());
   }
 
   Encryption encryption(Map<String, SecretFields> fields) {
@@ -333,7 +349,7 @@ public final class HostBuilder {
         .collect(Collectors.joining("; "));
   }
 
-  private Store chosenStore() {
+  Store chosenStore() {
     if (store != null) {
       return store;
     }
@@ -370,7 +386,27 @@ public final class HostBuilder {
     return FlowCatalog.tools(flowTools, agents);
   }
 
-  private List<Flow<?>> all() {
+  /** The store that was named; empty if none was. */
+  public Optional<Store> store() {
+    return Optional.ofNullable(store);
+  }
+
+  /** The agents that were added. */
+  public List<Agent> agents() {
+    return List.copyOf(agents);
+  }
+
+  /** The flows that do not come with an agent. */
+  List<Flow<?>> flowsWithoutAgents() {
+    Set<String> ofAgents =
+        FlowCatalog.tools(List.of(), agents).stream()
+            .map(tool -> tool.flow().toString())
+            .collect(Collectors.toSet());
+    return flows().stream().filter(flow -> !ofAgents.contains(flow.toString())).toList();
+  }
+
+  /** The flows that were added, each version, with those of tools, jobs and agents. */
+  public List<Flow<?>> flows() {
     List<Flow<?>> all = new ArrayList<>(flows);
     tools().forEach(tool -> all.add(tool.flow()));
     jobs.forEach(job -> all.add(job.flow()));
@@ -379,7 +415,7 @@ public final class HostBuilder {
 
   private void checkRetentions() {
     TreeSet<String> unknown = new TreeSet<>(retentions.keySet());
-    all().forEach(flow -> unknown.remove(flow.id()));
+    flows().forEach(flow -> unknown.remove(flow.id()));
     if (!unknown.isEmpty()) {
       throw new IllegalStateException(
           "A retention is set for "
@@ -390,7 +426,7 @@ public final class HostBuilder {
 
   private void checkDisplays() {
     List<String> registered = displays.stream().map(DisplayTool::name).toList();
-    for (Flow<?> flow : all()) {
+    for (Flow<?> flow : flows()) {
       TreeSet<String> missing = new TreeSet<>(flow.displayTools());
       registered.forEach(missing::remove);
       if (!missing.isEmpty()) {

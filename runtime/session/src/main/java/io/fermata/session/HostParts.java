@@ -354,7 +354,8 @@ final class HostParts {
             settings.quotas().threads());
     return new SessionHost(
         catalog,
-        new SessionHost.Threading(new ThreadProgram(agents), this::outside, this::state),
+        new SessionHost.Threading(
+            new ThreadProgram(agents), this::outside, this::state, agentThreads::flowChanged),
         settings,
         new Retentions(config.retention, config.retentions),
         config.clock,

@@ -7,7 +7,6 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.json.Limits;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import java.time.Instant;
@@ -81,22 +80,22 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
 
   /** Like {@link #check(Store, Flow...)}, with the agents of the release. */
   public static Rollout check(Store store, Collection<Agent> agents, Flow<?>... flows) {
-    return check(store, Limits.DEFAULT, agents, flows);
+    return check(store, Encryption.ofEnvironment(), Limits.DEFAULT, agents, flows);
   }
 
   /**
-   * Like {@link #check(Store, Collection, Flow...)}, within the limits of the host that continues
-   * the runs.
+   * Checks the store of a host before it is started, with its flows, agents, limits and keys.
+   *
+   * @throws IllegalStateException if the host could not start, other than for want of a key
    */
-  public static Rollout check(
-      Store store, Limits limits, Collection<Agent> agents, Flow<?>... flows) {
-    return check(store, Encryption.ofEnvironment(), limits, agents, flows);
-  }
-
-  /** Like {@link #check(Store, Limits, Collection, Flow...)}, with the given keys. */
-  public static Rollout check(
-      Store store, KeyProvider keys, Limits limits, Collection<Agent> agents, Flow<?>... flows) {
-    return check(store, Encryption.reading(keys), limits, agents, flows);
+  public static Rollout check(HostBuilder host) {
+    host.checked();
+    return check(
+        host.chosenStore(),
+        Encryption.reading(host.keys),
+        host.settings.limits(),
+        host.agents(),
+        host.flowsWithoutAgents().toArray(Flow<?>[]::new));
   }
 
   private static Rollout check(

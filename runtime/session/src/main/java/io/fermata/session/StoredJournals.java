@@ -4,10 +4,9 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.ThreadKey;
-import io.fermata.session.runs.RunEvents;
-import io.fermata.session.thread.ThreadEvents;
 import java.util.function.Supplier;
 
 /**
@@ -21,7 +20,7 @@ record StoredJournals(OpenStore store, Encryption encryption, String called) {
    * @throws IllegalArgumentException if there is none of the run, or it cannot be read
    */
   RunJournal run(String flow, String runId) {
-    RunJournal journal = read(() -> RunEvents.journal(store, encryption, flow, runId));
+    RunJournal journal = read(() -> JournalPages.run(store, encryption, flow, runId));
     if (journal.entries().isEmpty()) {
       throw new IllegalArgumentException(unknown(called, flow, runId));
     }
@@ -34,7 +33,7 @@ record StoredJournals(OpenStore store, Encryption encryption, String called) {
   ThreadJournal thread(String threadId) {
     ThreadKey key = ThreadKey.of(threadId);
     ThreadJournal journal =
-        key == null ? null : read(() -> ThreadEvents.journal(store, encryption, key));
+        key == null ? null : read(() -> JournalPages.thread(store, encryption, key));
     if (journal == null || journal.entries().isEmpty()) {
       throw new IllegalArgumentException(
           "%s has no journal of a thread %s".formatted(called, threadId));

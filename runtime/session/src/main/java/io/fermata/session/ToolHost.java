@@ -42,7 +42,7 @@ public interface ToolHost {
 
   /** Its runs as tasks, for callers that do not wait. */
   default Tasks tasks() {
-    return Tasks.none((call, progress) -> call(call, progress));
+    return Tasks.none();
   }
 
   /** Whether it can accept calls now, and if not, why. */

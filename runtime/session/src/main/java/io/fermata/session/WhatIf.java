@@ -54,6 +54,17 @@ public final class WhatIf {
   }
 
   /**
+   * Tries the flows and agents of a host before it is started, with its limits and keys.
+   *
+   * @throws IllegalStateException if the host could not start, other than for want of a key
+   */
+  public static WhatIf of(HostBuilder host) {
+    host.checked();
+    return new WhatIf(
+        host.flowsWithoutAgents(), host.agents(), host.settings.limits(), null, host.keys);
+  }
+
+  /**
    * Tries these agents on their threads, and their flows on the runs of these, too. A thread counts
    * as a run of its agent.
    */
@@ -96,9 +107,9 @@ public final class WhatIf {
   }
 
   WhatIfResult over(OpenStore store) {
-    Encryption encryption = keys == null ? Encryption.ofEnvironment() : Encryption.reading(keys);
     return check(Limits.DEFAULT)
-        .over(store, encryption, Runtime.getRuntime().availableProcessors(), () -> {});
+        .over(
+            store, Encryption.reading(keys), Runtime.getRuntime().availableProcessors(), () -> {});
   }
 
   /**

@@ -5,6 +5,7 @@ import io.fermata.agent.replay.ThreadDivergence;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplayer;
 import io.fermata.agent.state.EarlierEntries;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
@@ -12,6 +13,7 @@ import io.fermata.flow.json.Limits;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Divergence;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.OtherDecision;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
@@ -21,18 +23,16 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
-import io.fermata.session.archive.StoredThreadEntries;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
 import io.fermata.session.key.ThreadKey;
-import io.fermata.session.runs.RunEvents;
 import io.fermata.session.runs.RunJournals;
-import io.fermata.session.thread.ThreadEvents;
 import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -277,13 +277,13 @@ final class WhatIfCheck {
       return Session.UNKNOWN;
     }
     EntriesOfRun again =
-        (from, to) -> JournalPages.entries(store, encryption, journal, from, to, RunEvents::of);
+        (from, to) -> JournalPages.entries(store, encryption, journal, from, to, Entry::ofRun);
     try {
       return JournalPages.fold(
               store,
               journal,
               new SessionRuns(flow, again),
-              (runs, stored) -> runs.add(RunEvents.of(encryption.read(journal, stored))))
+              (runs, stored) -> runs.add(encryption.read(journal, stored).ofRun()))
           .decided();
     } catch (UnreadableEntry | EncryptionException | DamagedException unreadable) {
       return Session.unread(journal, unreadable);
@@ -302,8 +302,8 @@ final class WhatIfCheck {
               store,
               journal,
               new DecidedEntries(
-                  key.agent(), key.threadId(), new StoredThreadEntries(store, encryption, journal)),
-              (decided, stored) -> decided.add(ThreadEvents.of(encryption.read(journal, stored))))
+                  key.agent(), key.threadId(), JournalPages.earlier(store, encryption, journal)),
+              (decided, stored) -> decided.add(encryption.read(journal, stored).ofThread()))
           .session();
     } catch (UnreadableEntry
         | EncryptionException
@@ -344,7 +344,7 @@ final class WhatIfCheck {
       replayer = new ThreadReplayer(agents, flows(), earlier);
     }
 
-    DecidedEntries add(ThreadJournal.Entry entry) {
+    DecidedEntries add(JournalEntry<ThreadEvent> entry) {
       at = entry.at();
       if (failed == null) {
         try {
@@ -386,7 +386,7 @@ final class WhatIfCheck {
 
   /** Reads entries of a session once more. */
   private interface EntriesOfRun {
-    List<RunJournal.Entry> read(long from, long to);
+    List<JournalEntry<Event>> read(long from, long to);
   }
 
   /** Decides the runs of a session as they pass; of swept ones only the end is left. */
@@ -402,7 +402,7 @@ final class WhatIfCheck {
       this.again = again;
     }
 
-    SessionRuns add(RunJournal.Entry entry) {
+    SessionRuns add(JournalEntry<Event> entry) {
       List<Event> events = new ArrayList<>();
       for (Event event : entry.events()) {
         if (event instanceof Event.Started started) {
@@ -417,10 +417,9 @@ final class WhatIfCheck {
       return this;
     }
 
-    private void keep(RunJournal.Entry entry, List<Event> events) {
+    private void keep(JournalEntry<Event> entry, List<Event> events) {
       if (run != null && !events.isEmpty()) {
-        run.add(
-            new RunJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events));
+        run.add(entry.with(events));
       }
     }
 
@@ -450,7 +449,7 @@ final class WhatIfCheck {
   private final class PassingRun {
     private final String flow;
     private final String id;
-    private final List<RunJournal.Entry> entries = new ArrayList<>();
+    private final List<JournalEntry<Event>> entries = new ArrayList<>();
     private @Nullable RunReplayer replayer;
     private boolean recent;
     private long last;
@@ -460,7 +459,7 @@ final class WhatIfCheck {
       this.id = id;
     }
 
-    void add(RunJournal.Entry entry) {
+    void add(JournalEntry<Event> entry) {
       recent = recent || recent(entry);
       last = entry.seq();
       if (replayer != null) {
@@ -522,7 +521,7 @@ final class WhatIfCheck {
   // --- one run ----------------------------------------------------------------------------------
 
   /** Whether it was written since the time of interest. */
-  private boolean recent(RunJournal.Entry entry) {
+  private boolean recent(JournalEntry<Event> entry) {
     long from = since == null ? Long.MIN_VALUE : since.toEpochMilli();
     return entry.events().stream().anyMatch(event -> event.at() >= from);
   }

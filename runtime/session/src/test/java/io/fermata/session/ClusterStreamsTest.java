@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.session.admin.Threads;
 import java.time.Duration;
@@ -84,7 +84,7 @@ class ClusterStreamsTest extends ClusterOfHosts {
     }
 
     @Override
-    public void streamed(Outside.Delta delta) {}
+    public void streamed(MessageDelta delta) {}
 
     @Override
     public void ended(@Nullable Throwable why) {

@@ -13,6 +13,9 @@ import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -127,6 +130,32 @@ class ClusterTest extends ClusterOfHosts {
                         builder.flow(TestFlows.trip()).cluster(ClusterSettings.at("10.0.0.1"))))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("would talk unencrypted at 10.0.0.1");
+  }
+
+  @Test
+  void anAddressThatCannotBeListenedOnIsNamed() throws IOException {
+    try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      int port = taken.getLocalPort();
+      refuses(
+          ClusterSettings.LOCAL.port(port),
+          "cannot listen at 127.0.0.1:" + port,
+          "(Address already in use",
+          "choose another port");
+    }
+    refuses(
+        ClusterSettings.at("192.0.2.7").inPlaintext().port(7400),
+        "cannot listen at 192.0.2.7:7400",
+        "an address of this machine");
+    refuses(
+        ClusterSettings.at("nowhere.invalid").inPlaintext(),
+        "cannot listen at nowhere.invalid:0",
+        "an address of this machine");
+  }
+
+  private void refuses(ClusterSettings settings, String... reasons) {
+    assertThatThrownBy(() -> host(builder -> builder.flow(TestFlows.trip()).cluster(settings)))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContainingAll(reasons);
   }
 
   @Test

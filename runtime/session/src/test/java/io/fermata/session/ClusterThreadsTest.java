@@ -3,14 +3,24 @@ package io.fermata.session;
 import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.Flow;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Threads;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -78,6 +88,53 @@ class ClusterThreadsTest extends ClusterOfHosts {
     }
   }
 
+  record Parcel(@Nullable String receipt) {}
+
+  @Test
+  void aThreadLearnsAtOnceOfASignalForItsFlowOnWhicheverHostsTheyAre() throws InterruptedException {
+    FlowTool send =
+        FlowTool.of(
+            "send",
+            "Sends.",
+            Flow.of("send", Parcel.class)
+                .description("Sends.")
+                .waitFor("pay", "paid", "receipt")
+                .edge(Flow.START, "pay")
+                .edge("pay", Flow.END)
+                .compile());
+    ToolExecutionRequest call =
+        ToolExecutionRequest.builder().id("1").name("send").arguments("{}").build();
+    Model model =
+        ScriptedModels.answering(
+            messages ->
+                messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
+                    ? AiMessage.from("Sent: " + result.text())
+                    : AiMessage.from(call));
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", model).tools(send));
+    InstantSource still = InstantSource.fixed(Instant.now());
+    IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(desk).clock(still)));
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
+    int threads = 6;
+    for (int i = 0; i < threads; i++) {
+      String id = now(any().threads().create(wanted)).threadId();
+      now(
+          any()
+              .threads()
+              .post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+      eventually(() -> !now(any().threads().get("ann", id)).waits().isEmpty());
+      RunQuery waiting = RunQuery.ALL.statuses(Set.of(RunInfo.Status.WAITING));
+      eventually(() -> !now(any().runs().list(waiting)).runs().isEmpty());
+      String runId = now(any().runs().list(waiting)).runs().get(0).runId();
+      now(any().signal("send", runId, "paid", "r" + i, null));
+      eventually(
+          () ->
+              now(any().threads().messages("ann", id, null, 1, 0, true)).messages().stream()
+                  .anyMatch(message -> String.valueOf(message.content()).startsWith("Sent:")));
+      eventually(() -> now(any().runs().list(waiting)).runs().isEmpty());
+    }
+  }
+
   private static Threads.Listener listener(ConcurrentLinkedQueue<ThreadEvent> seen) {
     return new Threads.Listener() {
       @Override
@@ -86,7 +143,7 @@ class ClusterThreadsTest extends ClusterOfHosts {
       }
 
       @Override
-      public void streamed(Outside.Delta delta) {}
+      public void streamed(MessageDelta delta) {}
 
       @Override
       public void ended(@Nullable Throwable why) {}

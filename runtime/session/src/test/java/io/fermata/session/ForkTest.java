@@ -15,6 +15,7 @@ import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
@@ -171,7 +172,7 @@ class ForkTest {
 
   /** The entry after which a field is asked for. */
   private static long asks(Fermata host, String runId, String field) {
-    for (RunJournal.Entry entry :
+    for (JournalEntry<Event> entry :
         now(host.journals().run("trip", runId).readWithSecrets()).entries()) {
       for (Event event : entry.events()) {
         if (event instanceof Event.Asked asked && asked.questions().get(0).field().equals(field)) {

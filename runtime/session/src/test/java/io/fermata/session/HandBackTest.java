@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.keyvalue.KeyValueStore;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.ToolReply;
@@ -16,8 +15,6 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -94,28 +91,6 @@ class HandBackTest {
   }
 
   @Test
-  @Tag("faults")
-  void aHostWhoseStoreDoesNotAnswerOrAcceptsNoWritesIsNotReady() {
-    LocalKvStore store = new LocalKvStore();
-    try (TestHost host = new TestHost(KeyValueStore.of(store), slow)) {
-      assertThat(health(host).ready()).isTrue();
-
-      store.down(true);
-      await(() -> !health(host).ready());
-      assertThat(health(host).problem()).contains("accepts no writes");
-      store.down(false);
-      await(() -> health(host).ready());
-
-      store.full(true);
-      await(() -> !health(host).ready());
-      assertThat(health(host)).isEqualTo(new Health(StoreProblem.REFUSES.text(), true, null));
-      store.full(false);
-      await(() -> health(host).ready());
-      assertThat(host.fermata().lost().toCompletableFuture()).isNotDone();
-    }
-  }
-
-  @Test
   void aHostWhoseFileWasReplacedIsLostAndSaysSo(@TempDir Path directory) throws Exception {
     Path file = directory.resolve("test.db");
     try (TestHost host = new TestHost(Store.sqlite(file), slow)) {
@@ -131,13 +106,5 @@ class HandBackTest {
 
   private static Health health(TestHost host) {
     return host.fermata().health().toCompletableFuture().join();
-  }
-
-  private static void await(BooleanSupplier condition) {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime()).as("waited long enough").isLessThan(end);
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
-    }
   }
 }

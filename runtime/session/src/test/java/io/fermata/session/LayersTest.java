@@ -1,10 +1,10 @@
 package io.fermata.session;
 
 import io.fermata.layers.Layers;
-import org.junit.jupiter.api.Test;
+import io.fermata.layers.LayersContract;
 
 /** The packages of this module and the order they stand in. */
-class LayersTest {
+class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.session",
@@ -23,23 +23,8 @@ class LayersTest {
           "io.fermata.session",
           "io.fermata.session.telemetry");
 
-  @Test
-  void noTwoPackagesNeedEachOther() {
-    LAYERS.haveNoCycles();
-  }
-
-  @Test
-  void eachPackageUsesOnlyThoseBelowIt() {
-    LAYERS.dependDownwardsOnly();
-  }
-
-  @Test
-  void noPackageIsLarge() {
-    LAYERS.areSmall();
-  }
-
-  @Test
-  void noConstructorIsLong() {
-    LAYERS.haveShortConstructors();
+  @Override
+  public Layers layers() {
+    return LAYERS;
   }
 }

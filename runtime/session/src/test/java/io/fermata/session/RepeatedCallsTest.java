@@ -19,6 +19,7 @@ import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -141,6 +142,41 @@ class RepeatedCallsTest {
           .isEqualTo("Ritz");
       assertThat(client.start().structured()).isEqualTo(got(start).structured());
       assertThat(searches).hasValue(1);
+    }
+  }
+
+  private ToolReply signal(TestHost host, Object payload, String id) {
+    return got(
+        host.fermata().signal("stay", runs.get(0), "booked", payload, id).toCompletableFuture());
+  }
+
+  @Test
+  void anEarlySignalThatWasRefusedIsTakenOnceHoweverOftenItIsSentAgain() throws Exception {
+    Flow<Stay> flow =
+        stay()
+            .ask("ask", q -> q.question("wishes", "What else?"))
+            .waitFor("await_hotel", "booked", "hotel")
+            .waitFor("await_wishes", "booked", "wishes")
+            .edge(START, "begin")
+            .edge("begin", "ask")
+            .edge("ask", "search")
+            .edge("search", "await_hotel")
+            .edge("await_hotel", "await_wishes")
+            .edge("await_wishes", END)
+            .result(s -> s)
+            .compile();
+    searched.countDown();
+    try (TestHost host = host(Duration.ofSeconds(20), flow)) {
+      Client client = conversation(host);
+      client.start();
+      assertThat(code(signal(host, Map.of("name", "Ritz"), "one"))).isEqualTo("invalid_signal");
+      for (int i = 0; i < 2; i++) {
+        signal(host, "Ritz", "one");
+        signal(host, "quiet", "two");
+      }
+      ToolReply end = client.callId("z").proceed("wishes", "none");
+      assertThat(end.structured().at("/result").toString())
+          .isEqualTo("{\"hotel\":\"Ritz\",\"wishes\":\"quiet\"}");
     }
   }
 

@@ -8,11 +8,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.HeldWork;
+import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
@@ -91,6 +93,26 @@ class RolloutTest {
     assertThat(rollout.text()).contains("1 thread(s): 1 are held", id, "effect remind", "tool pay");
     assertThat(Rollout.check(store).text()).contains("no agent desk is registered");
     assertThat(Rollout.check(store, List.of(desk("pay").effects(remind))).complete()).isTrue();
+  }
+
+  @Test
+  void aHostIsCheckedAsItWouldStart() throws Exception {
+    Store store = Store.sqlite(folder.resolve("t.db"));
+    Flow<TestFlows.Trip> trip = TestFlows.trip();
+    Agent books =
+        Agent.aiHuman(
+            "books",
+            Prompt.of("p", ScriptedModels.answering(messages -> AiMessage.from("Booked.")))
+                .tools(FlowTool.of("trip", "Books.", trip)));
+    HostBuilder host = Fermata.host().store(store).agent(books).agent(desk("pay").effects(remind));
+    try (Fermata started = host.start()) {
+      asked(started);
+    }
+
+    assertThat(host.flows()).extracting(Flow::id).containsExactly("trip");
+    assertThat(Rollout.check(host).complete()).isTrue();
+    assertThat(WhatIf.of(host).over(store).complete()).isTrue();
+    assertThat(Rollout.check(Fermata.host().store(store).agent(books)).held()).hasSize(1);
   }
 
   /** A thread that has scheduled the effect and asks whether to pay. */

@@ -19,14 +19,19 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.model.Model;
+import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.RootCauses;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -34,6 +39,8 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -45,7 +52,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
+import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -338,28 +347,29 @@ class ThreadHostTest {
         .orElseGet(() -> AiMessage.from(call("1", "paint")));
   }
 
+  private static FlowTool paints(UnaryOperator<FlowBuilder<Case>> steps) {
+    FlowBuilder<Case> flow = Flow.of("paint", Case.class).description("Paints.");
+    return FlowTool.of("paint", "Paints.", steps.apply(flow).compile());
+  }
+
   @Test
   void stepsOfAFlowMeetTheThreadThatCalledItAndTheThreadHasWhatTheyDidOnce() throws Exception {
     FlowTool paint =
-        FlowTool.of(
-            "paint",
-            "Paints.",
-            Flow.of("paint", Case.class)
-                .description("Paints.")
-                .act(
-                    "begin",
-                    run -> {
-                      FlowState thread = caller(run);
-                      thread.context("begun", thread.threadId());
-                      thread.injectMessage(Message.assistant("One moment").asSilent());
-                    })
-                .ask("ask", a -> a.question("colour", "Which colour?"))
-                .act("finish", run -> run.set("seen", caller(run).context().get("begun")))
-                .edge(START, "begin")
-                .edge("begin", "ask")
-                .edge("ask", "finish")
-                .edge("finish", END)
-                .compile());
+        paints(
+            flow ->
+                flow.act(
+                        "begin",
+                        run -> {
+                          FlowState thread = caller(run);
+                          thread.context("begun", thread.threadId());
+                          thread.injectMessage(Message.assistant("One moment").asSilent());
+                        })
+                    .ask("ask", a -> a.question("colour", "Which colour?"))
+                    .act("finish", run -> run.set("seen", caller(run).context().get("begun")))
+                    .edge(START, "begin")
+                    .edge("begin", "ask")
+                    .edge("ask", "finish")
+                    .edge("finish", END));
     Model model = ScriptedModels.answering(ThreadHostTest::paints);
     String id;
     Threads.Question question;
@@ -389,18 +399,14 @@ class ThreadHostTest {
   @Test
   void aThreadWhoseFlowWaitsForASignalOrAMomentAnswersMeanwhile() throws Exception {
     FlowTool paint =
-        FlowTool.of(
-            "paint",
-            "Paints.",
-            Flow.of("paint", Case.class)
-                .description("Paints.")
-                .waitFor("dry", "dried")
-                .deadline("dry", Duration.ofDays(30), "dry2")
-                .sleep("dry2", Duration.ofDays(30))
-                .edge(START, "dry")
-                .edge("dry", "dry2")
-                .edge("dry2", END)
-                .compile());
+        paints(
+            flow ->
+                flow.waitFor("dry", "dried")
+                    .deadline("dry", Duration.ofDays(30), "dry2")
+                    .sleep("dry2", Duration.ofDays(30))
+                    .edge(START, "dry")
+                    .edge("dry", "dry2")
+                    .edge("dry2", END));
     Model model =
         ScriptedModels.answering(
             messages ->
@@ -424,21 +430,17 @@ class ThreadHostTest {
   @Test
   void aFlowThatAsksAPersonOnceItHasWaitedAsksInTheThread() throws Exception {
     FlowTool paint =
-        FlowTool.of(
-            "paint",
-            "Paints.",
-            Flow.of("paint", Case.class)
-                .description("Paints.")
-                .ask("ask", a -> a.question("colour", "Which colour?"))
-                .sleep("dry", Duration.ofSeconds(1))
-                .ask("look", a -> a.question("seen", "Is it fine?"))
-                .sleep("harden", Duration.ofSeconds(1))
-                .edge(START, "ask")
-                .edge("ask", "dry")
-                .edge("dry", "look")
-                .edge("look", "harden")
-                .edge("harden", END)
-                .compile());
+        paints(
+            flow ->
+                flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                    .sleep("dry", Duration.ofSeconds(1))
+                    .ask("look", a -> a.question("seen", "Is it fine?"))
+                    .sleep("harden", Duration.ofSeconds(1))
+                    .edge(START, "ask")
+                    .edge("ask", "dry")
+                    .edge("dry", "look")
+                    .edge("look", "harden")
+                    .edge("harden", END));
     try (Fermata host = withPainter(paint)) {
       String id = sent(host, "go");
       answer(host.threads(), id, "Which colour?", "colour");
@@ -451,21 +453,17 @@ class ThreadHostTest {
   void aFlowThatAsksAPersonOnceItGotItsSignalAsksInTheThreadWhichSaysUntilThenWhatItWaitsFor()
       throws Exception {
     FlowTool paint =
-        FlowTool.of(
-            "paint",
-            "Paints.",
-            Flow.of("paint", Case.class)
-                .description("Paints.")
-                .waitFor("deliver", "delivered")
-                .ask("ask", a -> a.question("colour", "Which colour?"))
-                .waitFor("dry", "dried")
-                .ask("look", a -> a.question("seen", "Is it fine?"))
-                .edge(START, "deliver")
-                .edge("deliver", "ask")
-                .edge("ask", "dry")
-                .edge("dry", "look")
-                .edge("look", END)
-                .compile());
+        paints(
+            flow ->
+                flow.waitFor("deliver", "delivered")
+                    .ask("ask", a -> a.question("colour", "Which colour?"))
+                    .waitFor("dry", "dried")
+                    .ask("look", a -> a.question("seen", "Is it fine?"))
+                    .edge(START, "deliver")
+                    .edge("deliver", "ask")
+                    .edge("ask", "dry")
+                    .edge("dry", "look")
+                    .edge("look", END));
     try (Fermata host = withPainter(paint)) {
       String id = sent(host, "go");
       waits(host.threads(), id, "for signal delivered");
@@ -476,6 +474,87 @@ class ThreadHostTest {
       answer(host.threads(), id, "Is it fine?", "seen");
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("seen"));
       assertThat(now(host.threads().get("ann", id)).waits()).isEmpty();
+    }
+  }
+
+  @Test
+  void aThreadLearnsOfTheSignalThatItsFlowWaitedForAlthoughNoTimePasses() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.waitFor("deliver", "delivered")
+                    .act("mix", run -> run.set("colour", "red"))
+                    .waitFor("dry", "dried")
+                    .edge(START, "deliver")
+                    .edge("deliver", "mix")
+                    .edge("mix", "dry")
+                    .edge("dry", END));
+    Agent decorator =
+        Agent.aiHuman(
+            "decorator",
+            Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint));
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .clock(InstantSource.fixed(Instant.now()))
+            .agent(decorator)
+            .start()) {
+      String id = sent(host, "go");
+      waits(host.threads(), id, "for signal delivered");
+      signal(host, "delivered");
+      waits(host.threads(), id, "for signal dried");
+      signal(host, "dried");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("red"));
+      ThreadReplay.of(List.of(decorator), now(host.journals().thread(id).readWithSecrets()))
+          .requireSame();
+    }
+  }
+
+  @Test
+  void aThreadLooksOnceMoreAtAFlowThatChangedWhileItLooked() throws Exception {
+    CountDownLatch mixed = new CountDownLatch(1);
+    CountDownLatch swept = new CountDownLatch(1);
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.act("mix", run -> mixed.await())
+                    .waitFor("deliver", "delivered")
+                    .waitFor("dry", "dried")
+                    .edge(START, "mix")
+                    .edge("mix", "deliver")
+                    .edge("deliver", "dry")
+                    .edge("dry", END));
+    Flow<Case> sweep =
+        Flow.of("sweep", Case.class)
+            .description("Sweeps.")
+            .act("sweep", run -> swept.await())
+            .edge(START, "sweep")
+            .edge("sweep", END)
+            .compile();
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            // No time passes, so the thread does not look again by itself.
+            .config(ManualTime.config())
+            // The look ends once the sweeping, which began before, has let it.
+            .settings(Settings.DEFAULT.handlerThreads(1))
+            .flow(sweep)
+            .agent(
+                Agent.aiHuman(
+                    "decorator",
+                    Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint)))
+            .start()) {
+      String id = sent(host, "go");
+      TestHost.eventually(() -> runs(host) == 1);
+      ObjectNode start = Json.object().put("action", "start").put("intent", "t");
+      CompletionStage<ToolReply> sweeping =
+          host.call(new ToolCall("sweep", "ann", start, Json.object(), null));
+      TestHost.eventually(() -> runs(host) == 2);
+      mixed.countDown();
+      signal(host, "delivered");
+      swept.countDown();
+      now(sweeping);
+      waits(host.threads(), id, "for signal dried");
     }
   }
 
@@ -498,14 +577,18 @@ class ThreadHostTest {
   }
 
   private static void signal(Fermata host, String name) throws InterruptedException {
-    TestHost.eventually(() -> runs(host) == 1);
-    String runId =
-        host.runs().list(RunQuery.ALL).toCompletableFuture().join().runs().get(0).runId();
+    RunQuery waiting = RunQuery.ALL.statuses(Set.of(RunInfo.Status.WAITING));
+    TestHost.eventually(() -> runs(host, waiting).size() == 1);
+    String runId = runs(host, waiting).get(0).runId();
     host.signal("paint", runId, name, null, null).toCompletableFuture().join();
   }
 
   private static int runs(Fermata host) {
-    return host.runs().list(RunQuery.ALL).toCompletableFuture().join().runs().size();
+    return runs(host, RunQuery.ALL).size();
+  }
+
+  private static List<RunInfo> runs(Fermata host, RunQuery query) {
+    return host.runs().list(query).toCompletableFuture().join().runs();
   }
 
   private static String lastOf(Threads threads, String id) {
@@ -541,21 +624,17 @@ class ThreadHostTest {
   @Test
   void whatStepsDidToTheThreadIsDiscardedWhenTheirFlowFails() throws Exception {
     FlowTool paint =
-        FlowTool.of(
-            "paint",
-            "Paints.",
-            Flow.of("paint", Case.class)
-                .description("Paints.")
-                .act("begin", run -> caller(run).injectMessage(Message.assistant("One moment")))
-                .act(
-                    "finish",
-                    run -> {
-                      throw new IllegalStateException("out of paint");
-                    })
-                .edge(START, "begin")
-                .edge("begin", "finish")
-                .edge("finish", END)
-                .compile());
+        paints(
+            flow ->
+                flow.act("begin", run -> caller(run).injectMessage(Message.assistant("One moment")))
+                    .act(
+                        "finish",
+                        run -> {
+                          throw new IllegalStateException("out of paint");
+                        })
+                    .edge(START, "begin")
+                    .edge("begin", "finish")
+                    .edge("finish", END));
     try (Fermata host = withFlow(ScriptedModels.answering(ThreadHostTest::paints), paint)) {
       String id = sent(host, "go");
       now(host.threads().settled("ann", id, TIMEOUT));

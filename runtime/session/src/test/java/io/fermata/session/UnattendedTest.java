@@ -164,7 +164,8 @@ class UnattendedTest {
       ObjectNode arguments = client.arguments("continue").put("sessionId", client.sessionId);
       arguments.putObject("stateUpdates").put("item", "bike");
       ToolCall call = new ToolCall("order", client.principal, arguments, client.meta, null);
-      ToolReply task = got(host.fermata().tasks().call(call, progress -> {}).toCompletableFuture());
+      ToolReply task =
+          got(host.fermata().call(call.takingTask(true), progress -> {}).toCompletableFuture());
       assertThat(task.task()).isTrue();
       price.complete(null);
       isConfirmedOnlyOnceSeen(client);

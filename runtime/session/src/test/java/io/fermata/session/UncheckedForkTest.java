@@ -13,30 +13,20 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoreException;
-import io.fermata.persistence.spi.StoreProblem;
-import io.fermata.persistence.spi.StoreSource;
-import io.fermata.persistence.spi.Verified;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
-import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -51,44 +41,16 @@ class UncheckedForkTest {
   private final AtomicReference<@Nullable String> unreadable = new AtomicReference<>();
 
   private Store store() {
-    Store inner = Store.sqlite(folder.resolve("fermata.db"));
-    return Store.of(
-        new StoreSource() {
-          @Override
-          public OpenStore open() {
-            return failing(inner.open());
-          }
-
-          @Override
-          public void backup(Path file) {
-            inner.backup(file);
-          }
-
-          @Override
-          public Verified verify(Consumer<String> damage) {
-            return inner.verify(damage);
-          }
-        });
-  }
-
-  private OpenStore failing(OpenStore store) {
-    InvocationHandler handler =
-        (proxy, method, arguments) -> {
+    return AlteredStore.of(
+        Store.sqlite(folder.resolve("fermata.db")),
+        request -> {
           String end = unreadable.get();
-          if (method.getName().equals("readBack")
-              && end != null
-              && arguments[0].toString().endsWith(end)) {
-            return CompletableFuture.failedFuture(
-                new StoreException(StoreProblem.AWAY, "The store is away", null));
-          }
-          try {
-            return method.invoke(store, arguments);
-          } catch (InvocationTargetException e) {
-            throw e.getCause();
-          }
-        };
-    Class<?>[] types = {OpenStore.class};
-    return (OpenStore) Proxy.newProxyInstance(OpenStore.class.getClassLoader(), types, handler);
+          return request.is("readBack")
+                  && end != null
+                  && request.argument(0).toString().endsWith(end)
+              ? AlteredStore.away()
+              : request.ask();
+        });
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {

@@ -12,10 +12,10 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Rollout.Verdict;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
@@ -227,7 +227,9 @@ class VersionsTest {
     Limits small = new Limits(1_000, 2_000, 1_000, 10);
 
     assertThat(Rollout.check(store, second).of(Verdict.MIGRATES)).hasSize(1);
-    assertThat(Rollout.check(store, small, List.of(), second).of(Verdict.STRANDED))
+    HostBuilder host =
+        Fermata.host().store(store).flow(second).settings(Settings.DEFAULT.limits(small));
+    assertThat(Rollout.check(host).of(Verdict.STRANDED))
         .singleElement()
         .satisfies(run -> assertThat(run.why()).contains("larger than 1000 bytes"));
   }

@@ -1,6 +1,7 @@
 package io.fermata.session.actor;
 
 import io.fermata.persistence.spi.Due;
+import io.fermata.session.key.StoreTroubles;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -225,9 +226,10 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     Duration unknown = Duration.ofMillis(Math.max(0, now - polledAt));
     Duration lag = lag(now);
     watch.polled(alarms.size(), lag.compareTo(unknown) > 0 ? lag : unknown);
-    getContext()
-        .getLog()
-        .warn("Due sessions could not be read from the store; retrying", failed.thrown());
+    StoreTroubles.warn(
+        getContext().getLog(),
+        "Due sessions could not be read from the store; retrying",
+        failed.thrown());
     timers.startSingleTimer(new Look(), LOOK);
     return this;
   }

@@ -214,6 +214,17 @@ public final class Effects<F extends Effect, R> {
     }
   }
 
+  /** Ends the waits that are over by the clock, whose timers slept while the machine did. */
+  void catchUp(long now) {
+    running.forEach(
+        (key, each) -> {
+          Long due = each.effect.due();
+          if (each.task == null && each.result == null && due != null && due <= now) {
+            setTimer(key, 0);
+          }
+        });
+  }
+
   private void setTimer(String key, long millis) {
     boolean far = millis > LONGEST.toMillis();
     timers.startSingleTimer(

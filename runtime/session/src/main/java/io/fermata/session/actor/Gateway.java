@@ -7,8 +7,7 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.session.admin.Settings;
-import io.fermata.session.call.Arguments;
-import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
@@ -16,7 +15,7 @@ import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
-import io.fermata.session.journal.CallIds;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunReply;
 import io.fermata.session.journal.SessionReply;
@@ -90,6 +89,10 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
     long sent;
     volatile boolean reached;
+
+    /** Whether an actor of this host has it, and not another host. */
+    volatile boolean delivered;
+
     volatile long deadline;
     volatile boolean stopsWaiting;
 
@@ -180,20 +183,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     if (busy != null) {
       return refused(call, busy.failure());
     }
-    Arguments.Parsed parsed = Arguments.read(call);
-    if (parsed instanceof Arguments.Invalid invalid) {
+    FlowCall.Parsed parsed = FlowCall.read(call, handles);
+    if (parsed instanceof FlowCall.Invalid invalid) {
       return refused(call, invalid.failure());
     }
-    Arguments arguments = ((Arguments.Valid) parsed).arguments();
-    if (isShed(arguments.request(), arguments.callId())) {
+    FlowCall read = ((FlowCall.Valid) parsed).call();
+    if (isShed(read.request(), read.callId())) {
       return refused(call, HostError.OVERLOADED.failure());
     }
-    Conversation.Finding finding = Conversation.of(call, arguments, handles);
-    if (finding instanceof Conversation.None none) {
-      return refused(call, none.failure());
-    }
-    Conversation conversation = ((Conversation.Found) finding).conversation();
-    SessionKey key = new SessionKey(call.principal(), call.tool(), conversation.session());
+    SessionKey key = new SessionKey(call.principal(), call.tool(), read.session());
     String entityId = key.entityId();
     if (isCrowded(entityId)) {
       return refused(call, HostError.BUSY.failure());
@@ -201,12 +199,13 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return dispatch(
             new Pending(entityId, progress, deadline(settings.callDeadline())),
             origin(key),
-            CallIds.of(arguments.callId(), arguments.request(), secrets.apply(call.tool())),
-            conversation.fresh(),
-            arguments.request(),
+            CallLog.id(read.callId(), read.request(), secrets.apply(call.tool())),
+            read.fresh(),
+            read.request(),
             mode,
             trace)
-        .thenApply(reply -> toolReply((RunReply) reply, conversation));
+        .thenApply(
+            reply -> toolReply((RunReply) reply, read.sessionInReplies() ? read.session() : null));
   }
 
   /** Sends a signal as a call, so that it is journaled before its sender gets a reply. */
@@ -253,7 +252,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return dispatch(
             new Pending(entityId, progress -> {}, deadline(settings.callDeadline())),
             origin,
-            CallIds.of(callId, request, secrets.apply(SessionKey.flowOf(entityId))),
+            CallLog.id(callId, request, secrets.apply(SessionKey.flowOf(entityId))),
             fresh,
             request,
             mode,
@@ -278,11 +277,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return CompletableFuture.supplyAsync(() -> value, replies);
   }
 
-  private static ToolReply toolReply(RunReply reply, @Nullable Conversation conversation) {
+  private static ToolReply toolReply(RunReply reply, @Nullable String session) {
     ObjectNode structured = Json.object();
     structured.setAll((ObjectNode) reply.body());
-    if (conversation != null && conversation.inReplies()) {
-      structured.put("sessionId", conversation.session());
+    if (session != null) {
+      structured.put("sessionId", session);
     }
     ObjectNode meta = Json.object();
     if (!reply.run().isEmpty()) {
@@ -486,10 +485,18 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   @Override
-  public void lost(String entityId, long lastCall, Outcome.Failure why) {
+  public void delivered(long id) {
+    Pending call = pending.get(id);
+    if (call != null) {
+      call.delivered = true;
+    }
+  }
+
+  @Override
+  public void lost(String entityId, Outcome.Failure why) {
     for (Long id : pendingIn(entityId)) {
-      // A session that runs here now may have got a call as another host would; its reply comes.
-      if (id <= lastCall && !placement.isForwarded(id)) {
+      Pending call = pending.get(id);
+      if (call != null && call.delivered) {
         reply(id, SessionReply.failure(entityId, why));
       }
     }

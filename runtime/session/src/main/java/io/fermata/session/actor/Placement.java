@@ -24,11 +24,6 @@ public interface Placement {
         }
 
         @Override
-        public boolean isForwarded(long callId) {
-          return false;
-        }
-
-        @Override
         public @Nullable CompletionStage<Boolean> confirm(String entityId) {
           return null;
         }
@@ -55,9 +50,6 @@ public interface Placement {
 
   /** Sends a command to the host that runs the session. */
   void forward(String entityId, SessionCommand command);
-
-  /** Whether a call was forwarded, and is sent again until its reply arrives. */
-  boolean isForwarded(long callId);
 
   /** Whether this host has the flow or the agent of a session before other hosts have it. */
   boolean awaitsOthers(String entityId);

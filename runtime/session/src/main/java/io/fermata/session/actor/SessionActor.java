@@ -5,7 +5,6 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.persistence.spi.DamagedException;
-import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.actor.SessionPort.Situation;
@@ -19,6 +18,7 @@ import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.StoreTroubles;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -312,6 +312,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (command instanceof SessionCommand.Listed listed) {
       port.listed(state, loop.seq(), listed.seq());
     } else if (command instanceof SessionCommand.Wake) {
+      effects.catchUp(host.now());
       region.tell(new SessionRegion.Woken(entityId));
     } else if (command instanceof SessionCommand.Idle && loop.idle()) {
       loop.offerToSleep();
@@ -479,11 +480,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (unreadable != null) {
       leave(unreadable, unreadable.failure());
     } else {
-      // In an outage every session says so: the reason, and the trace only where it is unknown.
-      StoreProblem problem = StoreProblem.of(failure);
-      Throwable trace = problem == StoreProblem.REFUSES ? failure : null;
-      String line = "Session {} could not be read and is retried: {}";
-      handle.log().warn(line, entityId, problem.text(), trace);
+      // In an outage every session says so.
+      String what = "Session " + entityId + " could not be read and is retried";
+      StoreTroubles.warn(handle.log(), what, failure);
     }
   }
 

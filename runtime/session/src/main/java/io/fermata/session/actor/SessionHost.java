@@ -8,6 +8,7 @@ import io.fermata.persistence.directory.Directory;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
@@ -18,6 +19,7 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 
 /** What the session actors of a host share. */
@@ -49,11 +51,13 @@ public record SessionHost(
    *
    * @param outside the world of a thread's effects, by its id
    * @param state the state of a thread, by its id
+   * @param flowChanged notifies a thread that the flow behind one of its calls has changed
    */
   public record Threading(
       ThreadProgram program,
       Function<String, Outside> outside,
-      Function<String, CompletionStage<ThreadState>> state) {
+      Function<String, CompletionStage<ThreadState>> state,
+      BiConsumer<ThreadKey, String> flowChanged) {
     public Agents agents() {
       return program.agents();
     }

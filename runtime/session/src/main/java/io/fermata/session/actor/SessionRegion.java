@@ -121,12 +121,11 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   /** Replies on behalf of lost sessions. */
   interface Losses {
-    /**
-     * A session's actor has stopped and will not reply to its pending calls.
-     *
-     * @param lastCall the number of the last call that reached it
-     */
-    void lost(String entityId, long lastCall, Outcome.Failure why);
+    /** The actor of its session gets a call. */
+    void delivered(long call);
+
+    /** A session's actor has stopped and will not reply to the calls that it got. */
+    void lost(String entityId, Outcome.Failure why);
   }
 
   /** Creates the actor of a session. */
@@ -144,18 +143,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     long lastUsed;
     boolean asked;
     Outcome.@Nullable Failure unreadable;
-    long lastCall;
     @Nullable List<SessionCommand> held;
 
     Awake(ActorRef<SessionCommand> session) {
       this.session = session;
-    }
-
-    void tell(SessionCommand command) {
-      if (command instanceof SessionCommand.Call call) {
-        lastCall = Math.max(lastCall, call.id());
-      }
-      session.tell(command);
     }
   }
 
@@ -395,11 +386,18 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       entry.held.add(envelope.command());
       return this;
     }
-    entry.tell(envelope.command());
+    tell(entry, envelope.command());
     if (sleepingAll != null && asleep) {
       entry.session.tell(new SessionCommand.Sleep(true));
     }
     return this;
+  }
+
+  private void tell(Awake entry, SessionCommand command) {
+    if (command instanceof SessionCommand.Call call) {
+      losses.delivered(call.id());
+    }
+    entry.session.tell(command);
   }
 
   /** A session that another host runs wakes itself there. */
@@ -506,7 +504,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     }
     List<SessionCommand> held = entry.held;
     entry.held = null;
-    held.forEach(entry::tell);
+    held.forEach(command -> tell(entry, command));
     if (sleepingAll != null || !placement.isHere(awakened.entityId())) {
       entry.session.tell(new SessionCommand.Sleep(true));
     }
@@ -645,7 +643,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
                 : entry.unreadable != null
                     ? entry.unreadable
                     : HostError.STORE_UNAVAILABLE.failure();
-    losses.lost(terminated.entityId(), entry.lastCall, why);
+    losses.lost(terminated.entityId(), why);
     closing.values().forEach(stopping -> stopping.remove(terminated.entityId()));
     if (erased) {
       lost.remove(terminated.entityId());

@@ -1,6 +1,6 @@
 package io.fermata.session.actor;
 
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.session.journal.Entry;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +37,7 @@ public final class SessionSubscriptions {
     }
 
     /** A piece of streamed text, which is not journaled. */
-    default void streamed(Outside.Delta delta) {}
+    default void streamed(MessageDelta delta) {}
 
     /** The subscription has ended. */
     void ended(@Nullable Throwable why);
@@ -96,7 +96,7 @@ public final class SessionSubscriptions {
     each(elsewhere, entityId, subscriber -> subscriber.persisted(entry, last));
   }
 
-  public void streamed(String entityId, Outside.Delta delta) {
+  public void streamed(String entityId, MessageDelta delta) {
     streamedElsewhere(entityId, delta);
     each(elsewhere, entityId, subscriber -> subscriber.streamed(delta));
   }
@@ -112,7 +112,7 @@ public final class SessionSubscriptions {
     each(here, entityId, subscriber -> subscriber.persisted(entry, last));
   }
 
-  public void streamedElsewhere(String entityId, Outside.Delta delta) {
+  public void streamedElsewhere(String entityId, MessageDelta delta) {
     each(here, entityId, subscriber -> subscriber.streamed(delta));
   }
 

@@ -1,6 +1,6 @@
 package io.fermata.session.admin;
 
-import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
@@ -26,7 +26,7 @@ public record SessionScope(Set<String> entities, Set<String> places) {
     if (what instanceof Erasure.Principal all) {
       return new SessionScope(Set.of(), Set.of(SessionKey.ownerOf(all.principal())));
     } else if (what instanceof Erasure.Session session) {
-      String named = Conversation.keyOf(session.session(), handles);
+      String named = FlowCall.keyOf(session.session(), handles);
       return new SessionScope(
           Set.of(), Set.of(SessionKey.ownerOf(session.principal()) + SessionKey.brief(named)));
     } else if (what instanceof Erasure.Run run) {

@@ -1,9 +1,9 @@
 package io.fermata.session.admin;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.replay.ThreadJournal;
@@ -369,7 +369,7 @@ public interface Threads {
     }
 
     /** A piece of streamed text; it has no offset and is not repeated. */
-    void streamed(Outside.Delta delta);
+    void streamed(MessageDelta delta);
 
     /** The feed has ended: the thread was deleted, the host closes, or the store failed. */
     void ended(@Nullable Throwable why);

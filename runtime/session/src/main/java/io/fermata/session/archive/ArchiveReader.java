@@ -12,7 +12,6 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.thread.ThreadEvents;
 import io.fermata.session.thread.ThreadViews;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -145,7 +144,7 @@ final class ArchiveReader {
         requireOfRun(entry);
         run = SessionState.replay(run, entry);
       } else {
-        thread = thread.apply(ThreadEvents.of(entry).events(), entry.seq());
+        thread = thread.apply(entry.ofThread().events(), entry.seq());
         at = entry.at();
       }
     } catch (ArchiveException e) {

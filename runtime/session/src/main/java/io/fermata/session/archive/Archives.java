@@ -203,30 +203,17 @@ public record Archives(
     Archive.Header header = archive.header();
     SessionScope scope = new SessionScope(Set.of(header.journal()), Set.of());
     return eraser
-        .alone(
-            scope,
-            () ->
-                store
-                    .importJournal(header.journal(), entries)
-                    .thenCompose(written -> list(archive).thenApply(listed -> written)))
+        .alone(scope, () -> store.importJournal(header.journal(), entries, archive.listed()))
         .exceptionallyCompose(thrown -> CompletableFuture.failedFuture(named(header, thrown)))
         .thenApplyAsync(
             written -> {
+              if (header.isRun()) {
+                directory.lookAgain();
+              }
               region.accept(new SessionRegion.WakeUp(List.of(header.journal())));
               return new Imported(
                   header.kind(), header.name(), header.id(), written, archive.signature());
             },
             threads);
-  }
-
-  /** Runs are read from their journals later. Of a thread this is read already. */
-  private CompletionStage<Void> list(Checked archive) {
-    DirectoryEntry thread = archive.listed();
-    if (thread == null) {
-      directory.lookAgain();
-      return CompletableFuture.completedFuture(null);
-    }
-    directory.threadChanged(thread);
-    return directory.entered();
   }
 }

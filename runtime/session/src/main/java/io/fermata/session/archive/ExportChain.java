@@ -2,6 +2,7 @@ package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Digests;
 import io.fermata.flow.json.Json;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.ExportSignature;
@@ -9,7 +10,6 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Lossless;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import org.jspecify.annotations.Nullable;
 
@@ -33,13 +33,9 @@ public final class ExportChain {
   public record Signed(ExportSignature signature, @Nullable String by) {}
 
   void add(String line) {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update(head);
-      head = digest.digest(line.getBytes(StandardCharsets.UTF_8));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
-    }
+    MessageDigest digest = Digests.sha256();
+    digest.update(head);
+    head = digest.digest(line.getBytes(StandardCharsets.UTF_8));
   }
 
   /** The last line. */

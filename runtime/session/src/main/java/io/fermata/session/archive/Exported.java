@@ -1,14 +1,15 @@
 package io.fermata.session.archive;
 
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
-import io.fermata.session.runs.RunEvents;
-import io.fermata.session.thread.ThreadEvents;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -83,16 +84,15 @@ public record Exported(
     if (!isRun()) {
       throw otherwise(header.title(), "run", "thread");
     }
-    List<RunJournal.Entry> encrypted = new ArrayList<>();
-    List<RunJournal.Entry> session = new ArrayList<>();
+    List<JournalEntry<Event>> encrypted = new ArrayList<>();
+    List<JournalEntry<Event>> session = new ArrayList<>();
     entries.forEach(
         (seq, entry) ->
             entry.ifPresentOrElse(
-                one -> session.add(RunEvents.of(one)),
-                () -> encrypted.add(RunJournal.Entry.encrypted(seq))));
-    List<RunJournal.Entry> own = new ArrayList<>(encrypted);
+                one -> session.add(one.ofRun()), () -> encrypted.add(JournalEntry.encrypted(seq))));
+    List<JournalEntry<Event>> own = new ArrayList<>(encrypted);
     own.addAll(RunJournal.of(header.name(), header.id(), session).entries());
-    own.sort(Comparator.comparing(RunJournal.Entry::seq));
+    own.sort(Comparator.comparing(JournalEntry::seq));
     if (own.isEmpty()) {
       throw new ArchiveException(
           "The export has no entry of the run %s; export it again, with the runId of a reply"
@@ -110,11 +110,10 @@ public record Exported(
     if (isRun()) {
       throw otherwise(header.title(), "thread", "run");
     }
-    List<ThreadJournal.Entry> thread = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> thread = new ArrayList<>();
     entries.forEach(
         (seq, entry) ->
-            thread.add(
-                entry.map(ThreadEvents::of).orElseGet(() -> ThreadJournal.Entry.encrypted(seq))));
+            thread.add(entry.map(Entry::ofThread).orElseGet(() -> JournalEntry.encrypted(seq))));
     return new ThreadJournal(header.name(), header.id(), thread, redacted);
   }
 

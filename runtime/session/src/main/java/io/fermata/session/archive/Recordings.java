@@ -17,6 +17,7 @@ import io.fermata.flow.json.Limits;
 import io.fermata.flow.record.FactValues;
 import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Inventions;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.admin.RecordingException;
@@ -36,7 +37,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -130,12 +130,10 @@ public final class Recordings {
         };
     Callers callers = new Callers();
     List<Entry<Event>> entries = new ArrayList<>();
-    for (RunJournal.Entry entry : journal.entries()) {
+    for (JournalEntry<Event> entry : journal.entries()) {
       callers.add(
           entries,
-          entry.at(),
-          entry.by(),
-          entry.principal(),
+          entry,
           entry.events().stream()
               .map(event -> callers.in(FactValues.replaced(event, replacement)))
               .toList());
@@ -174,12 +172,10 @@ public final class Recordings {
     journal.events().forEach(event -> secrets.find(event, inventions::add));
     Callers callers = new Callers();
     List<Entry<ThreadEvent>> entries = new ArrayList<>();
-    for (ThreadJournal.Entry entry : journal.entries()) {
+    for (JournalEntry<ThreadEvent> entry : journal.entries()) {
       callers.add(
           entries,
-          entry.at(),
-          entry.by(),
-          entry.principal(),
+          entry,
           entry.events().stream()
               .map(event -> callers.in(secrets.replaced(event, inventions)))
               .toList());
@@ -255,14 +251,10 @@ public final class Recordings {
     }
 
     /** Adds an entry with the next number. */
-    <E> void add(
-        List<Entry<E>> entries, long at, String by, @Nullable String principal, List<E> events) {
-      Entry.Origin origin =
-          new Entry.Origin(
-              Entry.By.valueOf(by.toUpperCase(Locale.ROOT)),
-              principal == null ? null : name(principal),
-              null);
-      entries.add(Entry.of(entries.size() + 1L, at, origin, events));
+    <E> void add(List<Entry<E>> entries, JournalEntry<E> read, List<E> events) {
+      String principal = read.principal() == null ? null : name(read.principal());
+      long seq = entries.size() + 1L;
+      entries.add(Entry.of(new JournalEntry<>(seq, read.at(), read.by(), principal, events)));
     }
 
     ThreadEvent in(ThreadEvent event) {

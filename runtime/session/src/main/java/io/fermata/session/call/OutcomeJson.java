@@ -8,6 +8,7 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
 import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -61,6 +62,7 @@ public final class OutcomeJson {
       if (complete.reason() != null) {
         body.put("reason", complete.reason());
       }
+      violations(body, complete.violations());
     }
   }
 
@@ -155,14 +157,17 @@ public final class OutcomeJson {
     if (failure.field() != null) {
       body.put("field", failure.field());
     }
-    if (!failure.violations().isEmpty()) {
-      ArrayNode violations = body.putArray("violations");
-      failure
-          .violations()
-          .forEach(v -> violations.addObject().put("field", v.field()).put("message", v.message()));
-    }
+    violations(body, failure.violations());
     if (failure.open() != null) {
       put(body, failure.open());
+    }
+  }
+
+  private static void violations(ObjectNode body, List<Violation> violations) {
+    if (!violations.isEmpty()) {
+      ArrayNode listed = body.putArray("violations");
+      violations.forEach(
+          v -> listed.addObject().put("field", v.field()).put("message", v.message()));
     }
   }
 

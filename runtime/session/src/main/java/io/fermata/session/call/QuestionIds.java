@@ -38,7 +38,7 @@ public record QuestionIds(String runId, Map<String, String> names) {
   }
 
   private static String name(Event.Question question, Place place, PlaceState at) {
-    PlaceState.Again again = at.again().get(question.field());
-    return question.field() + "@" + place + (again == null ? "" : "." + again.tick());
+    Long again = at.again().get(question.field());
+    return question.field() + "@" + place + (again == null ? "" : "." + again);
   }
 }

@@ -1,27 +1,17 @@
 package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.session.ToolHost;
 import io.fermata.session.key.HostError;
 import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.BiFunction;
-import java.util.function.Consumer;
 
 /**
  * Calls whose work may outlast them: a run is started and journaled, and its caller polls it by its
  * id, also from another process.
  */
 public interface Tasks {
-
-  /**
-   * Calls a tool as {@link ToolHost#call(ToolCall, Consumer)} does, for a caller that accepts a
-   * task if the run still works or waits: the outcome of the run is kept for it. Depending on the
-   * flow, that reply leaves as soon as the run has work to do; everything it reflects is journaled.
-   */
-  CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress);
 
   /** The state of a run. The stage never fails. */
   CompletionStage<TaskView> view(TaskRun run);
@@ -56,22 +46,12 @@ public interface Tasks {
    */
   Runnable watch(TaskRun run, Runnable changed);
 
-  /**
-   * For a host without tasks: every call is an ordinary one.
-   *
-   * @param calls calls a tool of the host
-   */
-  static Tasks none(
-      BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls) {
+  /** For a host without tasks: every call is an ordinary one. */
+  static Tasks none() {
     ToolReply nothing = ToolReply.refused(HostError.UNKNOWN_SESSION);
     TaskView unknown =
         new TaskView(TaskView.Status.UNKNOWN, nothing, Map.of(), Instant.EPOCH, null);
     return new Tasks() {
-      @Override
-      public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-        return calls.apply(call, progress);
-      }
-
       @Override
       public CompletionStage<TaskView> view(TaskRun run) {
         return CompletableFuture.completedFuture(unknown);

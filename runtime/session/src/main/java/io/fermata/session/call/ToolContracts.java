@@ -43,7 +43,8 @@ public final class ToolContracts {
       `interactive` is true, wait for the user's choice and continue with it as `field`, unless the \
       widget did so itself. If it has no `field`, a continue without stateUpdates confirms it: send \
       that only if the user agreed.
-      - complete: the run is over. Tell the user the `result`; with `cancelled`, that it was cancelled.
+      - complete: the run is over. Tell the user the `result`; with `cancelled`, that it was cancelled; \
+      with `violations`, which values were not used.
       - waiting: nothing is wrong and nothing is to be asked of the user. Tell them what \
       `description` says and end your turn. Do not poll.
       - error: `error` says what is wrong and what to do next. If it carries a question, ask that \

@@ -9,7 +9,7 @@ import io.fermata.session.key.HostError;
  *
  * @param structured the object with the status
  * @param meta the {@code _meta} of the result
- * @param task whether the run continues as a task, for a caller that {@linkplain Tasks#call
+ * @param task whether the run continues as a task, for a caller that {@linkplain ToolCall#takesTask
  *     accepts} one
  */
 public record ToolReply(ObjectNode structured, ObjectNode meta, boolean task) {

@@ -17,6 +17,7 @@ final class Departure {
   private final Set<Integer> here;
   private final Set<Integer> nowhere;
   private final CompletableFuture<Void> done = new CompletableFuture<>();
+  private volatile boolean closed;
 
   /**
    * @param here the shards that are open at this host
@@ -30,6 +31,7 @@ final class Departure {
   /** A shard that was being opened when the host began to leave is open here. */
   synchronized void opened(int shard) {
     here.add(shard);
+    closed = false;
     nowhere.add(shard);
   }
 
@@ -48,11 +50,17 @@ final class Departure {
   }
 
   private void look() {
+    closed = here.isEmpty();
     if (nowhere.isEmpty()) {
       done.complete(null);
     } else if (here.isEmpty()) {
       done.completeOnTimeout(null, OPENED.toMillis(), TimeUnit.MILLISECONDS);
     }
+  }
+
+  /** Whether no shard is open here, so that this host may leave if no other one lives. */
+  boolean isClosed() {
+    return closed;
   }
 
   /** Completes when this host may leave. */

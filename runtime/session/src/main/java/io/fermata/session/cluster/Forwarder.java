@@ -31,6 +31,7 @@ import java.util.stream.Collectors;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
+import org.apache.pekko.cluster.Member;
 import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.sharding.typed.ShardingEnvelope;
 import org.apache.pekko.cluster.typed.Cluster;
@@ -43,12 +44,16 @@ import org.jspecify.annotations.Nullable;
  * second arrival carries an id, which the session journals with what it did. The latest 256 are
  * remembered.
  */
-final class Forwarder
-    implements Shards.Forwarding, ShardHost.Others, Consumer<SessionRegion.Message> {
+final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Message> {
   /** How long a call may take until its host confirms it; twice as long each time, up to 2 s. */
   private static final Duration CONFIRMED = Duration.ofMillis(500);
 
   private static final int MOST_DOUBLED = 2;
+
+  private static final Set<MemberStatus> UP = Set.of(MemberStatus.up());
+
+  private static final Set<MemberStatus> ALIVE =
+      Set.of(MemberStatus.joining(), MemberStatus.weaklyUp(), MemberStatus.up());
 
   /** How long a confirmed call waits until it is sent again, as its reply may be lost. */
   private static final Duration REPLIED = Duration.ofSeconds(5);
@@ -210,8 +215,7 @@ final class Forwarder
 
   // --- calls -----------------------------------------------------------------------------------
 
-  @Override
-  public void forward(String entityId, SessionCommand command) {
+  void forward(String entityId, SessionCommand command) {
     if (command instanceof SessionCommand.DeadlinePassed passed) {
       send(Shard.of(entityId), new ToShard.StopWaiting(entityId, passed.id(), me()));
     } else if (command instanceof SessionCommand.Call call) {
@@ -225,11 +229,6 @@ final class Forwarder
           call.id(), new Forwarded(entityId, written, call.fresh(), nanos.getAsLong(), null, 0));
       deliver(call.id(), false);
     }
-  }
-
-  @Override
-  public boolean isForwarded(long callId) {
-    return calls.containsKey(callId);
   }
 
   private ActorRef<ToHost> me() {
@@ -267,10 +266,7 @@ final class Forwarder
     calls.computeIfPresent(id, (same, sent) -> sent.at(null));
   }
 
-  /**
-   * The reply confirms the call, too. It counts as forwarded until its caller has that: its session
-   * may stop meanwhile, if it runs here by now.
-   */
+  /** The reply confirms the call, too. */
   void replied(long id, SessionReply reply) {
     Forwarded sent = calls.get(id);
     if (sent != null && sent.host() == null) {
@@ -511,17 +507,22 @@ final class Forwarder
 
   /** The addresses of the other members that have not begun to leave. */
   Set<String> upElsewhere() {
-    Set<String> up = new HashSet<>();
-    cluster
-        .state()
-        .getMembers()
-        .forEach(
-            member -> {
-              boolean other = !member.uniqueAddress().equals(cluster.selfMember().uniqueAddress());
-              if (other && member.status() == MemberStatus.up()) {
-                up.add(member.address().toString());
-              }
-            });
-    return up;
+    return elsewhere(UP);
+  }
+
+  /** As {@link #upElsewhere}, with those that are joining. */
+  Set<String> aliveElsewhere() {
+    return elsewhere(ALIVE);
+  }
+
+  private Set<String> elsewhere(Set<MemberStatus> statuses) {
+    Set<String> found = new HashSet<>();
+    for (Member member : cluster.state().getMembers()) {
+      boolean other = !member.uniqueAddress().equals(cluster.selfMember().uniqueAddress());
+      if (other && statuses.contains(member.status())) {
+        found.add(member.address().toString());
+      }
+    }
+    return found;
   }
 }

@@ -1,6 +1,6 @@
 package io.fermata.session.cluster;
 
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.call.ToolProgress;
@@ -111,7 +111,7 @@ final class HostActor extends AbstractBehavior<ToHost> {
                 done(
                     () ->
                         subscriptions.streamedElsewhere(
-                            m.entityId(), new Outside.Delta(m.messageId(), m.kind(), m.text()))))
+                            m.entityId(), new MessageDelta(m.messageId(), m.kind(), m.text()))))
         .onMessage(ToHost.Ended.class, this::ended)
         .onMessage(ToHost.Published.class, m -> done(() -> bus.receive(m.message())))
         .onMessage(ToHost.Bar.class, bar -> done(() -> bars.hold(bar)))

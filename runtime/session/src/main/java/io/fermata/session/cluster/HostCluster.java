@@ -2,6 +2,8 @@ package io.fermata.session.cluster;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.json.Digests;
+import io.fermata.persistence.spi.ClusterHost;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Gateway;
@@ -13,22 +15,21 @@ import io.fermata.session.admin.SessionScope;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.HostBus;
 import io.fermata.session.observe.Telemetry;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.apache.pekko.Done;
 import org.apache.pekko.actor.CoordinatedShutdown;
 import org.apache.pekko.actor.setup.Setup;
@@ -100,8 +101,8 @@ public final class HostCluster {
   /**
    * The cluster of a store's hosts.
    *
-   * @throws IllegalStateException if hosts would talk unencrypted where others may listen, or their
-   *     certificate cannot be used
+   * @throws IllegalStateException if hosts would talk unencrypted where others may listen, their
+   *     certificate cannot be used, or this host cannot listen at its address
    */
   public HostCluster(
       SharedStore store, ClusterSettings settings, Config config, Telemetry telemetry) {
@@ -120,6 +121,27 @@ public final class HostCluster {
       throw new IllegalStateException(
           "The hosts of the cluster would talk unencrypted at %s. Name the directory of their certificate with tls(…), or allow it with inPlaintext() if nobody else can read or write that network"
               .formatted(settings.address()));
+    }
+    requireFree(config.withFallback(config()).withFallback(ConfigFactory.load()));
+  }
+
+  /** Pekko logs the failure as one of its own, and names no next step. */
+  private static void requireFree(Config whole) {
+    Config artery = whole.getConfig("pekko.remote.artery");
+    String bound = artery.getString("bind.hostname");
+    String host = bound.isEmpty() ? artery.getString("canonical.hostname") : bound;
+    if (host.startsWith("<")) {
+      return; // Pekko looks the address of this machine up.
+    }
+    String port = artery.getString("bind.port");
+    int number = port.isEmpty() ? artery.getInt("canonical.port") : Integer.parseInt(port);
+    try {
+      ClusterHost.requireFree(host, number);
+    } catch (IOException e) {
+      throw new IllegalStateException(
+          "This host cannot listen at %s:%d, where the other hosts of its cluster would reach it (%s). Stop the program that listens there, or choose another port, or an address of this machine"
+              .formatted(host, number, e.getMessage()),
+          e);
     }
   }
 
@@ -150,14 +172,9 @@ public final class HostCluster {
    * is derived from a secret of the store.
    */
   public static String systemName(byte[] serverKey) {
-    try {
-      Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(new SecretKeySpec(serverKey, "HmacSHA256"));
-      byte[] name = mac.doFinal("cluster".getBytes(StandardCharsets.UTF_8));
-      return "fermata-" + HexFormat.of().formatHex(name, 0, 16);
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException(e);
-    }
+    byte[] name =
+        Digests.signature("cluster".getBytes(StandardCharsets.UTF_8), Digests.key(serverKey));
+    return "fermata-" + HexFormat.of().formatHex(name, 0, 16);
   }
 
   /** The upkeep of the shards of this host. */
@@ -354,29 +371,28 @@ public final class HostCluster {
     if (hasOthers()) {
       handOver(joined());
     } else {
-      joined().membership().leave(true);
+      joined().membership().leave();
     }
+    joined().membership().end();
     stop();
   }
 
   private void handOver(Joined here) {
     Duration most = settings.handOver().plus(LEFT);
     try {
-      CompletableFuture<Void> departure = here.shardHost().departure();
+      Departure departure = here.shardHost().depart();
       here.forwarder().announceLeaving();
-      here.membership().leave(false);
-      awaitMoved(departure);
+      here.membership().leave();
+      awaitMoved(departure.done());
       CoordinatedShutdown shutdown = CoordinatedShutdown.get(Adapter.toClassic(here.system()));
       shutdown.addTask(
           CoordinatedShutdown.PhaseClusterShardingShutdownRegion(),
           "fermata-departure",
-          () -> departure.thenApply(left -> Done.getInstance()));
-      shutdown
-          .runAll(CoordinatedShutdown.clusterLeavingReason())
-          .toCompletableFuture()
-          .get(most.toMillis(), TimeUnit.MILLISECONDS);
-    } catch (TimeoutException e) {
-      LOG.warn("Closing: the cluster did not take all shards of this host within {}", most);
+          () -> departure.done().thenApply(left -> Done.getInstance()));
+      awaitLeft(
+          shutdown.runAll(CoordinatedShutdown.clusterLeavingReason()).toCompletableFuture(),
+          departure,
+          most);
     } catch (ExecutionException e) {
       LOG.warn("Closing: the cluster could not be left", e.getCause());
     } catch (InterruptedException e) {
@@ -391,17 +407,33 @@ public final class HostCluster {
   private void awaitMoved(CompletableFuture<Void> departure) throws InterruptedException {
     long end = System.nanoTime() + MOVING.toNanos();
     while (!departure.isDone()
-        && someoneStays()
+        && stays(joined().forwarder().upElsewhere())
         && !lost().toCompletableFuture().isDone()
         && System.nanoTime() - end < 0) {
       Thread.sleep(LOOK.toMillis());
     }
   }
 
-  private boolean someoneStays() {
-    Joined here = joined();
-    return here.forwarder().upElsewhere().stream()
-        .anyMatch(host -> !here.membership().isLeaving(host));
+  /** Hosts that all leave would wait in vain for each other to confirm it. */
+  private void awaitLeft(CompletableFuture<Done> left, Departure departure, Duration most)
+      throws InterruptedException, ExecutionException {
+    long end = System.nanoTime() + most.toNanos();
+    while (!departure.isClosed() || stays(joined().forwarder().aliveElsewhere())) {
+      try {
+        left.get(LOOK.toMillis(), TimeUnit.MILLISECONDS);
+        return;
+      } catch (TimeoutException e) {
+        if (System.nanoTime() - end > 0) {
+          LOG.warn("Closing: the cluster did not take all shards of this host within {}", most);
+          return;
+        }
+      }
+    }
+  }
+
+  /** Whether one of these hosts has not announced that it leaves. */
+  private boolean stays(Set<String> hosts) {
+    return hosts.stream().anyMatch(host -> !joined().membership().isLeaving(host));
   }
 
   /** Stops without leaving, as a crash would. */

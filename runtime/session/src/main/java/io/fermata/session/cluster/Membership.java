@@ -20,6 +20,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.apache.pekko.actor.Address;
 import org.apache.pekko.actor.AddressFromURIString;
 import org.apache.pekko.cluster.Member;
@@ -121,6 +122,9 @@ final class Membership {
   private final AtomicInteger failures = new AtomicInteger();
 
   private boolean warned;
+
+  /** The hosts whose clocks differ too much from this one, as was logged. */
+  private Set<String> ofAnotherTime = Set.of();
 
   /** When this host was last known, or may have been, in the larger part of its cluster. */
   private long togetherNanos;
@@ -383,12 +387,31 @@ final class Membership {
   }
 
   private static void requireSameTime(Peer host) {
-    long apart = Math.abs(System.currentTimeMillis() - host.clock());
-    if (apart > CLOCKS.toMillis()) {
-      throw new IllegalStateException(
-          "The clock of this host and that of %s are %d seconds apart; set them by NTP, as timers of sessions follow them"
-              .formatted(host.address(), apart / 1_000));
+    if (isOfAnotherTime(host)) {
+      throw new IllegalStateException(clocksApart(host));
     }
+  }
+
+  private static boolean isOfAnotherTime(Peer host) {
+    return secondsApart(host) > CLOCKS.toSeconds();
+  }
+
+  private static long secondsApart(Peer host) {
+    return Math.abs(System.currentTimeMillis() - host.clock()) / 1_000;
+  }
+
+  private static String clocksApart(Peer host) {
+    return "The clock of this host and that of %s are %d seconds apart; set them by NTP, as timers of sessions follow them"
+        .formatted(host.address(), secondsApart(host));
+  }
+
+  /** A clock can be set wrong while its host runs. */
+  private void watchClocks(List<Peer> hosts) {
+    List<Peer> apart = membersOf(hosts).stream().filter(Membership::isOfAnotherTime).toList();
+    apart.stream()
+        .filter(host -> !ofAnotherTime.contains(host.id()))
+        .forEach(host -> LOG.warn(clocksApart(host)));
+    ofAnotherTime = apart.stream().map(Peer::id).collect(Collectors.toSet());
   }
 
   /** A cluster begins with what its first host runs. */
@@ -449,6 +472,7 @@ final class Membership {
         return;
       }
       List<Peer> hosts = beat();
+      watchClocks(hosts);
       boolean leased = now(store.lease(LEASE, Objects.requireNonNull(joined), LEASED));
       if (isOrphan(hosts, leased)) {
         // Those who stay must not count it any more.
@@ -538,20 +562,24 @@ final class Membership {
     lost.completeAsync(() -> reason);
   }
 
-  /**
-   * Other hosts do not count this one any more; {@link #stop} is still to be called.
-   *
-   * @param last whether no host is left, so that the next one need not wait to form a cluster
-   */
-  synchronized void leave(boolean last) {
+  /** Other hosts do not count this one any more; {@link #stop} is still to be called. */
+  synchronized void leave() {
     leaving = true;
     try {
       now(store.leave(id));
-      if (last && joined != null) {
-        now(store.endLease(LEASE, joined));
-      }
     } catch (RuntimeException e) {
       LOG.debug("The host could not be removed from the store; it expires there", e);
+    }
+  }
+
+  /** If this host is the last of its cluster, the next one need not wait to form another. */
+  synchronized void end() {
+    try {
+      if (joined != null) {
+        now(store.endLeaseOfLast(LEASE, joined, id));
+      }
+    } catch (RuntimeException e) {
+      LOG.debug("The lease of the cluster could not be released; it expires", e);
     }
   }
 

@@ -11,7 +11,7 @@ import io.fermata.session.call.CallAction;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolProgress;
-import io.fermata.session.journal.CallIds;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
 import io.fermata.session.journal.RunReply;
@@ -54,6 +54,7 @@ record RemoteCall(
     @JsonSubTypes.Type(value = ThreadInput.Answer.class, name = "answer"),
     @JsonSubTypes.Type(value = ThreadInput.Change.class, name = "change"),
     @JsonSubTypes.Type(value = ThreadInput.Delete.class, name = "delete"),
+    @JsonSubTypes.Type(value = ThreadInput.FlowChanged.class, name = "flow_changed"),
     @JsonSubTypes.Type(value = ThreadInput.Report.class, name = "report"),
     @JsonSubTypes.Type(value = ThreadInput.ChildSpent.class, name = "child_spent"),
     @JsonSubTypes.Type(value = ThreadInput.ChildStatusChanged.class, name = "child_status"),
@@ -97,14 +98,15 @@ record RemoteCall(
   /** Posts and answers have a key, and what threads report a number. */
   private static @Nullable String id(Request request, String name) {
     if (request instanceof Request.OfRun run && run.action() != CallAction.STATUS) {
-      return CallIds.given(name);
+      return CallLog.givenId(name);
     }
     boolean repeats =
         request instanceof Request.OfThread thread
             && (thread.input() instanceof ThreadInput.Proceed
                 || thread.input() instanceof ThreadInput.Stop
-                || thread.input() instanceof ThreadInput.Change);
-    return repeats ? CallIds.unreplied(name) : null;
+                || thread.input() instanceof ThreadInput.Change
+                || thread.input() instanceof ThreadInput.FlowChanged);
+    return repeats ? CallLog.unrepliedId(name) : null;
   }
 
   /** A call as it is sent again: it may have arrived, so its session may have a journal. */

@@ -1,6 +1,6 @@
 package io.fermata.session.cluster;
 
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.journal.Entry;
@@ -109,7 +109,7 @@ final class RemoteFollowers {
     }
 
     @Override
-    public void streamed(Outside.Delta delta) {
+    public void streamed(MessageDelta delta) {
       host.tell(new ToHost.Streamed(entityId, delta.messageId(), delta.kind(), delta.text()));
     }
 

@@ -189,11 +189,11 @@ final class ShardHost {
     }
   }
 
-  /** Completes when this host, whose shards move, may leave. */
-  CompletableFuture<Void> departure() {
+  /** The shards of this host move from now on. */
+  Departure depart() {
     Departure leaves = new Departure(Set.copyOf(open.keySet()));
     departure = leaves;
-    return leaves.done();
+    return leaves;
   }
 
   void openedElsewhere(int shard) {

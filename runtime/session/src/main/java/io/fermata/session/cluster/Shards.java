@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class Shards implements Placement {
   private final AtomicReferenceArray<@Nullable Boolean> here =
       new AtomicReferenceArray<>(Shard.COUNT);
-  private volatile @Nullable Forwarding forwarding;
+  private volatile @Nullable Forwarder forwarder;
 
   /** The flows and agents of this host that other hosts do not have yet, as keys begin. */
   private volatile Set<String> awaited = Set.of();
@@ -25,13 +25,6 @@ final class Shards implements Placement {
 
   Shards(SharedStore store) {
     this.store = store;
-  }
-
-  /** Sends commands to other hosts. */
-  interface Forwarding {
-    void forward(String entityId, SessionCommand command);
-
-    boolean isForwarded(long callId);
   }
 
   /** Hosts have agreed on what they run. */
@@ -51,8 +44,8 @@ final class Shards implements Placement {
     return !early.isEmpty() && early.contains(SessionKey.flowOf(entityId));
   }
 
-  void forwardBy(Forwarding how) {
-    forwarding = how;
+  void forwardBy(Forwarder how) {
+    forwarder = how;
   }
 
   void open(int shard) {
@@ -91,15 +84,10 @@ final class Shards implements Placement {
 
   @Override
   public void forward(String entityId, SessionCommand command) {
-    forwarding().forward(entityId, command);
+    forwarder().forward(entityId, command);
   }
 
-  @Override
-  public boolean isForwarded(long callId) {
-    return forwarding().isForwarded(callId);
-  }
-
-  private Forwarding forwarding() {
-    return Objects.requireNonNull(forwarding, "The host has not joined its cluster");
+  private Forwarder forwarder() {
+    return Objects.requireNonNull(forwarder, "The host has not joined its cluster");
   }
 }

@@ -4,9 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.RequestedCall.Function;
 import io.fermata.agent.message.Role;
@@ -160,7 +160,7 @@ public final class AgentAsTool {
       reply =
           switch (arguments.path("action").textValue()) {
             case "send" -> send(call, progress, within);
-            case "status" -> awaited(call, text(arguments, "threadId"), null, null, progress);
+            case "status" -> awaited(call, text(arguments, "threadId"), null, progress);
             case "stop" -> stop(call, within);
             case "delete" -> delete(call, within);
             default -> answer(call, progress, within);
@@ -230,11 +230,7 @@ public final class AgentAsTool {
   }
 
   private CompletionStage<ToolReply> awaited(
-      ToolCall call,
-      String id,
-      @Nullable String since,
-      Threads.@Nullable View known,
-      Consumer<ToolProgress> progress) {
+      ToolCall call, String id, Threads.@Nullable View known, Consumer<ToolProgress> progress) {
     String principal = call.principal();
     CompletionStage<Threads.View> view =
         known == null ? own(call, id) : CompletableFuture.completedFuture(known);
@@ -243,7 +239,7 @@ public final class AgentAsTool {
             relay(call, now, progress)
                 .thenCompose(
                     relay ->
-                        settled(principal, id, since, relay)
+                        settled(principal, id, null, relay)
                             .whenComplete((reply, thrown) -> relay.end())));
   }
 
@@ -277,7 +273,7 @@ public final class AgentAsTool {
             arguments.path("reason").textValue());
     return own(call, id)
         .thenCompose(view -> within.answer(call.principal(), id, answer))
-        .thenCompose(view -> awaited(call, id, null, view, progress));
+        .thenCompose(view -> awaited(call, id, view, progress));
   }
 
   /**
@@ -506,7 +502,7 @@ public final class AgentAsTool {
     }
 
     @Override
-    public synchronized void streamed(Outside.Delta delta) {
+    public synchronized void streamed(MessageDelta delta) {
       if (!over && delta.kind().equals("text")) {
         if (!speaking.equals(delta.messageId())) {
           speaking = delta.messageId();

@@ -47,6 +47,8 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The threads of a host, over their session actors, the directory and the journals. */
 public final class AgentThreads implements Threads {
@@ -58,6 +60,8 @@ public final class AgentThreads implements Threads {
 
   /** How many names a fork tries to find one whose shard this host holds. */
   private static final int KEYS = 1_000;
+
+  private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
   private final Gateway gateway;
   private final Agents agents;
@@ -376,6 +380,18 @@ public final class AgentThreads implements Threads {
       return failed("shutting_down", "The server is shutting down; call again in a moment");
     }
     return ask(key, principal, request, TIMEOUT);
+  }
+
+  /** The flow behind a call of a thread has changed. If this is lost, the thread looks later. */
+  @SuppressWarnings("FutureReturnValueIgnored") // it logs its failures
+  public void flowChanged(ThreadKey key, String call) {
+    send(key, null, new ThreadInput.FlowChanged(call, clock.millis()))
+        .whenComplete(
+            (reply, thrown) -> {
+              if (thrown != null) {
+                LOG.debug("The thread {} looks at its flow later", key.threadId(), thrown);
+              }
+            });
   }
 
   /** The state of a thread, for the host itself. */

@@ -1,9 +1,12 @@
 package io.fermata.session.host;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
+import io.fermata.flow.json.Json;
 import io.fermata.session.actor.Gateway;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.FlowCatalog;
-import io.fermata.session.call.Jobs;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
@@ -29,20 +32,14 @@ public record CallRouter(
     Handles handles,
     Telemetry telemetry,
     BooleanSupplier closed) {
-  /** A call that is replied to when the run pauses or ends. */
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-    return call(call, ReplyMode.WAITS, progress);
-  }
-
-  public CompletionStage<ToolReply> call(
-      ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
     AgentAsTool agent = agents.get(call.tool());
     RunExplanations explains = explains(call);
     if (agent == null && explains == null) {
       requireFlow(call.tool());
     }
     if (telemetry == Telemetry.NONE) {
-      return routed(agent, call, mode, progress, TraceContext.NONE);
+      return routed(agent, call, progress, TraceContext.NONE);
     }
     Telemetry.Kind kind =
         explains != null
@@ -50,7 +47,7 @@ public record CallRouter(
             : agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
     Activity activity =
         telemetry.called(new Telemetry.Call(call.tool(), kind, TraceContext.of(call.meta())));
-    return routed(agent, call, mode, progress, activity.context())
+    return routed(agent, call, progress, activity.context())
         .whenComplete(
             (reply, thrown) ->
                 activity.end(
@@ -60,7 +57,6 @@ public record CallRouter(
   private CompletionStage<ToolReply> routed(
       @Nullable AgentAsTool agent,
       ToolCall call,
-      ReplyMode mode,
       Consumer<ToolProgress> progress,
       TraceContext trace) {
     if (agent != null) {
@@ -77,7 +73,32 @@ public record CallRouter(
     } else if (explains != null) {
       return explains.call(call);
     }
-    return gateway.call(job == null ? call : Jobs.begun(call, handles), mode, progress, trace);
+    ReplyMode mode = call.takesTask() ? catalog.replyMode(call.tool()) : ReplyMode.WAITS;
+    return gateway.call(job == null ? call : begun(call), mode, progress, trace);
+  }
+
+  /** The start of a job, whose run has a separate session. */
+  private ToolCall begun(ToolCall call) {
+    ObjectNode start = Json.object().put("action", "start").put("intent", "called as a tool");
+    start.set("stateUpdates", call.arguments());
+    start.put("sessionId", session(call));
+    return new ToolCall(call.tool(), call.principal(), start, call.meta(), null);
+  }
+
+  /** A repeated call reaches the run that it started. */
+  private String session(ToolCall call) {
+    JsonNode callId = call.meta().path(FlowCall.CALL_ID);
+    return callId.isTextual()
+        ? handles.derive(
+            "job\n"
+                + call.principal().length()
+                + "\n"
+                + call.principal()
+                + "\n"
+                + call.tool()
+                + "\n"
+                + callId.textValue())
+        : handles.mint();
   }
 
   /** What explains runs, if that is the tool; null if not. */

@@ -8,6 +8,7 @@ import io.fermata.agent.engine.ThreadAccess;
 import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.history.LatestCall;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
@@ -83,7 +84,7 @@ public final class HostOutside implements Outside {
   }
 
   @Override
-  public void publish(Delta delta) {
+  public void publish(MessageDelta delta) {
     services.subscriptions().streamed(key.entityId(), delta);
   }
 

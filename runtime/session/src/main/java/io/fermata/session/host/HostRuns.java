@@ -11,7 +11,7 @@ import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
-import io.fermata.flow.replay.RunJournal;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
@@ -33,7 +33,6 @@ import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.runs.RunEvents;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -242,7 +241,7 @@ public record HostRuns(
               entityId,
               RunState.NONE,
               (before, stored) -> {
-                RunJournal.Entry entry = RunEvents.of(encryption.read(entityId, stored));
+                JournalEntry<Event> entry = encryption.read(entityId, stored).ofRun();
                 for (Event event : entry.events()) {
                   secrets.learn(fields, event);
                 }

@@ -8,13 +8,10 @@ import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.QuestionIds;
-import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.Tasks;
-import io.fermata.session.call.ToolCall;
-import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.run.RunReplies;
@@ -23,23 +20,11 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** The tasks of a host, as commands to the sessions of their runs. */
-public record HostTasks(
-    Caller caller, Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions)
+public record HostTasks(Gateway gateway, FlowCatalog catalog, SessionSubscriptions subscriptions)
     implements Tasks {
-  /** Calls the tools of the host. */
-  public interface Caller {
-    CompletionStage<ToolReply> call(ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress);
-  }
-
-  @Override
-  public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-    return caller.call(call, catalog.replyMode(call.tool()), progress);
-  }
-
   @Override
   public CompletionStage<TaskView> view(TaskRun run) {
     return command(run, CallAction.STATUS, Json.object(), null).thenApply(HostTasks::viewed);

@@ -3,6 +3,7 @@ package io.fermata.session.host;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
@@ -10,14 +11,15 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalPages;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.runs.RunEvents;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -75,7 +77,7 @@ public final class RunAccounts {
   private RunJournal journal(String flow, String runId) {
     RunJournal journal = new RunJournal(flow, runId, List.of());
     if (catalog.has(flow) && SessionKey.isOfRun(SessionKey.entityOf(flow, runId))) {
-      journal = RunEvents.journal(store, encryption, flow, runId);
+      journal = JournalPages.run(store, encryption, flow, runId);
     }
     if (journal.entries().isEmpty()) {
       throw new ThreadException(
@@ -98,7 +100,7 @@ public final class RunAccounts {
     RunObserver observer =
         RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(secretly)));
     List<Runs.Entry> page = new ArrayList<>();
-    for (RunJournal.Entry entry : journal.entries()) {
+    for (JournalEntry<Event> entry : journal.entries()) {
       observer.record(entry.seq(), entry.at(), entry.events());
       List<String> lines = account.taken();
       if (entry.seq() > after) {

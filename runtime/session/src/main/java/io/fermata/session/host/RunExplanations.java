@@ -13,13 +13,13 @@ import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.Trace;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.EncryptionException;
-import io.fermata.session.call.Arguments;
-import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
@@ -32,7 +32,6 @@ import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.runs.RunEvents;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -159,7 +158,7 @@ public final class RunExplanations {
     if (field != null) {
       question.put("field", field);
     }
-    ObjectNode meta = Json.object().put(Conversation.SESSION_ID, use.session());
+    ObjectNode meta = Json.object().put(FlowCall.SESSION_ID, use.session());
     return call(new ToolCall(NAME, SessionKey.TOOLS, question, meta, null), ignored -> List.of())
         .thenApply(
             reply ->
@@ -196,15 +195,11 @@ public final class RunExplanations {
     }
     ToolCall own =
         new ToolCall(flow, call.principal(), status, call.meta(), call.transportSession());
-    Arguments.Parsed parsed = Arguments.read(own);
-    if (!(parsed instanceof Arguments.Valid valid)) {
-      return ToolReply.refused(HostError.INVALID_ARGUMENTS);
+    FlowCall.Parsed parsed = FlowCall.read(own, handles);
+    if (parsed instanceof FlowCall.Invalid invalid) {
+      return new ToolReply(OutcomeJson.body(invalid.failure()), Json.object());
     }
-    Conversation.Finding finding = Conversation.of(own, valid.arguments(), handles);
-    if (finding instanceof Conversation.None none) {
-      return new ToolReply(OutcomeJson.body(none.failure()), Json.object());
-    }
-    String session = ((Conversation.Found) finding).conversation().session();
+    String session = ((FlowCall.Valid) parsed).call().session();
     return explained(new SessionKey(call.principal(), flow, session), call.arguments());
   }
 
@@ -234,19 +229,19 @@ public final class RunExplanations {
     return new ToolReply(Json.object().put("status", STATUS).put("text", text), Json.object());
   }
 
-  private List<RunJournal.Entry> entries(String journal) {
+  private List<JournalEntry<Event>> entries(String journal) {
     return JournalPages.fold(
         store,
         journal,
-        new ArrayList<RunJournal.Entry>(),
+        new ArrayList<JournalEntry<Event>>(),
         (entries, stored) -> {
-          add(entries, RunEvents.of(encryption.read(journal, stored)));
+          add(entries, encryption.read(journal, stored).ofRun());
           return entries;
         });
   }
 
   /** Adds an entry of the latest run; of a swept one only the end is left, which says nothing. */
-  private static void add(List<RunJournal.Entry> entries, RunJournal.Entry entry) {
+  private static void add(List<JournalEntry<Event>> entries, JournalEntry<Event> entry) {
     List<Event> events = entry.events();
     int begin = 0;
     for (int i = 0; i < events.size(); i++) {
@@ -257,12 +252,6 @@ public final class RunExplanations {
     } else if (entries.isEmpty()) {
       return;
     }
-    entries.add(
-        new RunJournal.Entry(
-            entry.seq(),
-            entry.at(),
-            entry.by(),
-            entry.principal(),
-            events.subList(begin, events.size())));
+    entries.add(entry.with(events.subList(begin, events.size())));
   }
 }

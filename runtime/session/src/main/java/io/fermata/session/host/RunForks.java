@@ -6,6 +6,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
@@ -26,7 +27,6 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
-import io.fermata.session.runs.RunEvents;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,7 +61,7 @@ public record RunForks(
     final String entityId;
     final String flow;
     final String runId;
-    final List<RunJournal.Entry> entries = new ArrayList<>();
+    final List<JournalEntry<Event>> entries = new ArrayList<>();
     Entry.@Nullable Owner owner;
 
     Source(String flow, String runId) {
@@ -74,7 +74,7 @@ public record RunForks(
     Source add(Entry<?> entry) {
       Entry.Owner starter = entry.origin().owner();
       owner = starter == null ? owner : starter;
-      entries.add(RunEvents.of(entry));
+      entries.add(entry.ofRun());
       return this;
     }
 

@@ -6,9 +6,8 @@ import io.fermata.flow.logging.LogTexts;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.session.admin.MissedRuns;
 import io.fermata.session.admin.Schedule;
-import io.fermata.session.call.Arguments;
 import io.fermata.session.call.CallAction;
-import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -259,7 +258,7 @@ public final class ScheduleActor
             .put("action", CallAction.START.wireName())
             .put("intent", schedule.intent())
             .set("stateUpdates", schedule.updates());
-    ObjectNode meta = Json.object().put(Conversation.SESSION_ID, name).put(Arguments.CALL_ID, name);
+    ObjectNode meta = Json.object().put(FlowCall.SESSION_ID, name).put(FlowCall.CALL_ID, name);
     return new ToolCall(schedule.flow(), Schedule.PRINCIPAL, arguments, meta, null);
   }
 

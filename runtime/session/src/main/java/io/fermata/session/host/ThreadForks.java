@@ -8,6 +8,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
@@ -25,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 record ThreadForks(ThreadJournal source) {
 
   /** A thread of the store, which belongs to a principal. */
-  static ThreadForks of(String principal, String threadId, List<ThreadJournal.Entry> entries) {
+  static ThreadForks of(
+      String principal, String threadId, List<JournalEntry<ThreadEvent>> entries) {
     ThreadForks forks = of(new ThreadJournal("", threadId, entries));
     ThreadEvent.Created created = forks.created();
     if (created == null || !created.principal().equals(principal)) {
@@ -70,13 +72,12 @@ record ThreadForks(ThreadJournal source) {
    * @param principal whose thread the fork is
    */
   Request.ForkThread as(ThreadKey key, String principal, Threads.NewFork how, long now) {
-    ThreadJournal.Entry last = last(how);
-    List<ThreadJournal.Entry> copied = new ArrayList<>();
-    for (ThreadJournal.Entry entry : source.upTo(last.seq()).entries()) {
+    JournalEntry<ThreadEvent> last = last(how);
+    List<JournalEntry<ThreadEvent>> copied = new ArrayList<>();
+    for (JournalEntry<ThreadEvent> entry : source.upTo(last.seq()).entries()) {
       List<ThreadEvent> events =
           entry.events().stream().map(event -> under(key.threadId(), principal, event)).toList();
-      copied.add(
-          new ThreadJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), events));
+      copied.add(entry.with(events));
     }
     String by = how.by() == null ? principal : how.by();
     ThreadFork fork = new ThreadFork(source.threadId(), last.seq(), last.at(), how.mode(), by);
@@ -88,8 +89,7 @@ record ThreadForks(ThreadJournal source) {
 
   private @Nullable SourceResults results(int entries, Threads.NewFork how) {
     return how.mode() == ForkOrigin.Mode.REPLAY_EFFECTS
-        ? SourceJournal.after(
-            source.entries().stream().map(ThreadJournal.Entry::events).toList(), entries)
+        ? SourceJournal.after(source.entries().stream().map(JournalEntry::events).toList(), entries)
         : null;
   }
 
@@ -108,9 +108,9 @@ record ThreadForks(ThreadJournal source) {
   }
 
   /** The entry after which the fork continues. */
-  private ThreadJournal.Entry last(Threads.NewFork how) {
-    List<ThreadJournal.Entry> entries = source.entries();
-    ThreadJournal.Entry latest = entries.get(entries.size() - 1);
+  private JournalEntry<ThreadEvent> last(Threads.NewFork how) {
+    List<JournalEntry<ThreadEvent>> entries = source.entries();
+    JournalEntry<ThreadEvent> latest = entries.get(entries.size() - 1);
     Long wanted = how.before() == null ? how.entry() : Long.valueOf(before(how.before()));
     return wanted == null
         ? latest
@@ -127,7 +127,7 @@ record ThreadForks(ThreadJournal source) {
 
   /** The entry before that in which a message came. */
   private long before(String message) {
-    for (ThreadJournal.Entry entry : source.entries()) {
+    for (JournalEntry<ThreadEvent> entry : source.entries()) {
       if (entry.events().stream().anyMatch(event -> message.equals(came(event)))) {
         if (entry.seq() == 1) {
           throw new ThreadException(

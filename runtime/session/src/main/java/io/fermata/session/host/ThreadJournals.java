@@ -3,9 +3,9 @@ package io.fermata.session.host;
 import io.fermata.agent.history.BackwardReader;
 import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
-import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.admin.EncryptionException;
@@ -18,7 +18,6 @@ import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.ThreadKey;
-import io.fermata.session.thread.ThreadEvents;
 import io.fermata.session.thread.ThreadFeed;
 import java.util.ArrayList;
 import java.util.List;
@@ -131,8 +130,8 @@ final class ThreadJournals {
   // --- forks -----------------------------------------------------------------------------------
 
   /** A whole journal, for a fork. */
-  CompletionStage<List<ThreadJournal.Entry>> entries(String entityId) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+  CompletionStage<List<JournalEntry<ThreadEvent>>> entries(String entityId) {
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     AtomicLong bytes = new AtomicLong();
     return StoreErrors.translated(
         JournalPages.foldAsync(
@@ -147,7 +146,7 @@ final class ThreadJournals {
                     "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
                         .formatted(LONGEST >> 20));
               }
-              read.add(ThreadEvents.of(entry(entityId, stored)));
+              read.add(entry(entityId, stored).ofThread());
               return read;
             },
             executor));

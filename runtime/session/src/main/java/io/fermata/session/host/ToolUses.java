@@ -5,8 +5,7 @@ import io.fermata.agent.FlowTool;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
-import io.fermata.session.call.Arguments;
-import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolOutcome;
@@ -119,7 +118,7 @@ public final class ToolUses {
   public CompletionStage<ToolOutcome> resolve(ToolUse use, Input.Resolution resolution) {
     ObjectNode call = Json.object().put("action", "continue");
     ObjectNode meta =
-        Json.object().put(Arguments.RESOLVE, resolution.name().toLowerCase(Locale.ROOT));
+        Json.object().put(FlowCall.RESOLVE, resolution.name().toLowerCase(Locale.ROOT));
     return ended(use, send(use, call, meta, progress -> {}), progress -> {});
   }
 
@@ -129,12 +128,12 @@ public final class ToolUses {
   }
 
   private static ObjectNode named(String callId) {
-    return Json.object().put(Arguments.CALL_ID, callId);
+    return Json.object().put(FlowCall.CALL_ID, callId);
   }
 
   private CompletionStage<ToolReply> send(
       ToolUse use, ObjectNode arguments, ObjectNode meta, Consumer<ToolProgress> progress) {
-    meta.put(Conversation.SESSION_ID, use.session());
+    meta.put(FlowCall.SESSION_ID, use.session());
     return calls.apply(new ToolCall(use.tool(), SessionKey.TOOLS, arguments, meta, null), progress);
   }
 

@@ -60,6 +60,8 @@ public final class Upkeep {
   /** The shards of a host fail together, which is one line of the log. */
   private final AtomicBoolean unfinishedUnknown = new AtomicBoolean();
 
+  private final AtomicBoolean sweeping = new AtomicBoolean();
+
   private volatile @Nullable StoreProblem problem;
   private volatile @Nullable ActorRef<Alarms.Message> alarms;
 
@@ -101,7 +103,7 @@ public final class Upkeep {
             Alarms.create(store::due, ours, clock, this::wakeUp, gauges::due),
             "fermata-alarms",
             Props.empty());
-    sweepLater();
+    system.scheduler().scheduleWithFixedDelay(SWEEP, SWEEP, this::sweep, system.executionContext());
     lost()
         .thenAccept(
             reason -> LOG.error("This host writes nothing any more and must end: {}", reason));
@@ -208,20 +210,20 @@ public final class Upkeep {
     system.scheduler().scheduleOnce(time, task, system.executionContext());
   }
 
-  /** Sweeps follow each other, so a slow one does not queue up more. */
-  private void sweepLater() {
-    later(
-        SWEEP,
-        () ->
-            store
-                .sweep(clock.millis())
-                .whenComplete(
-                    (swept, thrown) -> {
-                      if (!closed.getAsBoolean()) {
-                        noticeStore(thrown);
-                        sweepLater();
-                      }
-                    }));
+  /** A slow sweep is not joined by another. */
+  private void sweep() {
+    if (closed.getAsBoolean() || sweeping.getAndSet(true)) {
+      return;
+    }
+    store
+        .sweep(clock.millis())
+        .whenComplete(
+            (swept, thrown) -> {
+              sweeping.set(false);
+              if (!closed.getAsBoolean()) {
+                noticeStore(thrown);
+              }
+            });
   }
 
   /** Logs a failure of the store once. That a shard has moved is none. */

@@ -1,5 +1,11 @@
 package io.fermata.session.journal;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.json.Json;
+import io.fermata.session.call.Request;
+import io.fermata.session.key.SessionKey;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,6 +16,10 @@ import org.jspecify.annotations.Nullable;
  * The calls that a session remembers, so that a repeated one gets the recorded reply and has no
  * effect.
  *
+ * <p>A call has an id: a digest of its request, and its caller's name for it. A repeated call has
+ * the same one. Another request under the same name has another id with the same name, and is
+ * refused.
+ *
  * @param replies the replies to the latest calls with a call id
  * @param past the ids of earlier calls, whose replies are deleted, and of calls of a thread, whose
  *     replies are not kept; a host that is cut off may send a call again long after others have
@@ -18,6 +28,11 @@ import org.jspecify.annotations.Nullable;
  */
 public record CallLog(Map<String, RunReply> replies, List<String> past, List<String> open) {
   static final CallLog EMPTY = new CallLog(Map.of(), List.of(), List.of());
+
+  private static final int DIGEST = 16;
+
+  /** Begins the id of a call whose reply is not kept. */
+  private static final String UNREPLIED = "+".repeat(DIGEST);
 
   private static final int REPLIES = 16;
   private static final int PAST = 256;
@@ -32,7 +47,7 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
   }
 
   private CallLog after(String callId, @Nullable RunReply reply) {
-    if (CallIds.isUnreplied(callId)) {
+    if (isUnreplied(callId)) {
       return new CallLog(replies, latest(with(past, callId), PAST), open);
     } else if (reply == null) {
       boolean full = open.size() == REPLIES || open.contains(callId);
@@ -72,9 +87,9 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
   /** Whether the name of a call was used for another request. */
   public boolean contradicts(@Nullable String callId) {
     return callId != null
-        && (open.stream().anyMatch(other -> CallIds.contradict(callId, other))
-            || replies.keySet().stream().anyMatch(other -> CallIds.contradict(callId, other))
-            || past.stream().anyMatch(other -> CallIds.contradict(callId, other)));
+        && (open.stream().anyMatch(other -> contradict(callId, other))
+            || replies.keySet().stream().anyMatch(other -> contradict(callId, other))
+            || past.stream().anyMatch(other -> contradict(callId, other)));
   }
 
   /** Whether it is a call whose reply is deleted, or was not kept. */
@@ -89,5 +104,60 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
     names.addAll(open);
     names.removeAll(callIds);
     return latest(names, REPLIES);
+  }
+
+  // --- ids --------------------------------------------------------------------------------------
+
+  /**
+   * The id of a call; null without a name.
+   *
+   * @param secrets fields whose values are not part of the digest, which could be guessed from it
+   */
+  public static @Nullable String id(
+      @Nullable String name, Request.OfRun request, SecretFields secrets) {
+    if (name == null) {
+      return null;
+    }
+    ObjectNode content = Json.object();
+    content.put("action", request.action().toString()).put("intent", request.intent());
+    content.set("updates", secrets.masked("", request.updates()));
+    Request.Signal signal = request.signal();
+    if (signal != null) {
+      content.put("signal", signal.name());
+      JsonNode payload = signal.payload();
+      boolean[] secret = {false};
+      if (payload != null) {
+        secrets.findInSignal(signal.name(), payload, found -> secret[0] = true);
+        content.set("payload", secret[0] ? null : payload);
+      }
+    }
+    if (request.resolution() != null) {
+      content.put("resolution", request.resolution().name());
+    }
+    return SessionKey.digest(Json.sortedText(content)).substring(0, DIGEST) + name;
+  }
+
+  /** The id of a call without a name, under one that a host gave it. */
+  public static String givenId(String name) {
+    return "-".repeat(DIGEST) + name;
+  }
+
+  /** The id of a call of a thread, under a name that a host gave it. */
+  public static String unrepliedId(String name) {
+    return UNREPLIED + name;
+  }
+
+  private static boolean isUnreplied(String callId) {
+    return callId.startsWith(UNREPLIED);
+  }
+
+  /** The caller's name for a call. */
+  private static String name(String callId) {
+    return callId.substring(Math.min(DIGEST, callId.length()));
+  }
+
+  /** Whether two calls have the same name, but not the same request. */
+  private static boolean contradict(String callId, String other) {
+    return !callId.equals(other) && name(callId).equals(name(other));
   }
 }

@@ -36,10 +36,12 @@ public record Encryption(
     return DataKeys.fromEnvironment().map(Encryption::reading).orElse(NONE);
   }
 
-  /** Decrypts with the given keys. */
-  public static Encryption reading(KeyProvider keys) {
-    return new Encryption(
-        new EntryCipher(EntryCipher.checked(keys)), EncryptedFields.SECRETS, Map.of());
+  /** Decrypts with the given keys; with those from the environment if there are none. */
+  public static Encryption reading(@Nullable KeyProvider keys) {
+    return keys == null
+        ? ofEnvironment()
+        : new Encryption(
+            new EntryCipher(EntryCipher.checked(keys)), EncryptedFields.SECRETS, Map.of());
   }
 
   /** The id of the key that entries are encrypted with; null if none is. */

@@ -3,8 +3,14 @@ package io.fermata.session.journal;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.EnumNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.EnumNaming;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.event.Event;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.JournalTags;
+import io.fermata.session.admin.ArchiveException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -102,6 +108,12 @@ public record Entry<E>(
     return new Entry<>(seq, at, origin, List.of(), null, null, events, null, false);
   }
 
+  /** An entry of a journal that was read, as it is written again. */
+  public static <E> Entry<E> of(JournalEntry<E> read) {
+    By by = By.valueOf(read.by().toUpperCase(Locale.ROOT));
+    return of(read.seq(), read.at(), new Origin(by, read.principal(), null), read.events());
+  }
+
   public Entry<E> belongingTo(List<String> calls, @Nullable RunReply theirReply) {
     return new Entry<>(seq, at, origin, calls, theirReply, wake, events, end, task);
   }
@@ -116,6 +128,33 @@ public record Entry<E>(
 
   public Entry<E> asTask() {
     return new Entry<>(seq, at, origin, callIds, reply, wake, events, end, true);
+  }
+
+  /** The same in the journal of a run. */
+  public JournalEntry<Event> ofRun() {
+    return with(events.stream().filter(Event.class::isInstance).map(Event.class::cast).toList());
+  }
+
+  /**
+   * The same in the journal of a thread.
+   *
+   * @throws ArchiveException if there is an event of a run
+   */
+  public JournalEntry<ThreadEvent> ofThread() {
+    List<ThreadEvent> ofThread = new ArrayList<>();
+    for (Object happened : events) {
+      if (!(happened instanceof ThreadEvent event)) {
+        throw new ArchiveException(
+            "The journal of a thread has an event of a run; nothing of it was used");
+      }
+      ofThread.add(event);
+    }
+    return with(ofThread);
+  }
+
+  private <T> JournalEntry<T> with(List<T> theirs) {
+    String by = origin.by().name().toLowerCase(Locale.ROOT);
+    return new JournalEntry<>(seq, at, by, origin.principal(), theirs);
   }
 
   /** Whether effects are outstanding after it. */

@@ -1,5 +1,6 @@
 package io.fermata.session.journal;
 
+import io.fermata.flow.json.Digests;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.KeyProvider;
@@ -11,7 +12,6 @@ import java.util.Arrays;
 import java.util.Set;
 import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
-import javax.crypto.Mac;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
@@ -27,7 +27,6 @@ public final class EntryCipher {
   private static final byte FORM = 1;
   private static final int NONCE = 12;
   private static final int TAG_BITS = 128;
-  private static final String MAC = "HmacSHA256";
 
   /** From the key that encrypts comes another one, which signs. */
   private static final byte[] EXPORT = "fermata export".getBytes(StandardCharsets.US_ASCII);
@@ -70,17 +69,11 @@ public final class EntryCipher {
   /** The code that authenticates an export under a key; null if that key is missing. */
   public byte @Nullable [] mac(String id, byte[] data) {
     byte[] key = keys == null ? null : keys.key(id);
-    return key == null ? null : mac(mac(key, EXPORT), data);
-  }
-
-  private static byte[] mac(byte[] key, byte[] data) {
-    try {
-      Mac mac = Mac.getInstance(MAC);
-      mac.init(new SecretKeySpec(key, MAC));
-      return mac.doFinal(data);
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("Every JDK has HMAC-SHA-256", e);
+    if (key == null) {
+      return null;
     }
+    byte[] signing = Digests.signature(EXPORT, Digests.key(key));
+    return Digests.signature(data, Digests.key(signing));
   }
 
   public byte[] encrypt(byte[] plain, String persistenceId) {

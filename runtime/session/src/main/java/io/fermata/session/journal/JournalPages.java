@@ -1,10 +1,16 @@
 package io.fermata.session.journal;
 
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.EarlierEntries;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
+import io.fermata.session.key.ThreadKey;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -122,6 +128,44 @@ public final class JournalPages {
           all.add(each.apply(encryption.read(journal, stored)));
           return all;
         });
+  }
+
+  /**
+   * The journal of a run; without entries if the store has none of it.
+   *
+   * @throws UnreadableEntry if an entry cannot be read
+   */
+  public static RunJournal run(OpenStore store, Encryption encryption, String flow, String runId) {
+    String journal = SessionKey.entityOf(flow, runId);
+    return RunJournal.of(flow, runId, entries(store, encryption, journal, Entry::ofRun));
+  }
+
+  /**
+   * The journal of a thread; without entries if the store has none.
+   *
+   * @throws UnreadableEntry if an entry cannot be read
+   */
+  public static ThreadJournal thread(OpenStore store, Encryption encryption, ThreadKey key) {
+    return new ThreadJournal(
+        key.agent(), key.threadId(), entries(store, encryption, key.entityId(), Entry::ofThread));
+  }
+
+  /** The entries of a thread's journal as code that is decided again reads them. */
+  public static EarlierEntries earlier(OpenStore store, Encryption encryption, String journal) {
+    return new EarlierEntries() {
+      @Override
+      public List<ThreadEvent> entry(long seq) {
+        List<List<ThreadEvent>> found = before(seq + 1, 1);
+        return found.isEmpty() ? List.of() : found.get(0);
+      }
+
+      @Override
+      public List<List<ThreadEvent>> before(long seq, int max) {
+        return JournalPages.before(store, journal, seq, max).stream()
+            .map(stored -> encryption.read(journal, stored).ofThread().events())
+            .toList();
+      }
+    };
   }
 
   /**

@@ -1,14 +1,13 @@
 package io.fermata.session.key;
 
+import io.fermata.flow.json.Digests;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.stream.Stream;
-import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
@@ -31,8 +30,8 @@ public final class Handles {
    * @param others the keys of stores whose handles are recognised, too
    */
   public Handles(byte[] serverKey, List<byte[]> others) {
-    this.key = keyOf(serverKey);
-    this.accepted = Stream.concat(Stream.of(key), others.stream().map(Handles::keyOf)).toList();
+    this.key = Digests.key(serverKey);
+    this.accepted = Stream.concat(Stream.of(key), others.stream().map(Digests::key)).toList();
   }
 
   /** Handles that are valid within this process, for hosts without a store. */
@@ -40,10 +39,6 @@ public final class Handles {
     byte[] key = new byte[2 * HALF];
     new SecureRandom().nextBytes(key);
     return new Handles(key);
-  }
-
-  private static SecretKeySpec keyOf(byte[] serverKey) {
-    return new SecretKeySpec(serverKey, "HmacSHA256");
   }
 
   /** A new handle that nobody can guess. */
@@ -55,7 +50,7 @@ public final class Handles {
 
   /** The one handle that belongs to a name: the same for the same name, unguessable without it. */
   public String derive(String name) {
-    byte[] nonce = signature(bytes("derived\n" + name), key);
+    byte[] nonce = Digests.signature(bytes("derived\n" + name), key);
     return signed(Arrays.copyOf(nonce, HALF), key);
   }
 
@@ -75,21 +70,11 @@ public final class Handles {
 
   private static String signed(byte[] nonce, SecretKeySpec by) {
     byte[] bytes = Arrays.copyOf(nonce, 2 * HALF);
-    System.arraycopy(signature(nonce, by), 0, bytes, HALF, HALF);
+    System.arraycopy(Digests.signature(nonce, by), 0, bytes, HALF, HALF);
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
   }
 
   private static byte[] bytes(String text) {
     return text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  private static byte[] signature(byte[] of, SecretKeySpec by) {
-    try {
-      Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(by);
-      return mac.doFinal(of);
-    } catch (GeneralSecurityException e) {
-      throw new IllegalStateException("Every JDK has HmacSHA256", e);
-    }
   }
 }

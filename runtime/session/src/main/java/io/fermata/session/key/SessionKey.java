@@ -1,8 +1,6 @@
 package io.fermata.session.key;
 
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
+import io.fermata.flow.json.Digests;
 import java.security.SecureRandom;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
@@ -70,13 +68,7 @@ public record SessionKey(String principal, String flow, String session) {
 
   /** A short name for a long one. */
   public static String digest(String name) {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      byte[] hash = digest.digest(name.getBytes(StandardCharsets.UTF_8));
-      return Base64.getUrlEncoder().withoutPadding().encodeToString(hash);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
-    }
+    return Base64.getUrlEncoder().withoutPadding().encodeToString(Digests.sha256(name));
   }
 
   /** An unguessable id for a new run, which contains its session. */

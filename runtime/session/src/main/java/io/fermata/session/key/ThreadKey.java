@@ -1,8 +1,8 @@
 package io.fermata.session.key;
 
+import io.fermata.flow.json.Digests;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Base64;
@@ -42,17 +42,13 @@ public record ThreadKey(String agent, String secret) {
 
   /** A deterministic digest that reveals nothing about the words. */
   private static String derived(byte[] salt, String... words) {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update(salt);
-      for (String word : words) {
-        digest.update(word.getBytes(StandardCharsets.UTF_8));
-        digest.update((byte) 0);
-      }
-      return text(Arrays.copyOf(digest.digest(), 18));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("Every JDK has SHA-256", e);
+    MessageDigest digest = Digests.sha256();
+    digest.update(salt);
+    for (String word : words) {
+      digest.update(word.getBytes(StandardCharsets.UTF_8));
+      digest.update((byte) 0);
     }
+    return text(Arrays.copyOf(digest.digest(), 18));
   }
 
   /**

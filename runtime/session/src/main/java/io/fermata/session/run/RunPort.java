@@ -472,7 +472,7 @@ public final class RunPort
     if (!mapped.path("error").asBoolean() && !changes.isEmpty()) {
       changes.forEach(mapped.putArray("changes")::add);
     }
-    return new Outcome.Complete(mapped, complete.reason());
+    return new Outcome.Complete(mapped, complete.reason(), complete.violations());
   }
 
   @Override
@@ -576,7 +576,24 @@ public final class RunPort
     list(before, written, after, ahead);
     SessionSubscriptions subscriptions = host.observers().subscriptions();
     written.forEach(entry -> subscriptions.persisted(session.entityId(), entry, false));
+    notifyThread(before, ahead, current);
     return null;
+  }
+
+  /** A thread that waits for this run learns at once that the wait, or what followed, is over. */
+  private void notifyThread(
+      SessionState<RunState> before, RunState ahead, @Nullable Waiting current) {
+    Entry.Owner owner = before.owner();
+    boolean paused = !RunPhases.works(before.program()) || !RunPhases.works(ahead);
+    if (owner == null || !owner.principal().equals(SessionKey.TOOLS) || !paused) {
+      return;
+    }
+    boolean looks = current != null && SessionKey.TOOLS.equals(current.call.origin().principal());
+    ThreadKey thread = ThreadKey.caller(owner.session());
+    if (thread != null && !looks) {
+      String call = ToolUse.of(flow, owner.session()).callId();
+      host.threading().flowChanged().accept(thread, call);
+    }
   }
 
   /** Recorders get journaled events only. */

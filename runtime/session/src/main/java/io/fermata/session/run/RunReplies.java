@@ -12,7 +12,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.session.actor.Calls;
 import io.fermata.session.admin.Retention;
-import io.fermata.session.call.Conversation;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.QuestionIds;
@@ -171,7 +171,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   }
 
   private static @Nullable String handle(Entry.@Nullable Owner owner) {
-    return owner == null ? null : Conversation.handle(owner.session());
+    return owner == null ? null : FlowCall.handle(owner.session());
   }
 
   private RunReply unknown(RunState run) {

@@ -11,6 +11,7 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
+import io.fermata.session.key.StoreTroubles;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -272,8 +273,10 @@ public final class SessionDirectory {
       // A shard has moved between the change and its listing, which its new host does.
       boolean moved = StoreProblem.of(e) == StoreProblem.MOVED;
       if (!moved && !troubled && !stopped) {
-        LOG.warn(
-            "The list of runs could not be updated; it catches up when the store is available", e);
+        StoreTroubles.warn(
+            LOG,
+            "The list of runs could not be updated; it catches up when the store is available",
+            e);
       }
       troubled = troubled || !moved;
     }

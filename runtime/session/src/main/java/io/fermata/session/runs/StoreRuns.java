@@ -1,18 +1,40 @@
 package io.fermata.session.runs;
 
+import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.StoreErrors;
+import io.fermata.session.key.HandlerThreads;
+import io.fermata.session.key.Stages;
+import java.time.InstantSource;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
 
 /** The runs of an open store, from its directory. */
-public record StoreRuns(OpenStore store, SessionDirectory directory, Executor executor)
-    implements Runs {
+public record StoreRuns(OpenStore store, SessionDirectory directory, ExecutorService executor)
+    implements Runs.Opened {
+  /** Opens a store only for its runs. */
+  public static StoreRuns open(Store store, Encryption encryption) {
+    OpenStore open = store.open();
+    StoreRuns runs =
+        new StoreRuns(
+            open,
+            new SessionDirectory(open, encryption, InstantSource.system()),
+            HandlerThreads.replies());
+    try {
+      Stages.now(runs.directory.caughtUp());
+      return runs;
+    } catch (RuntimeException e) {
+      runs.close();
+      throw e;
+    }
+  }
+
   @Override
   public CompletionStage<Page> list(RunQuery query) {
     return StoreErrors.translated(store.directory().list(RunRow.query(query)))
@@ -45,5 +67,13 @@ public record StoreRuns(OpenStore store, SessionDirectory directory, Executor ex
     return store.supportsListing()
         ? CompletableFuture.completedFuture(null)
         : StoreErrors.translated(store.newest());
+  }
+
+  /** Closes the store with them; the runs of a host end with the host. */
+  @Override
+  public void close() {
+    directory.close(false);
+    executor.shutdown();
+    store.close();
   }
 }

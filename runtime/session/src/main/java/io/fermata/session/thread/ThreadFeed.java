@@ -1,6 +1,6 @@
 package io.fermata.session.thread;
 
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Threads;
@@ -177,7 +177,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
 
   /** Streamed text is only delivered if all events before it are. */
   @Override
-  public void streamed(Outside.Delta delta) {
+  public void streamed(MessageDelta delta) {
     in(
         () -> {
           if (caughtUp && ready.isEmpty() && !reading && newest < nextSeq) {

@@ -3,7 +3,7 @@ package io.fermata.session.thread;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.model.Usage;
-import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
@@ -32,6 +32,7 @@ import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -46,6 +47,9 @@ public final class ThreadPort
   private final Handle session;
   private final SessionHost host;
   private final ThreadProgram program;
+
+  /** The calls whose flows have changed while the thread looks at them. */
+  private final Set<String> changed = new HashSet<>();
 
   public ThreadPort(Handle session) {
     this.session = session;
@@ -114,9 +118,30 @@ public final class ThreadPort
     if (!(call.request() instanceof Request.OfThread request)) {
       return new Answer<>(reply(at.ahead(), at.seq(), false));
     }
+    if (request.input() instanceof ThreadInput.FlowChanged flow
+        && isIn(at.ahead(), flow.call(), CallState.Phase.RUNNING)) {
+      changed.add(flow.call());
+    }
     return beyondQuota(at.ahead(), request.input())
         ? new Answer<>(refused(at, tooManyThreads()))
         : new Accept<>(request.input());
+  }
+
+  private static boolean isIn(ThreadState state, String key, CallState.Phase phase) {
+    CallState call = state.call(key);
+    return call != null && call.phase() == phase;
+  }
+
+  /** Looks once more at flows that changed during a look, which may have come too early. */
+  private void lookAgain(ThreadState state) {
+    for (String call : Set.copyOf(changed)) {
+      if (!isIn(state, call, CallState.Phase.RUNNING)) {
+        changed.remove(call);
+        if (isIn(state, call, CallState.Phase.PAUSED)) {
+          host.threading().flowChanged().accept(ThreadKey.ofEntity(session.entityId()), call);
+        }
+      }
+    }
   }
 
   /** Whether somebody wants more threads than it may have; what its threads create has no quota. */
@@ -237,17 +262,11 @@ public final class ThreadPort
     if (at.seq() == 0
         && at.current() != null
         && at.current().call.request() instanceof Request.ForkThread fork) {
-      fork.source().entries().forEach(entry -> entries.add(copied(entry)));
+      fork.source().entries().forEach(entry -> entries.add(Entry.of(entry)));
       own = own.subList(fork.source().events().size(), own.size());
     }
     entries.add(entry(at.after(entries.size(), own)));
     return entries;
-  }
-
-  private static Entry<ThreadEvent> copied(ThreadJournal.Entry entry) {
-    Entry.By by = Entry.By.valueOf(entry.by().toUpperCase(Locale.ROOT));
-    Entry.Origin origin = new Entry.Origin(by, entry.principal(), null);
-    return Entry.of(entry.seq(), entry.at(), origin, entry.events());
   }
 
   private Entry<ThreadEvent> entry(Situation<ThreadState, ThreadEvent> at) {
@@ -320,6 +339,7 @@ public final class ThreadPort
       SourceResults known = before.program().sourceResults();
       entry.events().forEach(event -> report(event, known));
     }
+    lookAgain(ahead);
     if (!entries.isEmpty() || creates) {
       list(after.program());
       count(before.program(), after.program());

@@ -4,14 +4,24 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Json;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.ReplyMode;
+import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolProgress;
+import io.fermata.session.journal.Entry;
+import io.fermata.session.journal.SessionReply;
+import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -25,6 +35,7 @@ import org.apache.pekko.actor.typed.DispatcherSelector;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -49,11 +60,31 @@ final class SessionRegionTest {
   private final List<String> woken = new ArrayList<>();
   private final Set<String> works = new HashSet<>();
   private final Set<String> broken = new HashSet<>();
+
+  /** What happened to calls and their sessions. */
+  private final List<String> reported = new ArrayList<>();
+
   private boolean storeFails;
   private boolean recoversLater;
 
+  /** The session that was last asked to sleep. */
+  private @Nullable ActorRef<SessionCommand> fallsAsleep;
+
   /** Whether sessions stop later than they are asked to. */
   private boolean barsHold;
+
+  private final SessionRegion.Losses losses =
+      new SessionRegion.Losses() {
+        @Override
+        public void delivered(long call) {
+          reported.add("delivered " + call);
+        }
+
+        @Override
+        public void lost(String entityId, Outcome.Failure why) {
+          reported.add("lost " + entityId);
+        }
+      };
 
   private int pings;
   private ActorRef<SessionRegion.Message> region = kit.system().deadLetters().unsafeUpcast();
@@ -71,7 +102,7 @@ final class SessionRegionTest {
                 Settings.DEFAULT,
                 () -> scheduler.currentTimeMs() * 1_000_000,
                 new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
-                (entityId, lastCall, why) -> {},
+                losses,
                 this::ping,
                 Placement.SINGLE),
             HERE);
@@ -86,9 +117,15 @@ final class SessionRegionTest {
 
   /** It is lost as soon as it is to work while the store fails. */
   private Behavior<SessionCommand> session(String entityId) {
-    return Behaviors.receiveMessage(
-        command -> {
-          if (command instanceof SessionCommand.Vanish) {
+    return Behaviors.receive(
+        (context, command) -> {
+          if (command instanceof SessionCommand.Idle) {
+            region.tell(new SessionRegion.Passivate(entityId, context.getSelf()));
+            return Behaviors.same();
+          } else if (command instanceof SessionCommand.Sleep) {
+            fallsAsleep = context.getSelf();
+            return Behaviors.same();
+          } else if (command instanceof SessionCommand.Vanish) {
             return barsHold ? Behaviors.same() : Behaviors.stopped();
           } else if (!(command instanceof SessionCommand.Wake)) {
             return Behaviors.same();
@@ -116,6 +153,37 @@ final class SessionRegionTest {
     pass(Duration.ofSeconds(10));
     assertThat(woken).hasSize(sessions);
     woken.clear();
+  }
+
+  @Test
+  void aCallThatComesWhileItsSessionFallsAsleepIsNotLostWithIt() {
+    start();
+    region.tell(new SessionRegion.Envelope("trip|1", call(2)));
+    region.tell(new SessionRegion.Envelope("trip|1", new SessionCommand.Idle()));
+    region.tell(new SessionRegion.Envelope("trip|1", call(1)));
+    assertThat(reported).containsExactly("delivered 2");
+
+    Objects.requireNonNull(fallsAsleep).tell(new SessionCommand.Vanish());
+
+    assertThat(reported).containsExactly("delivered 2", "lost trip|1", "delivered 1");
+  }
+
+  private static SessionCommand.Call call(long id) {
+    return new SessionCommand.Call(
+        id,
+        Entry.Origin.HOST,
+        null,
+        false,
+        Request.OfRun.of(CallAction.STATUS, Json.object(), null),
+        ReplyMode.WAITS,
+        TraceContext.NONE,
+        new SessionCommand.ReplyTo() {
+          @Override
+          public void reply(long call, SessionReply reply) {}
+
+          @Override
+          public void progress(long call, ToolProgress progress) {}
+        });
   }
 
   @Test

@@ -11,9 +11,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
-import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
@@ -449,7 +450,7 @@ class ArchiveTest {
       id = talked(host);
       TestHost.eventually(() -> listed(host).get(0).status().equals("resting"));
       live = listed(host).get(0);
-      List<ThreadJournal.Entry> entries =
+      List<JournalEntry<ThreadEvent>> entries =
           now(host.journals().thread(id).readWithSecrets()).entries();
       last = entries.get(entries.size() - 1).at();
       lines = exportedThread(host, id);

@@ -160,7 +160,7 @@ class TasksTest {
   /** Begins a run as a task. */
   private TaskRun begin(String flow) {
     ToolCall call = call(flow, "s");
-    ToolReply reply = got(host.tasks().call(call, progress -> {}));
+    ToolReply reply = got(host.call(call.takingTask(true), progress -> {}));
     assertThat(reply.task()).as(reply.structured().toString()).isTrue();
     assertThat(reply.meta().path("fermata/run").has("task")).isFalse();
     return run(call, reply);
@@ -380,8 +380,8 @@ class TasksTest {
   void aCallThatIsSentAgainIsHandedTheSameRun() throws Exception {
     ToolCall call = call("long", "s");
     call.meta().put("fermata/callId", "once");
-    TaskRun run = run(call, got(host.tasks().call(call, progress -> {})));
-    ToolReply again = got(host.tasks().call(call, progress -> {}));
+    TaskRun run = run(call, got(host.call(call.takingTask(true), progress -> {})));
+    ToolReply again = got(host.call(call.takingTask(true), progress -> {}));
 
     assertThat(again.task()).isTrue();
     assertThat(run(call, again)).isEqualTo(run);
@@ -390,8 +390,8 @@ class TasksTest {
     assertThat(gate.getQueueLength()).isEqualTo(1);
 
     ToolCall job = new ToolCall("job", "ann", answers("topic", "x"), call.meta(), null);
-    TaskRun begun = run(job, got(host.tasks().call(job, progress -> {})));
-    assertThat(run(job, got(host.tasks().call(job, progress -> {})))).isEqualTo(begun);
+    TaskRun begun = run(job, got(host.call(job.takingTask(true), progress -> {})));
+    assertThat(run(job, got(host.call(job.takingTask(true), progress -> {})))).isEqualTo(begun);
   }
 
   @Test
@@ -448,7 +448,7 @@ class TasksTest {
     assertThat(got(host.call(wrong)).structured().path("error").asText()).contains("tpoic");
 
     ToolCall call = new ToolCall("job", "ann", answers("topic", "taboo"), Json.object(), null);
-    TaskRun run = run(call, got(host.tasks().call(call, progress -> {})));
+    TaskRun run = run(call, got(host.call(call.takingTask(true), progress -> {})));
     gate.release();
     TaskView failed = when(run, Status.ENDED);
     assertThat(failed.reply().error()).isTrue();

@@ -6,6 +6,8 @@ import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
@@ -13,18 +15,26 @@ import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -60,15 +70,16 @@ class ClusterCloseTest {
   }
 
   private Fermata host() {
-    return host(Duration.ofMillis(200));
+    return started(Duration.ofMillis(200), host -> host);
   }
 
-  private Fermata host(Duration handOver) {
-    return Fermata.host()
-        .store(Store.postgres(database))
-        .cluster(ClusterSettings.LOCAL.handOver(handOver))
-        .settings(Settings.DEFAULT.callDeadline(Duration.ofHours(1)))
-        .flow(patient())
+  private Fermata started(Duration handOver, UnaryOperator<HostBuilder> what) {
+    return what.apply(
+            Fermata.host()
+                .store(Store.postgres(database))
+                .cluster(ClusterSettings.LOCAL.handOver(handOver))
+                .settings(Settings.DEFAULT.callDeadline(Duration.ofHours(1)))
+                .flow(patient()))
         .start();
   }
 
@@ -95,6 +106,39 @@ class ClusterCloseTest {
     }
     assertThat(begun.availablePermits()).as("steps that the other host attempts").isPositive();
     stays.close(Duration.ofSeconds(5));
+  }
+
+  @Test
+  void hostsThatAllCloseAtOnceDoNotWaitForOneAnotherToConfirmIt() throws Exception {
+    Config confirms =
+        ConfigFactory.parseString(
+            "pekko.coordinated-shutdown.phases.cluster-exiting.timeout = 60 s");
+    Fermata[] hosts =
+        Stream.generate(() -> started(Duration.ofSeconds(50), host -> host.config(confirms)))
+            .limit(3)
+            .toArray(Fermata[]::new);
+    eventually(() -> Stream.of(hosts).allMatch(host -> shards(host) > Shard.COUNT / 4));
+    ExecutorService together = Executors.newFixedThreadPool(hosts.length);
+    List<CompletableFuture<Void>> closing =
+        Stream.of(hosts).map(host -> CompletableFuture.runAsync(host::close, together)).toList();
+    for (CompletableFuture<Void> each : closing) {
+      each.get(50, TimeUnit.SECONDS);
+    }
+    together.shutdown();
+    assertThat(leases()).as("so the next host need not wait to form a cluster").isZero();
+  }
+
+  private int leases() throws SQLException {
+    try (Connection store = PostgresServer.shared().connect(PostgresServer.database(database));
+        Statement statement = store.createStatement();
+        ResultSet rows =
+            statement.executeQuery("SELECT name FROM cluster_lease WHERE name = 'cluster'")) {
+      int leases = 0;
+      while (rows.next()) {
+        leases++;
+      }
+      return leases;
+    }
   }
 
   private static int shards(Fermata... hosts) {

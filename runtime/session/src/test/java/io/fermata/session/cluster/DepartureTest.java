@@ -47,6 +47,19 @@ class DepartureTest {
   }
 
   @Test
+  void aHostThatNobodyFollowsMayLeaveWhenItsShardsAreClosed() {
+    assertThat(new Departure(Set.of()).isClosed()).isTrue();
+    departure.closed(1);
+    assertThat(departure.isClosed()).isFalse();
+
+    departure.closed(2);
+
+    assertThat(departure.isClosed()).isTrue();
+    departure.opened(3);
+    assertThat(departure.isClosed()).isFalse();
+  }
+
+  @Test
   void theShardsOfOthersDoNotCount() {
     departure.openedElsewhere(3);
     departure.closed(3);

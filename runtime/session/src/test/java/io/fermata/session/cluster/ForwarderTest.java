@@ -208,7 +208,7 @@ class ForwarderTest {
   void aSessionThatStopsHereDoesNotEndACallThatWasForwardedToIt() {
     ToShard.Deliver first = called();
     // The shard was opened here meanwhile, and the reply of the session is on its way.
-    gateway.lost(RUN.entityId(), Long.MAX_VALUE, HostError.STORE_UNAVAILABLE.failure());
+    gateway.lost(RUN.entityId(), HostError.STORE_UNAVAILABLE.failure());
     assertThat(replies.get(0)).isNotDone();
 
     forwarder.replied(first.id(), moved());

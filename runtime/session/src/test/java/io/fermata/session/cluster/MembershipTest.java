@@ -2,24 +2,32 @@ package io.fermata.session.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.persistence.spi.ClusterHost;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.cluster.Offers.Keys;
 import java.lang.reflect.Proxy;
-import java.util.ArrayList;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.cluster.Member;
 import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.typed.Cluster;
 import org.apache.pekko.cluster.typed.Join;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 class MembershipTest {
   private static final String HOST = "pekko://fermata@10.0.0.5:7400";
@@ -30,7 +38,8 @@ class MembershipTest {
               "pekko.actor.provider = cluster, pekko.remote.artery.canonical.port = 0")
           .withFallback(ConfigFactory.load());
 
-  private final List<ClusterHost> hosts = new ArrayList<>();
+  private final List<ClusterHost> hosts = new CopyOnWriteArrayList<>();
+  private final AtomicInteger beats = new AtomicInteger();
   private final ActorTestKit kit = ActorTestKit.create("hosts", CONFIG);
   private final ActorTestKit other = ActorTestKit.create("hosts", CONFIG);
   private final Membership membership =
@@ -55,7 +64,10 @@ class MembershipTest {
             (proxy, method, arguments) ->
                 CompletableFuture.completedFuture(
                     switch (method.getName()) {
-                      case "heartbeat" -> List.copyOf(hosts);
+                      case "heartbeat" -> {
+                        beats.incrementAndGet();
+                        yield List.copyOf(hosts);
+                      }
                       case "agreement" -> Optional.of(OFFERS.text());
                       case "lease" -> true;
                       default -> throw new UnsupportedOperationException(method.getName());
@@ -72,14 +84,20 @@ class MembershipTest {
     assertThat(membership.isLeaving(HOST)).isFalse();
   }
 
-  @Test
-  void aHostIsOfTheClusterThatItMetAtTheAddressOfOneThatWasKilled() {
+  /** The first host of a cluster. */
+  private Member formed() {
     Cluster formed = Cluster.get(other.system());
     Member first = formed.selfMember();
     formed.manager().tell(Join.create(first.address()));
     other
         .createTestProbe()
         .awaitAssert(() -> assertThat(formed.selfMember().status()).isEqualTo(MemberStatus.up()));
+    return first;
+  }
+
+  @Test
+  void aHostIsOfTheClusterThatItMetAtTheAddressOfOneThatWasKilled() {
+    Member first = formed();
     long uid = first.uniqueAddress().longUid();
     hosts.add(at(first, uid + 1, "of all that were killed"));
     hosts.add(at(first, uid, "of those that started again"));
@@ -89,9 +107,53 @@ class MembershipTest {
     assertThat(membership.cluster()).isEqualTo("of those that started again");
   }
 
+  @Test
+  @Tag("slow")
+  void aClockThatIsSetWrongWhileItsHostRunsIsLoggedOnceUntilItIsRightAgain() {
+    Member first = formed();
+    long uid = first.uniqueAddress().longUid();
+    hosts.add(at(first, uid, "one"));
+    membership.join();
+    Logger logger = (Logger) LoggerFactory.getLogger(Membership.class);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.setLevel(Level.WARN);
+    logger.addAppender(logged);
+    try {
+      for (int times = 1; times <= 2; times++) {
+        hosts.set(0, at(first, uid, "one", Duration.ofHours(1)));
+        awaitBeats();
+        assertThat(logged.list)
+            .filteredOn(event -> event.getFormattedMessage().contains("seconds apart"))
+            .hasSize(times);
+        hosts.set(0, at(first, uid, "one"));
+        awaitBeats();
+      }
+    } finally {
+      logger.detachAppender(logged);
+      logger.setLevel(null);
+    }
+  }
+
+  /** The first of three may have begun before. */
+  private void awaitBeats() {
+    int before = beats.get();
+    kit.createTestProbe()
+        .awaitAssert(
+            Duration.ofSeconds(20),
+            () -> {
+              assertThat(beats).hasValueGreaterThan(before + 2);
+              return null;
+            });
+  }
+
   private static ClusterHost at(Member member, long uid, String cluster) {
+    return at(member, uid, cluster, Duration.ZERO);
+  }
+
+  private static ClusterHost at(Member member, long uid, String cluster, Duration fast) {
     String address = member.address().toString();
-    long clock = System.currentTimeMillis();
+    long clock = System.currentTimeMillis() + fast.toMillis();
     return new Peer(cluster, address, uid, cluster, clock, OFFERS).registered();
   }
 }

@@ -22,6 +22,7 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.CallAction;
@@ -75,8 +76,7 @@ class RemoteCallTest {
                 "desk",
                 "t",
                 List.of(
-                    new ThreadJournal.Entry(
-                        1, 5, "caller", "ann", List.of(new ThreadEvent.Greeted())))),
+                    new JournalEntry<>(1, 5, "caller", "ann", List.of(new ThreadEvent.Greeted())))),
             new ThreadInput.Fork(
                 new ThreadFork("s", 1, 5, ForkOrigin.Mode.SANDBOX, "ann"),
                 "desk",
@@ -106,6 +106,7 @@ class RemoteCallTest {
         new Request.OfThread(new ThreadInput.Answer("s1.0", "x", true, answers, "fine", "ann", 5)),
         new Request.OfThread(new ThreadInput.Change(Set.of("b"), Map.of(), 5)),
         new Request.OfThread(new ThreadInput.Delete(5)),
+        new Request.OfThread(new ThreadInput.FlowChanged("s1.0", 5)),
         new Request.OfThread(new ThreadInput.Report("c", 1, false, "done", usage, 5)),
         new Request.OfThread(new ThreadInput.ChildSpent("c", usage, 5)),
         new Request.OfThread(

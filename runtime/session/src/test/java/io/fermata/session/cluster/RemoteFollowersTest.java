@@ -2,7 +2,7 @@ package io.fermata.session.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.SessionSubscriptions;
@@ -173,7 +173,7 @@ class RemoteFollowersTest {
     missed();
     subscriptions.persistedElsewhere(
         SESSION, Entry.of(1, 7, Entry.Origin.HOST, List.of(new ThreadEvent.Released())), false);
-    subscriptions.streamedElsewhere(SESSION, new Outside.Delta("m", "text", "a"));
+    subscriptions.streamedElsewhere(SESSION, new MessageDelta("m", "text", "a"));
     subscriptions.missed(SESSION);
     subscriptions.missed(all -> true);
     subscriptions.endedElsewhere(SESSION);

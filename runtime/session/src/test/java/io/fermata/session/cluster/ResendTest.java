@@ -112,16 +112,7 @@ class ResendTest {
     start();
   }
 
-  /** A host whose call finds that the session moves sends it again. */
   private SessionReply deliver(String entityId, byte[] call) throws InterruptedException {
-    SessionReply reply = deliverOnce(entityId, call);
-    while (RemoteCall.isMoved(reply)) {
-      reply = deliverOnce(entityId, call);
-    }
-    return reply;
-  }
-
-  private SessionReply deliverOnce(String entityId, byte[] call) throws InterruptedException {
     ActorSystem<?> system = host.system();
     ClusterSharding.get(system)
         .entityRefFor(SHARDS, String.valueOf(Shard.of(entityId)))

@@ -43,6 +43,7 @@ class JournalFormatTest {
         new Event.Answered(Map.of("email", text), place, 2),
         new Event.Accepted(place, "email", text, Map.of("domain", text)),
         new Event.Rejected(place, "email", "no"),
+        new Event.Misplaced(place, List.of("each.2.age"), 2),
         new Event.Postponed(place, "email"),
         new Event.Passed(place, "email", text),
         new Event.Asked(place, List.of(question), "all", new Event.WaitLimits(8L, 7L), 3),

@@ -5,24 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.StoredEntry;
-import io.fermata.persistence.spi.Verified;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.TestHost.Client;
 import java.io.OutputStream;
 import java.lang.ref.WeakReference;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
-import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -65,42 +60,15 @@ final class LongJournalTest {
 
   /** A store that counts the entries that were read. */
   private Store counting(Store store) {
-    return Store.of(
-        new StoreSource() {
-          @Override
-          public OpenStore open() {
-            return counting(store.open());
+    return AlteredStore.of(
+        store,
+        request -> {
+          boolean reads = request.is("read");
+          if (reads && collecting) {
+            held = Math.max(held, kept());
           }
-
-          @Override
-          public void backup(Path file) {
-            store.backup(file);
-          }
-
-          @Override
-          public Verified verify(Consumer<String> damage) {
-            return store.verify(damage);
-          }
+          return reads ? counted(Objects.requireNonNull(request.ask())) : request.ask();
         });
-  }
-
-  private OpenStore counting(OpenStore open) {
-    return (OpenStore)
-        Proxy.newProxyInstance(
-            OpenStore.class.getClassLoader(),
-            new Class<?>[] {OpenStore.class},
-            (proxy, method, arguments) -> {
-              boolean reads = method.getName().equals("read");
-              try {
-                if (reads && collecting) {
-                  held = Math.max(held, kept());
-                }
-                Object result = method.invoke(open, arguments);
-                return reads ? counted(result) : result;
-              } catch (InvocationTargetException e) {
-                throw e.getCause();
-              }
-            });
   }
 
   @SuppressWarnings("unchecked") // what read returns

@@ -25,7 +25,6 @@ import io.fermata.flow.Migrating;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.schema.Computed;
@@ -592,7 +591,7 @@ class SecretsTest {
       runId = runId(reply(host, "1", "start", answers()));
     }
     assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
-    assertThat(Rollout.check(store(), DataKeys.parse(K1), Limits.DEFAULT, List.of(), pay()).runs())
+    assertThat(Rollout.check(host(pay(), K1).store(store())).runs())
         .extracting(Rollout.RunResult::runId, Rollout.RunResult::verdict)
         .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
     try (OpenStore open = store().open()) {
@@ -617,8 +616,7 @@ class SecretsTest {
           throw new StepException(
               state.get("cardNumber", String.class) + " and " + state.get("pin", String.class));
         };
-    String said =
-        Rollout.check(store(), DataKeys.parse(K1), Limits.DEFAULT, List.of(), after(quotes)).text();
+    String said = Rollout.check(host(after(quotes), K1).store(store())).text();
     assertThat(said).contains("CANNOT CONTINUE", "[redacted] and [redacted]");
     silent("the check", said);
   }

@@ -10,8 +10,8 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
-import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
@@ -189,9 +189,9 @@ class ThreadFamilyTest {
         .exceptionallyCompose(
             refused -> {
               assertThat(refused).hasMessageContaining(FULL);
-              return CompletableFuture.supplyAsync(
-                      call, CompletableFuture.delayedExecutor(10, TimeUnit.MILLISECONDS))
-                  .thenCompose(again -> admitted(() -> again));
+              return CompletableFuture.runAsync(
+                      () -> {}, CompletableFuture.delayedExecutor(10, TimeUnit.MILLISECONDS))
+                  .thenCompose(waited -> admitted(call));
             });
   }
 
@@ -221,7 +221,7 @@ class ThreadFamilyTest {
               }
 
               @Override
-              public void streamed(Outside.Delta delta) {}
+              public void streamed(MessageDelta delta) {}
 
               @Override
               public void ended(@Nullable Throwable why) {}

@@ -2,7 +2,7 @@ package io.fermata.session.thread;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Threads;
@@ -40,7 +40,7 @@ class ThreadFeedTest {
             }
 
             @Override
-            public void streamed(Outside.Delta delta) {
+            public void streamed(MessageDelta delta) {
               received.add(delta.text());
             }
 

@@ -8,7 +8,9 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
+import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,80 +18,141 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** The valid arguments of a call, with the hints of its {@code _meta}. */
-public record Arguments(
-    CallAction action,
-    String intent,
-    ObjectNode updates,
-    @Nullable String sessionId,
+/**
+ * A call of a flow's tool that was read: what it asks, of which session.
+ *
+ * @param callId the client's name for the call; null if it has none
+ * @param session the host's key of the session, which is the conversation that the call belongs to
+ * @param sessionInReplies whether replies must carry it, because the client does not know it
+ * @param fresh whether it was generated for this call, so that it has no journal
+ */
+public record FlowCall(
+    Request.OfRun request,
     @Nullable String callId,
-    @Nullable Long expectedSeq,
-    Input.@Nullable Resolution resolution,
-    @Nullable QuestionIds asked) {
+    String session,
+    boolean sessionInReplies,
+    boolean fresh) {
 
+  public static final String SESSION_ID = "fermata/sessionId";
   public static final String CALL_ID = "fermata/callId";
   static final String SEQ = "fermata/seq";
   public static final String RESOLVE = "fermata/resolve";
   static final String ASKED = "fermata/asked";
+
+  /** Where clients name a conversation in {@code _meta}. */
+  private static final List<String> SESSION_KEYS =
+      List.of(
+          SESSION_ID,
+          "waniwani/sessionId",
+          "openai/sessionId",
+          "openai/session",
+          "sessionId",
+          "conversationId",
+          "threadId",
+          "ai.opencode/sessionID",
+          "antigravity.google/conversation_id",
+          "mcp-session-id");
+
   private static final List<String> KNOWN =
       List.of("action", "intent", "stateUpdates", "sessionId");
   private static final int MOST_VIOLATIONS = 20;
   private static final int LONGEST_NAME = 80;
   private static final int LONGEST_CALL_ID = 200;
   private static final int LONGEST_INTENT = 8_192;
+  private static final int LONGEST_HINT = 1_024;
 
-  /** The request to the run. */
-  public Request.OfRun request() {
-    boolean any = expectedSeq == null && asked == null;
-    return new Request.OfRun(
-        action,
-        intent,
-        updates,
-        resolution,
-        null,
-        any ? null : new Request.Only(null, expectedSeq, asked),
-        null);
-  }
-
-  /** The arguments, or their violations. */
+  /** The call, or why it cannot be made. */
   public sealed interface Parsed {}
 
-  public record Valid(Arguments arguments) implements Parsed {}
+  public record Valid(FlowCall call) implements Parsed {}
 
   public record Invalid(Outcome.Failure failure) implements Parsed {}
 
-  public static Parsed read(ToolCall call) {
-    return new Reader(call).read();
+  public static Parsed read(ToolCall call, Handles handles) {
+    return new Reader(call, handles).read();
+  }
+
+  /** The handle of a session; null if the client chose its key. */
+  public static @Nullable String handle(String session) {
+    return session.startsWith(SessionKey.CHOSEN) ? null : session;
+  }
+
+  /** The host's key of a session, for a handle or a key of the client. */
+  public static String keyOf(String session, Handles handles) {
+    // A handle means the same session in every argument.
+    return handles.minted(session) ? session : SessionKey.CHOSEN + session;
+  }
+
+  static @Nullable String conversation(ToolCall call) {
+    for (String key : SESSION_KEYS) {
+      JsonNode value = call.meta().path(key);
+      if (value.isTextual() && !value.textValue().isEmpty()) {
+        return value.textValue();
+      }
+    }
+    return null;
   }
 
   private static final class Reader {
+    private final ToolCall call;
     private final ObjectNode arguments;
     private final ObjectNode meta;
+    private final Handles handles;
     private final List<Violation> violations = new ArrayList<>();
 
-    Reader(ToolCall call) {
+    Reader(ToolCall call, Handles handles) {
+      this.call = call;
       this.arguments = call.arguments();
       this.meta = call.meta();
+      this.handles = handles;
     }
 
     Parsed read() {
       unknown();
-      Optional<CallAction> action = action();
+      CallAction action = action().orElse(CallAction.STATUS);
       String intent = text("intent");
       if (intent != null && intent.length() > LONGEST_INTENT) {
         violations.add(new Violation("intent", "is longer than " + LONGEST_INTENT + " characters"));
       }
-      Arguments read =
-          new Arguments(
-              action.orElse(CallAction.STATUS),
-              intent == null ? "" : intent,
-              updates(),
-              text("sessionId"),
-              callId(),
-              seq(),
-              resolution(),
-              asked());
-      return violations.isEmpty() ? new Valid(read) : new Invalid(failure());
+      ObjectNode updates = updates();
+      String sessionId = text("sessionId");
+      String callId = callId();
+      Long seq = seq();
+      Input.Resolution resolution = resolution();
+      QuestionIds asked = asked();
+      if (!violations.isEmpty()) {
+        return new Invalid(failure());
+      }
+      Request.Only only = seq == null && asked == null ? null : new Request.Only(null, seq, asked);
+      return inSession(
+          new Request.OfRun(
+              action, intent == null ? "" : intent, updates, resolution, null, only, null),
+          callId,
+          sessionId);
+    }
+
+    /** Finds the session: by the argument, a hint, the transport; a start may begin one. */
+    private Parsed inSession(
+        Request.OfRun request, @Nullable String callId, @Nullable String sessionId) {
+      if (sessionId != null) {
+        return handles.minted(sessionId)
+            ? new Valid(new FlowCall(request, callId, sessionId, true, false))
+            : new Invalid(HostError.UNKNOWN_SESSION.failure());
+      }
+      String hint = conversation(call);
+      if (hint != null) {
+        return hint.length() > LONGEST_HINT
+            ? new Invalid(HostError.UNKNOWN_SESSION.failure())
+            : new Valid(new FlowCall(request, callId, keyOf(hint, handles), false, false));
+      }
+      String transport = call.transportSession();
+      if (transport != null && !transport.isEmpty()) {
+        String derived = handles.derive(call.principal() + "\n" + transport);
+        return new Valid(new FlowCall(request, callId, derived, true, false));
+      }
+      return request.action() == CallAction.START
+          ? new Valid(new FlowCall(request, callId, handles.mint(), true, true))
+          : new Invalid(HostError.MISSING_SESSION.failure());
     }
 
     private Outcome.Failure failure() {
