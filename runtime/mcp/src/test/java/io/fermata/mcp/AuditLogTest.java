@@ -13,8 +13,8 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.call.ToolCall;
-import io.fermata.testkit.ScriptedModel;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URLEncoder;
@@ -85,7 +85,7 @@ class AuditLogTest {
 
   @BeforeEach
   void start() {
-    Model model = ScriptedModel.script().otherwise().say("Hi.").model("s");
+    Model model = ScriptedModels.saying("Hi.");
     host =
         Fermata.host()
             .store(Store.memory())

@@ -66,7 +66,7 @@ public final class FakeHost implements ToolHost {
   HostBus bus = HostBus.ALONE;
 
   /** Its tasks; none at first. */
-  public volatile Tasks tasks = Tasks.none(this::call);
+  public volatile Tasks tasks = Tasks.none();
 
   private final Queue<Work> begun = new ConcurrentLinkedQueue<>();
   private final BlockingQueue<Work> works = new LinkedBlockingQueue<>();

@@ -1,10 +1,10 @@
 package io.fermata.mcp;
 
 import io.fermata.layers.Layers;
-import org.junit.jupiter.api.Test;
+import io.fermata.layers.LayersContract;
 
 /** The packages of this module and their order. */
-class LayersTest {
+class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.mcp",
@@ -21,23 +21,8 @@ class LayersTest {
           "io.fermata.mcp.legacy",
           "io.fermata.mcp");
 
-  @Test
-  void noTwoPackagesNeedEachOther() {
-    LAYERS.haveNoCycles();
-  }
-
-  @Test
-  void eachPackageUsesOnlyThoseBelowIt() {
-    LAYERS.dependDownwardsOnly();
-  }
-
-  @Test
-  void noPackageIsLarge() {
-    LAYERS.areSmall();
-  }
-
-  @Test
-  void noConstructorIsLong() {
-    LAYERS.haveShortConstructors();
+  @Override
+  public Layers layers() {
+    return LAYERS;
   }
 }

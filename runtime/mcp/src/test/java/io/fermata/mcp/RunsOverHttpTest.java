@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
-import io.fermata.persistence.keyvalue.KeyValueStore;
-import io.fermata.persistence.keyvalue.KvStore;
+import io.fermata.persistence.spi.NoHistoryException;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.call.ToolCall;
 import java.io.IOException;
@@ -15,15 +15,8 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.time.Duration;
-import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -212,42 +205,18 @@ class RunsOverHttpTest {
 
   @Test
   void aListThatTheStoreCannotGiveIsSaidNotToBeKept() throws Exception {
-    try (Fermata unlisted =
-            Fermata.host().store(KeyValueStore.of(new Values())).flow(ORDER).start();
+    AlteredStore.Answers unlisted =
+        request ->
+            request.is("list")
+                ? CompletableFuture.failedFuture(NoHistoryException.unlisted("redis"))
+                : request.ask();
+    try (Fermata host =
+            Fermata.host().store(AlteredStore.of(Store.memory(), unlisted)).flow(ORDER).start();
         McpServer serving =
-            McpServer.serving(unlisted)
-                .runs(unlisted.runs())
-                .port(0)
-                .apiKey("alice", "a-key")
-                .start()) {
+            McpServer.serving(host).runs(host.runs()).port(0).apiKey("alice", "a-key").start()) {
       HttpResponse<String> said = get(serving, "a-key", "/runs");
       assertThat(said.statusCode()).isEqualTo(410);
       assertThat(said.body()).contains("not_kept", "cannot be listed");
-    }
-  }
-
-  /** A key-value store of one host. */
-  private static final class Values implements KvStore {
-    private final Map<String, Versioned> values = new ConcurrentHashMap<>();
-    private final AtomicLong versions = new AtomicLong();
-
-    @Override
-    public CompletionStage<Optional<Versioned>> get(String key) {
-      return CompletableFuture.completedFuture(Optional.ofNullable(values.get(key)));
-    }
-
-    @Override
-    public CompletionStage<Optional<String>> set(
-        String key, byte[] value, @Nullable String expectedVersion, @Nullable Duration timeToLive) {
-      String version = Long.toString(versions.incrementAndGet());
-      values.put(key, new Versioned(value, version));
-      return CompletableFuture.completedFuture(Optional.of(version));
-    }
-
-    @Override
-    public CompletionStage<@Nullable Void> delete(String key) {
-      values.remove(key);
-      return CompletableFuture.completedFuture(null);
     }
   }
 }

@@ -11,6 +11,7 @@ import com.nimbusds.jose.jwk.JWKMatcher;
 import com.nimbusds.jose.jwk.JWKSelector;
 import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.SignedJWT;
+import io.fermata.flow.json.Digests;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.WellFormedText;
 import io.fermata.mcp.settings.OAuth;

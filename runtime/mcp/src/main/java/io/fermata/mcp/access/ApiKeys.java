@@ -1,5 +1,6 @@
 package io.fermata.mcp.access;
 
+import io.fermata.flow.json.Digests;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,6 +3,7 @@ package io.fermata.mcp.call;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
@@ -18,12 +19,15 @@ public final class AgentToolCalls {
       "This client cannot ask its user for the approval, and you must not decide: tell the user that"
           + " it has to be decided outside this conversation, and call status later.";
 
-  private final FlowToolCalls flows;
+  private final ToolHost host;
+  private final TaskMethods tasks;
   private final FormToolCalls forms;
   private final boolean modelsMayApprove;
 
-  public AgentToolCalls(FlowToolCalls flows, FormToolCalls forms, boolean modelsMayApprove) {
-    this.flows = flows;
+  public AgentToolCalls(
+      ToolHost host, TaskMethods tasks, FormToolCalls forms, boolean modelsMayApprove) {
+    this.host = host;
+    this.tasks = tasks;
     this.forms = forms;
     this.modelsMayApprove = modelsMayApprove;
   }
@@ -36,12 +40,10 @@ public final class AgentToolCalls {
       return forms.call(decides ? status(call) : call, request, ApprovalPause::of);
     } else if (decides && !modelsMayApprove) {
       ToolReply refused = ToolReply.refused(HostError.NEEDS_PERSON);
-      return CompletableFuture.completedFuture(flows.toResult(call, refused, request));
+      return CompletableFuture.completedFuture(tasks.result(call, refused, request));
     }
-    return flows
-        .call(call, request, request.progressListener())
-        .thenApply(
-            reply -> flows.toResult(call, modelsMayApprove ? reply : hinted(reply), request));
+    return host.call(call, request.progressListener())
+        .thenApply(reply -> tasks.result(call, modelsMayApprove ? reply : hinted(reply), request));
   }
 
   /** What the model says about the approval does not count: the user decides in the form. */

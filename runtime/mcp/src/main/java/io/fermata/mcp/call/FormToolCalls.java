@@ -9,6 +9,7 @@ import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.rpc.RpcResult;
+import io.fermata.session.ToolHost;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
@@ -36,14 +37,20 @@ public final class FormToolCalls {
   private static final String PUT_OFF = "The user put off the form for this.";
   private static final String UNANSWERED = "The client could not get the form for this filled in.";
 
-  private final FlowToolCalls flows;
+  private final ToolHost host;
+  private final TaskMethods tasks;
   private final ResultWriter results;
   private final RequestStates states;
   private final RequestGate gate;
 
   public FormToolCalls(
-      FlowToolCalls flows, ResultWriter results, RequestStates states, RequestGate gate) {
-    this.flows = flows;
+      ToolHost host,
+      TaskMethods tasks,
+      ResultWriter results,
+      RequestStates states,
+      RequestGate gate) {
+    this.host = host;
+    this.tasks = tasks;
     this.results = results;
     this.states = states;
     this.gate = gate;
@@ -86,8 +93,7 @@ public final class FormToolCalls {
     if (state != null) {
       return resumed(calling, state);
     }
-    return flows
-        .call(first, request, calling.listener())
+    return host.call(first, calling.listener())
         .thenCompose(reply -> afterReply(calling, reply, pause.apply(reply), 0));
   }
 
@@ -117,7 +123,9 @@ public final class FormToolCalls {
   private CompletionStage<@Nullable FormPause> asking(
       ClientCall calling, ToolReply reply, FormPause pause) {
     return pause instanceof RunPause run
-        ? flows.openQuestions(run.run(calling.first())).thenApply(open -> run.asking(reply, open))
+        ? host.tasks()
+            .view(run.run(calling.first()))
+            .thenApply(view -> run.asking(reply, view.asked()))
         : CompletableFuture.completedFuture(pause);
   }
 
@@ -144,7 +152,7 @@ public final class FormToolCalls {
   }
 
   private RpcResult toResult(ClientCall calling, ToolReply reply) {
-    return flows.toResult(calling.first(), reply, calling.request());
+    return tasks.result(calling.first(), reply, calling.request());
   }
 
   private static CompletionStage<RpcResult> now(RpcResult result) {
@@ -208,10 +216,8 @@ public final class FormToolCalls {
   private CompletionStage<ToolReply> submit(
       ClientCall calling, FormPause pause, ObjectNode answers) {
     McpRequest request = calling.request();
-    return flows
-        .call(
+    return host.call(
             calling.call(pause.arguments(answers), pause.meta(request.meta(), answers)),
-            request,
             calling.listener())
         .thenApply(FormToolCalls::asOfACall);
   }

@@ -106,8 +106,7 @@ public final class JobToolCalls {
     JsonNode before = round.remembered();
     String callId = before == null ? host.handles().mint() : before.path("callId").asText();
     ObjectNode meta = call.meta().deepCopy().put(ToolReplyJson.CALL_ID, callId);
-    return new ToolCall(
-        call.tool(), call.principal(), call.arguments(), meta, call.transportSession());
+    return call.with(call.arguments(), meta);
   }
 
   /** The run that a call waits for, through all of its rounds. */
@@ -185,14 +184,12 @@ public final class JobToolCalls {
     private final McpRequest request;
     private final McpCall round;
     private final PendingRun pending;
-    private final boolean takesTasks;
 
     Round(ToolCall call, McpRequest request, McpCall round, PendingRun pending) {
       this.call = call;
       this.request = request;
       this.round = round;
       this.pending = pending;
-      this.takesTasks = TaskMethods.declared(request);
     }
 
     CompletionStage<RpcResult> start() {
@@ -200,16 +197,12 @@ public final class JobToolCalls {
       if (before != null) {
         return look(run(before.path("runId").asText()));
       }
-      CompletionStage<ToolReply> reply =
-          takesTasks
-              ? tasks.call(call, request.progressListener())
-              : host.call(call, request.progressListener());
-      return reply.thenCompose(this::replied);
+      return host.call(call, request.progressListener()).thenCompose(this::replied);
     }
 
     private TaskRun run(String runId) {
       TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
-      if (!takesTasks) {
+      if (!call.takesTask()) {
         pending.started(run, call);
       }
       return run;
@@ -232,7 +225,7 @@ public final class JobToolCalls {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = run(runId);
-      return reply.task() && takesTasks ? now(taskMethods.created(run, reply)) : look(run);
+      return reply.task() && call.takesTask() ? now(taskMethods.created(run, reply)) : look(run);
     }
 
     private CompletionStage<RpcResult> look(TaskRun run) {
@@ -260,7 +253,7 @@ public final class JobToolCalls {
 
     /** The run is journaled, so nothing makes its client call again. */
     private CompletionStage<RpcResult> continues(TaskRun run, ToolReply reply) {
-      return takesTasks ? now(taskMethods.created(run, reply)) : awaitRun(run);
+      return call.takesTask() ? now(taskMethods.created(run, reply)) : awaitRun(run);
     }
 
     private static RpcException tooLong() {

@@ -2,8 +2,8 @@ package io.fermata.mcp.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Digests;
 import io.fermata.flow.json.Json;
-import io.fermata.mcp.access.Digests;
 import io.fermata.mcp.access.FairShares;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
@@ -19,7 +19,6 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.RejectedExecutionException;
@@ -249,24 +248,10 @@ public final class RequestStates {
     return (principal.length() + "\n" + principal + "\n" + call).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** A digest of what a retry has to repeat. */
+  /** A digest of what a retry has to repeat; clients may write members in any order. */
   static String call(String method, String name, ObjectNode arguments) {
-    byte[] digest = sha256(method, name, JsonRpcCodec.json(sorted(arguments)));
+    byte[] digest = sha256(method, name, Json.sortedText(arguments));
     return Base64.getUrlEncoder().withoutPadding().encodeToString(digest);
-  }
-
-  /** The same tree with sorted members, because clients may write them in any order. */
-  private static JsonNode sorted(JsonNode tree) {
-    if (tree instanceof ObjectNode object) {
-      Map<String, JsonNode> members = new TreeMap<>();
-      object.properties().forEach(it -> members.put(it.getKey(), sorted(it.getValue())));
-      return Json.object().setAll(members);
-    } else if (tree.isArray()) {
-      var all = Json.object().arrayNode();
-      tree.forEach(each -> all.add(sorted(each)));
-      return all;
-    }
-    return tree;
   }
 
   private static byte[] sha256(String... parts) {

@@ -14,6 +14,7 @@ import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
 import java.time.Instant;
@@ -81,7 +82,15 @@ public final class TaskMethods {
     }
   }
 
-  // --- methods ---------------------------------------------------------------------------------
+  // --- calls -----------------------------------------------------------------------------------
+
+  /** The result of a call for its client. */
+  RpcResult result(ToolCall call, ToolReply reply, McpRequest request) {
+    String runId = reply.meta().path(ToolReplyJson.RUN).path("runId").asText();
+    return reply.task() && call.takesTask()
+        ? created(new TaskRun(call.principal(), call.tool(), runId), reply)
+        : results.ofTool(request.revision(), reply);
+  }
 
   /** The result of a call whose run continues as a task. */
   RpcResult created(TaskRun run, ToolReply reply) {
@@ -93,6 +102,8 @@ public final class TaskMethods {
     }
     return results.task(fields.put("pollIntervalMs", pollMillis(reply.structured(), now)));
   }
+
+  // --- methods ---------------------------------------------------------------------------------
 
   /** The method {@code tasks/get}. */
   public CompletionStage<RpcResult> get(McpRequest request) {

@@ -48,6 +48,7 @@ public final class ToolsCall implements RpcMethod {
   private static final Logger LOG = LoggerFactory.getLogger(ToolsCall.class);
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
+  private final ToolHost host;
   private final ResultWriter results;
   private final LiveCatalog changes;
   private final Kinds kinds;
@@ -56,10 +57,10 @@ public final class ToolsCall implements RpcMethod {
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
-  /** The callers of each kind of tool. */
+  /** What calls each kind of tool. */
   public record Kinds(
       HandlerRunner runner,
-      FlowToolCalls flows,
+      TaskMethods tasks,
       FormToolCalls forms,
       AgentToolCalls agents,
       JobToolCalls jobs) {}
@@ -71,6 +72,7 @@ public final class ToolsCall implements RpcMethod {
       Kinds kinds,
       ToolScopes scopes,
       Telemetry telemetry) {
+    this.host = host;
     this.telemetry = telemetry;
     this.results = results;
     this.changes = changes;
@@ -129,17 +131,16 @@ public final class ToolsCall implements RpcMethod {
     }
     ToolCall call =
         new ToolCall(
-            flow.name(),
-            request.principal(),
-            request.arguments(),
-            request.meta(),
-            request.session());
+                flow.name(),
+                request.principal(),
+                request.arguments(),
+                request.meta(),
+                request.session())
+            .takingTask(TaskMethods.declared(request));
     return switch (flow.kind()) {
       case FLOW ->
-          kinds
-              .flows()
-              .call(call, request, request.progressListener())
-              .thenApply(reply -> kinds.flows().toResult(call, reply, request));
+          host.call(call, request.progressListener())
+              .thenApply(reply -> kinds.tasks().result(call, reply, request));
       case JOB -> kinds.jobs().call(call, request);
       case FLOW_WITH_FORMS -> kinds.forms().call(call, request, reply -> RunPause.of(call, reply));
       case AGENT -> agent(call, request);

@@ -6,7 +6,6 @@ import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.call.AgentToolCalls;
 import io.fermata.mcp.call.CompletionComplete;
-import io.fermata.mcp.call.FlowToolCalls;
 import io.fermata.mcp.call.FormToolCalls;
 import io.fermata.mcp.call.HandlerRunner;
 import io.fermata.mcp.call.JobToolCalls;
@@ -104,13 +103,12 @@ public final class MethodTable {
         new RequestStates(
             host.handles(), host.bus(), System::currentTimeMillis, quotas.limits().requestStates());
     HandlerRunner calls = new HandlerRunner(changes, results, states, needs.workers());
-    FlowToolCalls flows = new FlowToolCalls(host, taskMethods, results);
     JobToolCalls jobs =
         new JobToolCalls(host, taskMethods, replies, calls, needs.gate(), needs.timeout());
-    FormToolCalls forms = new FormToolCalls(flows, results, states, needs.gate());
+    FormToolCalls forms = new FormToolCalls(host, taskMethods, results, states, needs.gate());
     AgentToolCalls agents =
-        new AgentToolCalls(flows, forms, needs.permissions().modelsMayApprove());
-    ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, flows, forms, agents, jobs);
+        new AgentToolCalls(host, taskMethods, forms, needs.permissions().modelsMayApprove());
+    ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, taskMethods, forms, agents, jobs);
     shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().tools(it)));
     shared.put(
         "tools/call",

@@ -1,7 +1,7 @@
 package io.fermata.mcp.rest;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.agent.engine.Outside;
+import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LoggedFailure;
@@ -362,7 +362,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   }
 
   @Override
-  public void streamed(Outside.Delta delta) {
+  public void streamed(MessageDelta delta) {
     synchronized (lock) {
       if (ending || delta.messageId().equals(dropped)) {
         return;

@@ -12,8 +12,6 @@ import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
 import io.fermata.session.call.Tasks;
-import io.fermata.session.call.ToolCall;
-import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
 import java.time.Instant;
@@ -21,7 +19,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
-import java.util.function.Consumer;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -86,12 +83,6 @@ class TaskMethodsTest {
   /** Tasks whose store does not answer. */
   private record StalledTasks(CountDownLatch asked, CompletableFuture<TaskView> view)
       implements Tasks {
-    @Override
-    public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-      return CompletableFuture.completedFuture(
-          new ToolReply(Json.object().put("status", "complete"), Json.object()));
-    }
-
     @Override
     public CompletionStage<TaskView> view(TaskRun run) {
       asked.countDown();

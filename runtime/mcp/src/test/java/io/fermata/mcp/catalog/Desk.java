@@ -1,7 +1,5 @@
 package io.fermata.mcp.catalog;
 
-import static io.fermata.testkit.ScriptedModel.lastIsResultOf;
-import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -11,13 +9,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
+import io.fermata.agent.model.Model;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Settings;
-import io.fermata.testkit.ScriptedModel;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -166,27 +165,14 @@ public final class Desk implements AutoCloseable {
   }
 
   private static Agent greeter(String name) {
-    return Agent.aiHuman(
-        name, Prompt.of(name, ScriptedModel.script().otherwise().say("Hi.").model("s")));
+    return Agent.aiHuman(name, Prompt.of(name, ScriptedModels.saying("Hi.")));
   }
 
   private Agent desk() {
-    ScriptedModel model =
-        ScriptedModel.script()
-            .when(lastUserContains("refund"))
-            .call("refund", Map.of())
-            .when(lastIsResultOf("refund"))
-            .say("It is decided.")
-            .when(lastUserContains("work"))
-            .call("work", Map.of())
-            .when(lastIsResultOf("work"))
-            .say("Worked.")
-            .when(lastUserContains("note"))
-            .call("note", Map.of())
-            .when(lastIsResultOf("note"))
-            .say("Noted.")
-            .otherwise()
-            .say("How can I help?");
+    Model model =
+        ScriptedModels.serving(
+            Map.of("refund", "It is decided.", "work", "Worked.", "note", "Noted."),
+            "How can I help?");
     Tool refund =
         Tool.of("refund", "Pays back", (flow, args) -> "paid").approval("Pay the money back?");
     Tool work =
@@ -205,11 +191,7 @@ public final class Desk implements AutoCloseable {
               return "kept";
             });
     return Agent.aiHuman(
-            "desk",
-            Prompt.of("support", model.model("scripted"))
-                .text("Help.")
-                .env("tone")
-                .tools(refund, work, note))
+            "desk", Prompt.of("support", model).text("Help.").env("tone").tools(refund, work, note))
         .description("A support desk.");
   }
 

@@ -770,11 +770,6 @@ class TasksTest {
       Tasks tasks = host.tasks();
       return new Tasks() {
         @Override
-        public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
-          return tasks.call(call, progress);
-        }
-
-        @Override
         public CompletionStage<TaskView> view(TaskRun run) {
           return SeenHost.this.view(run);
         }

@@ -10,16 +10,17 @@ import io.fermata.flow.json.Json;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.persistence.Store;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
-import io.fermata.testkit.FaultyStore;
-import io.fermata.testkit.ScriptedModel;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -37,10 +38,7 @@ class StoreAwayTest {
           .compile();
 
   private static final Agent DESK =
-      Agent.aiHuman(
-          "desk",
-          Prompt.of("desk", ScriptedModel.script().otherwise().say("Hello").model("scripted"))
-              .text("Be brief."));
+      Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hello")).text("Be brief."));
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
     return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
@@ -48,8 +46,12 @@ class StoreAwayTest {
 
   @Test
   void whatCannotBeReadForAWhileIsATemporaryError() throws Exception {
-    FaultyStore store = FaultyStore.of(Store.memory());
-    try (Fermata host = Fermata.host().store(Store.of(store)).flow(ORDER).agent(DESK).start();
+    AtomicBoolean away = new AtomicBoolean();
+    Store store =
+        AlteredStore.of(
+            Store.memory(),
+            request -> away.get() && request.isAsync() ? AlteredStore.away() : request.ask());
+    try (Fermata host = Fermata.host().store(store).flow(ORDER).agent(DESK).start();
         McpServer server =
             McpServer.serving(host)
                 .threads(host.threads())
@@ -70,7 +72,7 @@ class StoreAwayTest {
                       new Threads.NewThread("local", "desk", null, Set.of(), Map.of(), List.of())))
               .threadId();
 
-      store.disconnect();
+      away.set(true);
 
       for (String path :
           List.of(

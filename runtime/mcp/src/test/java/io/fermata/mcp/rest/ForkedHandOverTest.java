@@ -1,18 +1,18 @@
 package io.fermata.mcp.rest;
 
-import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Threads;
-import io.fermata.testkit.ScriptedModel;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -24,24 +24,17 @@ import org.junit.jupiter.api.Test;
 /** A fork back to the agent that acted before a hand-over. */
 class ForkedHandOverTest {
   private static Agent first() {
-    ScriptedModel passing =
-        ScriptedModel.script()
-            .when(lastUserContains("pass"))
-            .call("second", Map.of("message", "go on"))
-            .otherwise()
-            .say("Yes?");
+    Model passing = ScriptedModels.serving("pass", "second", "{\"message\": \"go on\"}", "Yes?");
     return Agent.aiHuman(
         "first",
-        Prompt.of("first", passing.model("first"))
+        Prompt.of("first", passing)
             .text("Help.")
             .env("tone")
             .tools(Handoff.to("second", "Takes over.")));
   }
 
   private static Agent second() {
-    return Agent.aiHuman(
-        "second",
-        Prompt.of("second", ScriptedModel.script().otherwise().say("Here.").model("second")));
+    return Agent.aiHuman("second", Prompt.of("second", ScriptedModels.saying("Here.")));
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {

@@ -1,6 +1,5 @@
 package io.fermata.mcp.settings;
 
-import static io.fermata.testkit.ScriptedModel.lastUserContains;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -19,6 +18,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
@@ -33,7 +33,7 @@ import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
-import io.fermata.testkit.ScriptedModel;
+import io.fermata.session.ScriptedModels;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -442,21 +442,15 @@ class OAuthTest {
     }
   }
 
-  private static Agent agent(String name, ScriptedModel model, Offered... tools) {
-    return Agent.aiHuman(
-            name, Prompt.of(name + "_prompt", model.model(name)).text("Help.").tools(tools))
+  private static Agent agent(String name, Model model, Offered... tools) {
+    return Agent.aiHuman(name, Prompt.of(name + "_prompt", model).text("Help.").tools(tools))
         .description("Helps.");
   }
 
   /** Two agents, of which one hands a conversation over to the other. */
   private static Fermata handingOver(String from, String to) {
-    ScriptedModel hands =
-        ScriptedModel.script()
-            .when(lastUserContains("over"))
-            .call(to, Map.of())
-            .otherwise()
-            .say("Yes?");
-    ScriptedModel says = ScriptedModel.script().otherwise().say("Hello.");
+    Model hands = ScriptedModels.serving("over", to, "{}", "Yes?");
+    Model says = ScriptedModels.saying("Hello.");
     return Fermata.host()
         .store(Store.memory())
         .agent(agent(from, hands, Handoff.to(to, "Goes on")))
