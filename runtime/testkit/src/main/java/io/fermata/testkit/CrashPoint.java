@@ -4,6 +4,7 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Texts;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalSerializer;
@@ -131,8 +132,8 @@ final class CrashPoint {
 
   private static String described(SerializedEntry entry, Object event) {
     if (event instanceof ThreadEvent ofThread) {
-      ThreadJournal.Entry alone =
-          new ThreadJournal.Entry(entry.sequenceNr(), 0, "", null, List.of(ofThread));
+      JournalEntry<ThreadEvent> alone =
+          new JournalEntry<>(entry.sequenceNr(), 0, "", null, List.of(ofThread));
       String narrative = new ThreadJournal("", "", List.of(alone)).narrativeWithSecrets();
       return narrative.substring(narrative.indexOf('\n') + 1).strip();
     }

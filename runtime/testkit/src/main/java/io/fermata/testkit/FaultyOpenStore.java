@@ -155,8 +155,14 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<Integer> importJournal(
+      String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
+    return reach(() -> inner.importJournal(persistenceId, records, listed));
+  }
+
+  @Override
   public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
-    return reach(() -> inner.importJournal(persistenceId, records));
+    return importJournal(persistenceId, records, null);
   }
 
   @Override

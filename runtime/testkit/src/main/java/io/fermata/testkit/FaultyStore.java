@@ -2,6 +2,7 @@ package io.fermata.testkit;
 
 import io.fermata.persistence.Store;
 import io.fermata.persistence.pekko.SerializedEntry;
+import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.RejectedException;
 import io.fermata.persistence.spi.StoreException;
@@ -9,9 +10,11 @@ import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.Verified;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -58,6 +61,7 @@ public final class FaultyStore implements StoreSource {
   private final Deque<Fault> planned = new ArrayDeque<>();
   private CrashPoint crash = CrashPoint.NEVER;
   private Life life = new Life();
+  private volatile @Nullable OpenStore opened;
   private boolean disconnected;
   private double share;
   private Random random = new Random(0);
@@ -265,7 +269,29 @@ public final class FaultyStore implements StoreSource {
     return faulty(inner.openToRead());
   }
 
+  /** The earliest moment between these for which a session waits. */
+  OptionalLong nextDue(Instant after, Instant until) {
+    OpenStore store = opened;
+    return store == null
+        ? OptionalLong.empty()
+        : store
+            .due(until.toEpochMilli(), OpenStore.MAX_ENTRIES)
+            .toCompletableFuture()
+            .join()
+            .stream()
+            .mapToLong(Due::at)
+            .filter(at -> at > after.toEpochMilli())
+            .min();
+  }
+
+  /** Whether a session has unfinished work. */
+  boolean works() {
+    OpenStore store = opened;
+    return store != null && !store.unfinished("", 1).toCompletableFuture().join().isEmpty();
+  }
+
   private OpenStore faulty(OpenStore open) {
+    opened = open;
     synchronized (this) {
       life = new Life();
       return new FaultyOpenStore(open, this, life);

@@ -14,6 +14,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.call.OutcomeJson;
@@ -66,7 +67,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private final FlowProgram<S> program;
   private final FlowVersions versions;
   private final Performer performer = new Performer(steps);
-  private final List<RunJournal.Entry> entries = new ArrayList<>();
+  private final List<JournalEntry<Event>> entries = new ArrayList<>();
   private final List<Event> unjournaled = new ArrayList<>();
   private final List<String> history = new ArrayList<>();
   private final List<String> visits = new ArrayList<>();
@@ -105,7 +106,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   public static <S extends Record> FlowProbe<S> from(Flow<S> flow, RunJournal recorded) {
     FlowProbe<S> probe = of(flow);
     probe.hides(flow, recorded);
-    for (RunJournal.Entry entry : recorded.whole().entries()) {
+    for (JournalEntry<Event> entry : recorded.whole().entries()) {
       probe.entries.add(entry);
       Instant written = Instant.ofEpochMilli(entry.at());
       probe.now = written.isAfter(probe.now) ? written : probe.now;
@@ -564,7 +565,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       long seq = entries.isEmpty() ? 1 : entries.get(entries.size() - 1).seq() + 1;
       String caller = by.equals(BY_CALLER) ? TESTER : null;
       List<Event> events = StoredEvents.roundTrip(unjournaled);
-      entries.add(new RunJournal.Entry(seq, now.toEpochMilli(), by, caller, events));
+      entries.add(new JournalEntry<>(seq, now.toEpochMilli(), by, caller, events));
       unjournaled.clear();
     }
   }

@@ -10,12 +10,14 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.IntFunction;
 import java.util.function.Predicate;
@@ -35,9 +37,16 @@ final class ProbedHost implements AutoCloseable {
   /** More kills in one call than a script can plan. */
   private static final int MOST_KILLS = 100;
 
-  /** With manual time: how long nothing happens before the clock advances, and by how much. */
-  private static final Duration REAL_PAUSE = Duration.ofMillis(20);
+  /** With manual time: how long nothing happens before the clock advances. */
+  private static final Duration REAL_PAUSE = Duration.ofMillis(100);
 
+  /** With manual time: how often it is seen whether what was due has happened. */
+  private static final Duration SHORT_PAUSE = Duration.ofMillis(5);
+
+  /** How often a host looks for sessions that are due. */
+  private static final Duration LOOK = Duration.ofSeconds(5);
+
+  /** With manual time: by how much the clock advances for a call that waits. */
   private static final Duration STEP = Duration.ofMillis(250);
 
   /** After so many of them nothing but time can be missing, and they become longer. */
@@ -71,24 +80,22 @@ final class ProbedHost implements AutoCloseable {
       ConfigFactory.parseMap(
           Map.of("pekko.actor.serializers.fermata-journal", CheckedSerializer.class.getName()));
 
-  /**
-   * The store works in real time, however much of the other passes meanwhile: a session that waits
-   * for it has stashed what its host sent every few seconds.
-   */
+  /** The store works in real time, however much of the other passes meanwhile. */
   private static final Config MANUAL_TIME =
       ConfigFactory.parseString(
               """
+              pekko.scheduler.implementation = %s
               pekko.persistence {
-                typed.stash-capacity = 100000000
                 journal-plugin-fallback {
-                  recovery-event-timeout = 30d
-                  circuit-breaker.call-timeout = 30d
+                  recovery-event-timeout = 36500d
+                  circuit-breaker.call-timeout = 36500d
                 }
-                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 30d
+                snapshot-store-plugin-fallback.circuit-breaker.call-timeout = 36500d
               }
-              fermata-journal.circuit-breaker.call-timeout = 30d
-              fermata-snapshots.circuit-breaker.call-timeout = 30d
-              """)
+              fermata-journal.circuit-breaker.call-timeout = 36500d
+              fermata-snapshots.circuit-breaker.call-timeout = 36500d
+              """
+                  .formatted(LeapingScheduler.class.getName()))
           .withFallback(ManualTime.config());
 
   final FaultyStore faults;
@@ -180,9 +187,54 @@ final class ProbedHost implements AutoCloseable {
     clock.stop();
   }
 
+  /**
+   * In manual time from one moment that a session waits for to the next, so that a wait that begins
+   * when another ends can end within the same time.
+   */
   void advance(Duration time) {
-    clock.pass(time);
+    if (clock.manual()) {
+      long over = System.nanoTime() + TIMEOUT.toNanos();
+      Instant end = clock.now().plus(time);
+      LockSupport.parkNanos(REAL_PAUSE.toNanos());
+      OptionalLong next = faults.nextDue(clock.now(), end);
+      while (next.isPresent() && System.nanoTime() < over) {
+        Instant moment = Instant.ofEpochMilli(next.getAsLong());
+        passUntil(moment);
+        settle(moment, end);
+        next = faults.nextDue(moment, end);
+      }
+      passUntil(end);
+    } else {
+      clock.pass(time);
+    }
     recover();
+  }
+
+  private void passUntil(Instant moment) {
+    Duration left = Duration.between(clock.now(), moment);
+    if (!left.isNegative()) {
+      clock.pass(left);
+    }
+  }
+
+  /**
+   * The host does what is due at a moment. What sleeps is looked for every few seconds, and what is
+   * retried waits until nothing else happens.
+   */
+  private void settle(Instant moment, Instant end) {
+    long over = System.nanoTime() + PATIENCE.toNanos();
+    long busyAt = System.nanoTime();
+    boolean due = true;
+    while ((due || busy() || (faults.works() && !hangs())) && System.nanoTime() < over) {
+      LockSupport.parkNanos(SHORT_PAUSE.toNanos());
+      due = clock.now().isBefore(end) && faults.nextDue(moment.minusMillis(1), moment).isPresent();
+      busyAt = busy() ? System.nanoTime() : busyAt;
+      if (due || System.nanoTime() - busyAt >= REAL_PAUSE.toNanos()) {
+        Instant later = clock.now().plus(LOOK);
+        passUntil(later.isBefore(end) ? later : end);
+        busyAt = System.nanoTime();
+      }
+    }
   }
 
   // --- crashes --------------------------------------------------------------------------------
@@ -335,7 +387,10 @@ final class ProbedHost implements AutoCloseable {
 
   /** Whether the store or a step is at work, and the step not for so long that it never ends. */
   private boolean busy() {
-    return faults.busy()
-        || (running.get() > 0 && System.nanoTime() - changedAt < PATIENCE.toNanos());
+    return faults.busy() || (running.get() > 0 && !hangs());
+  }
+
+  private boolean hangs() {
+    return running.get() > 0 && System.nanoTime() - changedAt >= PATIENCE.toNanos();
   }
 }

@@ -1,6 +1,7 @@
 package io.fermata.testkit;
 
 import io.fermata.flow.event.Event;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.NewEntry;
@@ -13,7 +14,6 @@ import io.fermata.session.key.SessionKey;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** A recorded run as the journal of a session that a host can continue. */
@@ -46,7 +46,7 @@ final class RecordedSession {
 
   /** When its last entry was written. */
   Instant end() {
-    List<RunJournal.Entry> entries = recorded.entries();
+    List<JournalEntry<Event>> entries = recorded.entries();
     return Instant.ofEpochMilli(entries.get(entries.size() - 1).at());
   }
 
@@ -64,7 +64,7 @@ final class RecordedSession {
 
   private List<NewEntry> entries(String handle, String runId) {
     List<NewEntry> entries = new ArrayList<>();
-    for (RunJournal.Entry each : recorded.entries()) {
+    for (JournalEntry<Event> each : recorded.entries()) {
       boolean last = entries.size() + 1 == recorded.entries().size();
       Entry<Event> entry =
           Entry.of(
@@ -77,12 +77,11 @@ final class RecordedSession {
     return entries;
   }
 
-  private Entry.Origin origin(RunJournal.Entry entry, @Nullable String session) {
+  private Entry.Origin origin(JournalEntry<Event> entry, @Nullable String session) {
     if (session != null) {
       return new Entry.Origin(Entry.By.CALLER, principal, session);
     }
-    return new Entry.Origin(
-        Entry.By.valueOf(entry.by().toUpperCase(Locale.ROOT)), entry.principal(), null);
+    return Entry.of(entry).origin();
   }
 
   private static Event named(Event event, String runId) {

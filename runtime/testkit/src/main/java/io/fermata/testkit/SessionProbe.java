@@ -441,7 +441,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   /**
    * Sets the host's clock forward; with manual time its timers too. The next call sees what the run
-   * does.
+   * does. Waits that follow each other end within it, each a few seconds late.
    */
   public SessionProbe passTime(Duration time) {
     history.add("» " + time + " pass");

@@ -87,6 +87,8 @@ final class Story {
       return e.place() + " accepted " + e.field() + value + sets;
     } else if (event instanceof Event.Rejected e) {
       return e.place() + " rejected " + e.field() + ": " + e.message();
+    } else if (event instanceof Event.Misplaced e) {
+      return e.place() + " has no item for " + String.join(", ", e.fields());
     } else if (event instanceof Event.Passed e) {
       String took = e.value() == null ? "" : ", which takes its default " + json(e.value());
       return e.place() + " was left without " + e.field() + took;

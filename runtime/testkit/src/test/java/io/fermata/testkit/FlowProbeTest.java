@@ -12,6 +12,7 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
@@ -554,7 +555,7 @@ class FlowProbeTest {
         .recorded();
   }
 
-  private static RunJournal.Entry entryWith(RunJournal journal, Class<? extends Event> what) {
+  private static JournalEntry<Event> entryWith(RunJournal journal, Class<? extends Event> what) {
     return journal.entries().stream()
         .filter(entry -> entry.events().stream().anyMatch(what::isInstance))
         .findFirst()
@@ -569,10 +570,10 @@ class FlowProbeTest {
         .extracting(entry -> entry.seq() + " " + entry.by())
         .containsExactly(
             "1 caller", "2 caller", "3 caller", "4 caller", "5 timer", "6 effect", "7 timer");
-    assertThat(journal.entries()).extracting(RunJournal.Entry::at).isSorted();
-    RunJournal.Entry failed = entryWith(journal, Event.AttemptFailed.class);
-    RunJournal.Entry committed = entryWith(journal, Event.Committed.class);
-    RunJournal.Entry woken = entryWith(journal, Event.Woken.class);
+    assertThat(journal.entries()).extracting(JournalEntry::at).isSorted();
+    JournalEntry<Event> failed = entryWith(journal, Event.AttemptFailed.class);
+    JournalEntry<Event> committed = entryWith(journal, Event.Committed.class);
+    JournalEntry<Event> woken = entryWith(journal, Event.Woken.class);
     assertThat(committed.at() - failed.at()).isEqualTo(Duration.ofSeconds(1).toMillis());
     assertThat(woken.at() - committed.at()).isEqualTo(Duration.ofDays(2).toMillis());
     assertThat(failed.principal()).isEqualTo("tester");
@@ -609,7 +610,7 @@ class FlowProbeTest {
     assertThat(asked.effects()).hasSize(1);
     assertThat(asked.recorded().entries()).startsWith(journal.entries().get(0));
     assertThat(asked.recorded().entries())
-        .extracting(RunJournal.Entry::seq)
+        .extracting(JournalEntry::seq)
         .isSorted()
         .doesNotHaveDuplicates();
 

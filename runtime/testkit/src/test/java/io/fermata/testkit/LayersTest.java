@@ -1,30 +1,15 @@
 package io.fermata.testkit;
 
 import io.fermata.layers.Layers;
-import org.junit.jupiter.api.Test;
+import io.fermata.layers.LayersContract;
 
 /** The packages of this module and their order. */
-class LayersTest {
+class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of("io.fermata.testkit", "io.fermata.testkit", "io.fermata.testkit.eval");
 
-  @Test
-  void noTwoPackagesNeedEachOther() {
-    LAYERS.haveNoCycles();
-  }
-
-  @Test
-  void eachPackageUsesOnlyThoseBelowIt() {
-    LAYERS.dependDownwardsOnly();
-  }
-
-  @Test
-  void noPackageIsLarge() {
-    LAYERS.areSmall();
-  }
-
-  @Test
-  void noConstructorIsLong() {
-    LAYERS.haveShortConstructors();
+  @Override
+  public Layers layers() {
+    return LAYERS;
   }
 }

@@ -63,6 +63,33 @@ class SessionProbeTest {
     }
   }
 
+  record Guest(Integer age) {}
+
+  record Party(List<String> guests) {}
+
+  @Test
+  void aReplyNamesWhatWasNotTakenEvenIfTheRunIsComplete() {
+    Flow<Guest> guest =
+        Flow.of("guest", Guest.class)
+            .description("Asks a guest.")
+            .ask("ask_age", q -> q.question("age", "How old?"))
+            .edge(START, "ask_age")
+            .edge("ask_age", END)
+            .compile();
+    Flow<Party> party =
+        Flow.of("party", Party.class)
+            .description("Invites.")
+            .<Guest, String>forEach("each", guest, each -> each.items(Party::guests).atMost(3))
+            .edge(START, "each")
+            .edge("each", END)
+            .compile();
+    try (SessionProbe host = SessionProbe.of(party)) {
+      host.start("to dance", "guests", List.of("Ann"), "each.0.age", 30, "each.1.age", 7);
+      assertThat(host.completes().reply().structured().at("/violations/0/field").asText())
+          .isEqualTo("each.1.age");
+    }
+  }
+
   @Test
   void bothProbesJudgeTheBodyThatAClientGets() {
     FlowProbe<Order> engine = FlowProbe.of(order);

@@ -136,6 +136,65 @@ class TimeTest {
   }
 
   @Test
+  void tenMonthsPassAsFastAsADayAndWaitsThatFollowEachOtherEndInThem() {
+    Flow<Parcel> flow =
+        parcel()
+            .sleep("summer", Duration.ofDays(100))
+            .act("count", run -> seen.add(run.id()))
+            .sleep("winter", Duration.ofDays(200))
+            .ask("ask", q -> q.question("address", "Where to?"))
+            .edge(START, "summer")
+            .edge("summer", "count")
+            .edge("count", "winter")
+            .edge("winter", "ask")
+            .edge("ask", "note")
+            .compile();
+    try (SessionProbe probe = probe(flow).manualTime()) {
+      probe.start("to send").waitsFor("time");
+      long begun = System.nanoTime();
+      probe.passTime(Duration.ofDays(1));
+      long day = System.nanoTime() - begun;
+      probe.status().waitsFor("time");
+      begun = System.nanoTime();
+      probe.passTime(Duration.ofDays(300));
+      assertThat(System.nanoTime() - begun).isLessThan(20 * day);
+      assertThat(seen).hasSize(1);
+      probe.status().asks("address");
+    }
+  }
+
+  @Test
+  void aStepIsRetriedWithinTheTimeThatPasses() {
+    Flow<Parcel> flow =
+        parcel()
+            .sleep("sleep", Duration.ofHours(1))
+            .act(
+                "send",
+                run -> {
+                  seen.add(run.id());
+                  if (seen.size() < 3) {
+                    throw new IllegalStateException("busy");
+                  }
+                },
+                options -> options.retry(3, Duration.ofMinutes(1)))
+            .edge(START, "sleep")
+            .edge("sleep", "send")
+            .edge("send", "note")
+            .compile();
+    try (SessionProbe probe = probe(flow).manualTime()) {
+      probe.start("to send").waitsFor("time");
+      long begun = System.nanoTime();
+      probe.passTime(Duration.ofMinutes(30));
+      long half = System.nanoTime() - begun;
+      begun = System.nanoTime();
+      probe.passTime(Duration.ofHours(1));
+      assertThat(System.nanoTime() - begun).isLessThan(30 * half);
+      assertThat(seen).hasSize(3);
+      probe.status().completes();
+    }
+  }
+
+  @Test
   void aCallLearnsAtOnceThatARunSleepsForLong() {
     try (SessionProbe probe = probe(sleeping(Duration.ofDays(1)))) {
       ToolReply reply = probe.start("to send").waitsFor("time").reply();
@@ -200,6 +259,28 @@ class TimeTest {
       gate.complete(null);
       clock.set(Objects.requireNonNull(clock.get()).minus(Duration.ofHours(1)));
       eventually(() -> awake(host) == 0);
+    }
+  }
+
+  @Test
+  void aSleepEndsByTheClockAlthoughTheMachineWasSuspendedWhileTheSessionWasAwake() {
+    AtomicReference<Instant> clock = new AtomicReference<>(Instant.parse("2026-06-01T12:00:00Z"));
+    try (Fermata host =
+        Fermata.host()
+            .store(store())
+            .flow(sleeping(Duration.ofHours(1)))
+            .clock(clock::get)
+            .settings(Settings.DEFAULT.idle(Duration.ofHours(2)))
+            .start()) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to send");
+      ObjectNode session = Json.object().put("fermata/sessionId", "s");
+      ToolReply waiting = now(host.call(new ToolCall("parcel", "ann", start, session, null)));
+      assertThat(text(waiting, "/status")).isEqualTo("waiting");
+      assertThat(awake(host)).isEqualTo(1);
+      clock.set(Instant.parse("2026-06-01T13:00:00Z"));
+      ObjectNode status = Json.object().put("action", "status");
+      ToolCall again = new ToolCall("parcel", "ann", status, session, null);
+      eventually(() -> text(now(host.call(again)), "/status").equals("complete"));
     }
   }
 
@@ -322,6 +403,23 @@ class TimeTest {
       probe.passTime(Duration.ofMinutes(1));
       assertThat(seen).hasSize(3).doesNotHaveDuplicates();
       probe.answer("address", "here").completes();
+    }
+  }
+
+  @Test
+  @Tag("slow")
+  void everyReminderOfALongTimeIsGivenInOneStep() {
+    Flow<Parcel> flow =
+        parcel()
+            .ask("ask_address", q -> q.question("address", "Where to?"))
+            .remind("ask_address", Duration.ofMinutes(30), 1_200, run -> seen.add("" + run.id()))
+            .edge(START, "ask_address")
+            .edge("ask_address", "note")
+            .compile();
+    try (SessionProbe probe = probe(flow).manualTime()) {
+      probe.start("to send").asks("address");
+      probe.passTime(Duration.ofDays(26));
+      assertThat(seen).hasSize(1_200);
     }
   }
 

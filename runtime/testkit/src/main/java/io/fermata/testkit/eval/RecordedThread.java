@@ -5,6 +5,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.session.ExportedJournal;
 import io.fermata.session.admin.Threads;
 import java.io.IOException;
@@ -68,14 +69,13 @@ final class RecordedThread {
 
   /** The journal up to one of its events; the last entry may be a part of one. */
   private ThreadJournal before(int position) {
-    List<ThreadJournal.Entry> entries = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     int left = position;
-    for (ThreadJournal.Entry entry : journal.entries()) {
+    for (JournalEntry<ThreadEvent> entry : journal.entries()) {
       List<ThreadEvent> some = entry.events().subList(0, Math.min(left, entry.events().size()));
       left -= some.size();
       if (!some.isEmpty()) {
-        entries.add(
-            new ThreadJournal.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), some));
+        entries.add(entry.with(some));
       }
     }
     return new ThreadJournal(journal.agent(), journal.threadId(), entries);

@@ -28,6 +28,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.Describe;
 import io.fermata.persistence.Store;
 import io.fermata.session.ExportedJournal;
@@ -131,13 +132,19 @@ class EvaluationTest {
   }
 
   /**
+   * A model that answers when the user has said everything.
+   *
+   * @param asked opens when it is asked
+   * @param answers opens when it may answer
+   */
+  private record Slow(CountDownLatch asked, CountDownLatch answers) {}
+
+  /**
    * Records a thread.
    *
-   * @param hasty is released when a user who awaits no reply has said everything; null for one who
-   *     awaits each
+   * @param slow the model whose reply the user does not await; null if each reply is awaited
    */
-  private Path recorded(
-      String name, Model model, @Nullable CountDownLatch hasty, List<String> messages)
+  private Path recorded(String name, Model model, @Nullable Slow slow, List<String> messages)
       throws Exception {
     Path file = folder.resolve(name);
     try (Fermata host = Fermata.host().store(Store.memory()).agent(desk(model)).start()) {
@@ -151,12 +158,14 @@ class EvaluationTest {
             .post("ann", thread, new Threads.NewMessage(Message.user(said), List.of(), null))
             .toCompletableFuture()
             .join();
-        if (hasty == null) {
+        if (slow == null) {
           settled(threads, "ann", thread);
+        } else {
+          awaits(slow.asked());
         }
       }
-      if (hasty != null) {
-        hasty.countDown();
+      if (slow != null) {
+        slow.answers().countDown();
       }
       settled(threads, "ann", thread);
       try (OutputStream out = Files.newOutputStream(file)) {
@@ -233,19 +242,20 @@ class EvaluationTest {
 
   @Test
   void aMessageThatWasReceivedDuringAStepIsSaidOnceAndTheStepIsNotRepeated() throws Exception {
-    CountDownLatch said = new CountDownLatch(1);
-    ScriptedModel slow =
+    Slow slow = new Slow(new CountDownLatch(1), new CountDownLatch(1));
+    ScriptedModel slowly =
         ScriptedModel.script()
             .when(lastUserContains("B-1"))
             .say("It is lost.")
             .otherwise()
             .answer(
                 request -> {
-                  awaits(said);
+                  slow.asked().countDown();
+                  awaits(slow.answers());
                   return Turn.say("How can I help?");
                 });
     Path hasty =
-        recorded("hasty.jsonl", slow.model("slow"), said, List.of("Hello", "Where is B-1?"));
+        recorded("hasty.jsonl", slowly.model("slow"), slow, List.of("Hello", "Where is B-1?"));
     ThreadJournal journal = ExportedJournal.read(hasty).thread();
     assertThat(entriesOf(journal, ThreadEvent.Received.class))
         .doesNotContainAnyElementsOf(entriesOf(journal, ThreadEvent.Taken.class).subList(1, 2));
@@ -271,20 +281,20 @@ class EvaluationTest {
   private static List<Long> entriesOf(ThreadJournal journal, Class<? extends ThreadEvent> kind) {
     return journal.entries().stream()
         .filter(entry -> entry.events().stream().anyMatch(kind::isInstance))
-        .map(ThreadJournal.Entry::seq)
+        .map(JournalEntry::seq)
         .toList();
   }
 
   @Test
   void aMessageInTheFirstEntryBeginsATrial() throws Exception {
     ThreadJournal journal = ExportedJournal.read(export).thread();
-    ThreadJournal.Entry first = journal.entries().get(0);
+    JournalEntry<ThreadEvent> first = journal.entries().get(0);
     ThreadJournal whole =
         new ThreadJournal(
             journal.agent(),
             journal.threadId(),
             List.of(
-                new ThreadJournal.Entry(
+                new JournalEntry<>(
                     1, first.at(), first.by(), first.principal(), journal.events())));
 
     ThreadJournal before = RecordedThread.of(whole).fork(1).before();
