@@ -2,7 +2,6 @@ package io.fermata.examples;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.examples.command.Commands;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PipedReader;
@@ -52,7 +51,7 @@ public final class Rehearsal {
     Thread server =
         new Thread(
             () -> {
-              Commands.commandLine(command).setOut(out).execute(command);
+              Main.cli().commandLine(command).setOut(out).execute(command);
               out.close();
             },
             "server");
@@ -72,7 +71,7 @@ public final class Rehearsal {
   private void converse() throws IOException {
     ObjectNode hello = MAPPER.createObjectNode().put("protocolVersion", "2025-06-18");
     hello.putObject("capabilities");
-    hello.putObject("clientInfo").put("name", "rehearsal").put("version", Commands.version());
+    hello.putObject("clientInfo").put("name", "rehearsal").put("version", "1");
     post("initialize", hello);
     post("tools/list", MAPPER.createObjectNode());
     ObjectNode call = MAPPER.createObjectNode().put("name", "quote");

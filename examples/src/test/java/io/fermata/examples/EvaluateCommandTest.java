@@ -3,7 +3,6 @@ package io.fermata.examples;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.examples.command.Commands;
 import io.fermata.flow.json.Json;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -14,7 +13,8 @@ class EvaluateCommandTest {
   private final StringWriter err = new StringWriter();
 
   private int run(String... arguments) {
-    return Commands.commandLine()
+    return Main.cli()
+        .commandLine()
         .setOut(new PrintWriter(out))
         .setErr(new PrintWriter(err))
         .execute(arguments);

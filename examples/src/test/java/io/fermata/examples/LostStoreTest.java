@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.examples.command.Commands;
+import io.fermata.cli.Cli;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
@@ -85,7 +85,7 @@ class LostStoreTest {
       server.call("quote", start());
       loseTheFile();
 
-      assertThat(server.ended()).isEqualTo(Commands.LOST);
+      assertThat(server.ended()).isEqualTo(Cli.LOST);
       assertThat(errors())
           .containsOnlyOnce(
               "This server ends: the file of the store was deleted or replaced while it was open;"
@@ -107,7 +107,7 @@ class LostStoreTest {
       } while (server.isAlive());
 
       assertThat(replies).allMatch("error"::equals);
-      assertThat(server.ended()).isEqualTo(Commands.LOST);
+      assertThat(server.ended()).isEqualTo(Cli.LOST);
     }
   }
 
@@ -135,7 +135,7 @@ class LostStoreTest {
           assertThat(ready(server)).isFalse();
         }
 
-        assertThat(server.ended()).isEqualTo(Commands.LOST);
+        assertThat(server.ended()).isEqualTo(Cli.LOST);
         assertThat(errors())
             .containsOnlyOnce(
                 "This server ends: another host took over the store; stop one of the two hosts");
@@ -157,7 +157,7 @@ class LostStoreTest {
       loseTheFile();
 
       assertThat(server.waitFor(60, TimeUnit.SECONDS)).isTrue();
-      assertThat(server.exitValue()).isEqualTo(Commands.LOST);
+      assertThat(server.exitValue()).isEqualTo(Cli.LOST);
       assertThat(errors()).anyMatch(line -> line.startsWith("This server ends: the file"));
     } finally {
       server.destroyForcibly();

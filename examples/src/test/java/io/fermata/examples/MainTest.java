@@ -7,13 +7,14 @@ import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
-import io.fermata.examples.command.Commands;
+import io.fermata.cli.Cli;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.examples.flows.Restaurant;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.postgres.PostgresServer;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.Threads;
@@ -32,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,7 +47,8 @@ class MainTest {
   @TempDir Path directory;
 
   private int run(String... arguments) {
-    return Commands.commandLine()
+    return Main.cli()
+        .commandLine()
         .setOut(new PrintWriter(out))
         .setErr(new PrintWriter(err))
         .execute(arguments);
@@ -66,9 +69,9 @@ class MainTest {
 
   @Test
   void aCommandIsMadeWithoutTheOthers() {
-    assertThat(Commands.commandLine("serve", "runs").getSubcommands()).containsOnlyKeys("serve");
-    assertThat(Commands.commandLine("--help", "runs").getSubcommands())
-        .hasSameSizeAs(Commands.commandLine("serv").getSubcommands())
+    assertThat(Main.cli().commandLine("serve", "runs").getSubcommands()).containsOnlyKeys("serve");
+    assertThat(Main.cli().commandLine("--help", "runs").getSubcommands())
+        .hasSameSizeAs(Main.cli().commandLine("serv").getSubcommands())
         .containsKeys("serve", "runs");
   }
 
@@ -160,6 +163,19 @@ class MainTest {
       String port = String.valueOf(taken.getLocalPort());
       assertThat(run("serve", "--port", port, "--store", "memory")).isEqualTo(4);
       assertThat(err.toString()).contains(port, "--port").doesNotContain("\tat ", "(…)");
+    }
+  }
+
+  @Test
+  void aPortOfAClusterThatIsInUseIsFour() throws IOException {
+    String database = PostgresServer.shared().newDatabase();
+    try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      String address = "127.0.0.1:" + taken.getLocalPort();
+      String[] serve = {"serve", "--port", "0", "--store", database, "--cluster"};
+      String[] there = {"--cluster-address", address};
+      assertThat(error(4, Stream.of(serve, there).flatMap(Stream::of).toArray(String[]::new)))
+          .contains("cannot listen at " + address, "choose another port", "--cluster-address")
+          .hasLineCount(1);
     }
   }
 
@@ -284,6 +300,27 @@ class MainTest {
     }
   }
 
+  @Test
+  void besideAClusterTheRolloutIsCheckedAndOneStateIsReadFromACopy() {
+    Store database = Store.postgres(PostgresServer.shared().newDatabase());
+    try (SessionProbe host = SessionProbe.of(QuoteFlow.create(), database)) {
+      host.start("to see plans");
+    }
+    String path = database.toString();
+    try (OpenStore held = database.openShared()) {
+      assertThat(held.describe()).isNotEmpty();
+      assertThat(run("check", "--store", path)).isZero();
+      assertThat(run("replay", "--store", path)).isZero();
+      assertThat(run("verify", "--store", path)).isZero();
+      assertThat(error(3, "graph", "quote", "--run", "a.b", "--store", path))
+          .contains("used by a cluster", "pg_dump", "then graph --run --store postgres:")
+          .doesNotContain("sqlite");
+      assertThat(error(3, "backup", directory.resolve("b.db").toString(), "--store", path))
+          .contains("has no file to copy; use pg_dump")
+          .hasLineCount(1);
+    }
+  }
+
   /** The error output of a command that fails. */
   private String error(int code, String... arguments) {
     err.getBuffer().setLength(0);
@@ -361,7 +398,7 @@ class MainTest {
 
     assertThat(
             error(
-                Commands.DECIDED_OTHERWISE,
+                Cli.DECIDED_OTHERWISE,
                 "record",
                 file.toString(),
                 "--run",
@@ -406,7 +443,7 @@ class MainTest {
         .contains("cannot be read", "export")
         .hasLineCount(1);
     assertThat(error(2, "export", "x.jsonl", "--run", "quote", "--store", "memory"))
-        .contains("--run", "such as quote/<runId>");
+        .contains("--run", "such as order/<runId>");
   }
 
   @Test

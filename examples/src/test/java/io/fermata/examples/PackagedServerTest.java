@@ -89,7 +89,7 @@ class PackagedServerTest {
     assertThat(version.exitValue()).isZero();
     List<String> own =
         Files.readAllLines(loaded).stream()
-            .filter(line -> line.contains(" io.fermata.examples.command.Commands "))
+            .filter(line -> line.contains(" io.fermata.cli.Cli "))
             .toList();
     assertThat(own).singleElement().asString().contains("source: shared objects file (top)");
   }

@@ -65,6 +65,7 @@ class RoomsTest {
         "io.fermata.agent..",
         "io.fermata.session..",
         "io.fermata.mcp..",
+        "io.fermata.cli..",
         "io.fermata.testkit..",
         "io.fermata.persistence..",
         "io.fermata.examples..",
@@ -132,6 +133,7 @@ class RoomsTest {
         "io.fermata.session..",
         "io.fermata.persistence..",
         "io.fermata.mcp..",
+        "io.fermata.cli..",
         "io.fermata.testkit..",
         "io.fermata.examples..",
         "org.apache.pekko..",
@@ -178,6 +180,7 @@ class RoomsTest {
         "io.fermata.session..",
         "io.fermata.persistence..",
         "io.fermata.mcp..",
+        "io.fermata.cli..",
         "io.fermata.testkit..",
         "io.fermata.examples..");
   }
@@ -190,6 +193,7 @@ class RoomsTest {
         "io.fermata.agent..",
         "io.fermata.session..",
         "io.fermata.mcp..",
+        "io.fermata.cli..",
         "io.fermata.testkit..",
         "io.fermata.examples..");
   }
@@ -199,6 +203,7 @@ class RoomsTest {
     knowsNothingOf(
         "io.fermata.session..",
         "io.fermata.mcp..",
+        "io.fermata.cli..",
         "io.fermata.testkit..",
         "io.fermata.examples..",
         "io.vertx..",
@@ -216,7 +221,7 @@ class RoomsTest {
         .check(HOUSE);
     noClasses()
         .that()
-        .resideOutsideOfPackages("io.fermata.session.telemetry..", "io.fermata.examples..")
+        .resideOutsideOfPackages("io.fermata.session.telemetry..", "io.fermata.cli.telemetry..")
         .should()
         .dependOnClassesThat()
         .resideInAPackage("io.micrometer..")
@@ -238,14 +243,26 @@ class RoomsTest {
     knowsNothingOf(
         "io.fermata.mcp..",
         "io.fermata.persistence..",
+        "io.fermata.cli..",
         "io.fermata.testkit..",
         "io.fermata.examples..",
         "org.apache.pekko..");
   }
 
   @Test
+  void theCommandLineUsesOnlyWhatUsersMay() {
+    knowsNothingOf(
+        "io.fermata.cli..",
+        "io.fermata.testkit..",
+        "io.fermata.examples..",
+        "org.apache.pekko..",
+        "io.vertx..");
+  }
+
+  @Test
   void theTestkitKnowsNoTransport() {
-    knowsNothingOf("io.fermata.testkit..", "io.fermata.mcp..", "io.fermata.examples..");
+    knowsNothingOf(
+        "io.fermata.testkit..", "io.fermata.mcp..", "io.fermata.cli..", "io.fermata.examples..");
   }
 
   @Test

@@ -115,15 +115,19 @@ public final class ServerProcess implements AutoCloseable {
     command.addAll(OPTIONS);
     if (JAR == null) {
       command.addAll(List.of("-cp", classPath(), main.getName()));
-    } else if (main.equals(Main.class)) {
-      command.addAll(List.of("-jar", JAR));
     } else {
-      // An application of the tests, around the packaged classes.
-      String around = JAR + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
-      command.addAll(List.of("-cp", around, main.getName()));
+      // As the README starts it.
+      command.add("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"));
+      command.addAll(main.equals(Main.class) ? List.of("-jar", JAR) : around(JAR, main));
     }
     command.addAll(List.of(options));
     return command;
+  }
+
+  /** An application of the tests, around the packaged classes. */
+  private static List<String> around(String jar, Class<?> main) {
+    String path = jar + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
+    return List.of("-cp", path, main.getName());
   }
 
   /**

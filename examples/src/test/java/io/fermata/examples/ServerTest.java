@@ -12,8 +12,7 @@ import ch.qos.logback.classic.util.LogbackMDCAdapter;
 import ch.qos.logback.core.OutputStreamAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.examples.command.Commands;
-import io.fermata.examples.telemetry.LoggedHost;
+import io.fermata.cli.telemetry.LoggedHost;
 import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -193,9 +192,9 @@ class ServerTest {
     String old = "sqlite:" + directory.resolve("test.db");
     String other = "sqlite:" + directory.resolve("other.db");
     String file = directory.resolve("run.jsonl").toString();
-    assertThat(Commands.commandLine().execute("export", file, "--run", run, "--store", old))
+    assertThat(Main.cli().commandLine().execute("export", file, "--run", run, "--store", old))
         .isZero();
-    assertThat(Commands.commandLine().execute("import", file, "--store", other)).isZero();
+    assertThat(Main.cli().commandLine().execute("import", file, "--store", other)).isZero();
 
     String[] serve = {"serve", "--port", "0", "--store", other, "--accept-handles-of", old};
     try (ServerProcess server = ServerProcess.start(directory, serve)) {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.examples.command.Commands;
+import io.fermata.cli.Cli;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
@@ -56,7 +56,7 @@ class StoreCommandsTest {
   private static String ended(int expected, String... options) {
     StringWriter said = new StringWriter();
     PrintWriter out = new PrintWriter(said);
-    int code = Commands.commandLine().setOut(out).setErr(out).execute(options);
+    int code = Main.cli().commandLine().setOut(out).setErr(out).execute(options);
     assertThat(code).as(said.toString()).isEqualTo(expected);
     return said.toString();
   }
@@ -179,7 +179,7 @@ class StoreCommandsTest {
     Process verify = ServerProcess.run(directory, "verify", "--store", "sqlite:" + file);
     try (BufferedReader out = verify.inputReader(StandardCharsets.UTF_8)) {
       String said = out.lines().collect(Collectors.joining("\n"));
-      assertThat(verify.waitFor()).as(said).isEqualTo(Commands.DAMAGED);
+      assertThat(verify.waitFor()).as(said).isEqualTo(Cli.DAMAGED);
       return said;
     }
   }
@@ -275,7 +275,7 @@ class StoreCommandsTest {
         .contains("6 run(s): 6 are decided as they were, 0 otherwise");
     assertThat(ended(0, "replay", "--store", store, "--since", "P1DT1H")).contains("6 run(s)");
     assertThat(ended(0, "replay", "--store", store, "--since", "2099-12-31")).contains("0 run(s)");
-    assertThat(ended(Commands.UNUSABLE, "replay", "--store", store, "--since", "lately"))
+    assertThat(ended(Cli.UNUSABLE, "replay", "--store", store, "--since", "lately"))
         .contains("lately is no time; use how long ago, such as P30D");
     command("export", export.toString(), "--run", "quote/" + run, "--store", store);
     assertThat(ended(0, "replay", export.toString())).contains("1 run(s): 1 are decided");
@@ -284,16 +284,15 @@ class StoreCommandsTest {
     String recorded = Files.readString(export);
     assertThat(recorded).contains(asked);
     Files.writeString(export, recorded.replace(asked, "How large is it?"));
-    assertThat(ended(Commands.UNUSABLE, "replay", export.toString()))
-        .contains("export was altered");
+    assertThat(ended(Cli.UNUSABLE, "replay", export.toString())).contains("export was altered");
     ExportedJournal.acceptEdits(export);
-    assertThat(ended(Commands.DECIDED_OTHERWISE, "replay", export.toString()))
+    assertThat(ended(Cli.DECIDED_OTHERWISE, "replay", export.toString()))
         .contains("     1  quote ask_company: asked otherwise, companySize", "Recorded:", "Now:");
     Path pictures = directory.resolve("pictures");
     JsonNode found =
         Json.parse(
             ended(
-                Commands.DECIDED_OTHERWISE,
+                Cli.DECIDED_OTHERWISE,
                 "replay",
                 export.toString(),
                 "--json",
@@ -310,18 +309,11 @@ class StoreCommandsTest {
     JsonNode ofStore =
         Json.parse(
             ended(
-                Commands.DECIDED_OTHERWISE,
-                "replay",
-                "--store",
-                changed,
-                "--since",
-                "P30D",
-                "--json"));
+                Cli.DECIDED_OTHERWISE, "replay", "--store", changed, "--since", "P30D", "--json"));
     assertThat(ofStore.path("changes")).isEqualTo(found.path("changes"));
     assertThat(ended(0, "replay", "--store", changed, "--since", "2099-12-31", "--json"))
         .contains("\"otherwise\" : 0");
-    assertThat(ended(Commands.UNUSABLE, "replay", "missing.jsonl"))
-        .contains("write one with export");
+    assertThat(ended(Cli.UNUSABLE, "replay", "missing.jsonl")).contains("write one with export");
 
     try (Connection file = DriverManager.getConnection("jdbc:" + store);
         Statement statement = file.createStatement()) {
@@ -332,7 +324,7 @@ class StoreCommandsTest {
             select min(persistence_id) from event_journal where persistence_id like 'quote|%')
           """);
     }
-    assertThat(ended(Commands.NOT_ALL_DECIDED, "replay", "--store", store))
+    assertThat(ended(Cli.NOT_ALL_DECIDED, "replay", "--store", store))
         .contains("5 run(s): 5 are decided as they were, 0 otherwise")
         .contains(
             "1 session(s) could not be read, so nothing is known of them, for example quote|");
@@ -359,24 +351,14 @@ class StoreCommandsTest {
         ended(0, "fork", run, "--at", "1", "--mode", "live", "--by", "ops", "--store", store);
     assertThat(forked).contains("How big is your company?");
     String vague = "seats=3 or so";
-    assertThat(
-            ended(Commands.UNUSABLE, "fork", run, "--at", "1", "--answer", vague, "--store", store))
+    assertThat(ended(Cli.UNUSABLE, "fork", run, "--at", "1", "--answer", vague, "--store", store))
         .contains("\"3 or so\"");
-    assertThat(ended(Commands.UNUSABLE, "fork", run, "--at", "77", "--store", store))
+    assertThat(ended(Cli.UNUSABLE, "fork", run, "--at", "77", "--store", store))
         .contains("has no entry 77; its entries are 1 to 2");
     assertThat(ended(0, "fork", run, "--at", "1", "--flow-version", "1", "--store", store))
         .contains(" is a fork of " + run);
     assertThat(
-            ended(
-                Commands.UNUSABLE,
-                "fork",
-                run,
-                "--at",
-                "1",
-                "--flow-version",
-                "7",
-                "--store",
-                store))
+            ended(Cli.UNUSABLE, "fork", run, "--at", "1", "--flow-version", "7", "--store", store))
         .contains("the host has no version 7 of its flow; it has [1]");
     assertThat(
             ended(
@@ -428,12 +410,12 @@ class StoreCommandsTest {
                 store))
         .contains(" is a fork of desk.", "look_up_order {\\\"number\\\":\\\"B-1002\\\"}");
 
-    assertThat(ended(Commands.UNUSABLE, "fork", "--from", "none.jsonl", "--store", store))
+    assertThat(ended(Cli.UNUSABLE, "fork", "--from", "none.jsonl", "--store", store))
         .contains("none.jsonl cannot be read; name a file that export wrote");
     Path cut = directory.resolve("cut.jsonl");
     List<String> lines = Files.readAllLines(Path.of(run));
     Files.write(cut, lines.subList(0, lines.size() - 1));
-    assertThat(ended(Commands.UNUSABLE, "fork", "--from", cut.toString(), "--store", store))
+    assertThat(ended(Cli.UNUSABLE, "fork", "--from", cut.toString(), "--store", store))
         .contains("the file is truncated; nothing of it was used");
     assertThat(ended(ExitCode.USAGE, "fork", "--from", thread, "--answer", "a=b"))
         .contains("are for runs, and this is a thread");
@@ -478,7 +460,7 @@ class StoreCommandsTest {
             " is a fork of " + thread,
             "\"code\" : \"sandboxed\"",
             "look_up_order {\\\"number\\\":\\\"B-1002\\\"}");
-    assertThat(ended(Commands.UNUSABLE, "fork", "--thread", thread, "--at", "77", "--store", store))
+    assertThat(ended(Cli.UNUSABLE, "fork", "--thread", thread, "--at", "77", "--store", store))
         .contains("has no entry 77; its entries are 1 to 22");
   }
 

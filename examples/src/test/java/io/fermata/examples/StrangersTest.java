@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.examples.command.Commands;
+import io.fermata.cli.Cli;
 import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -150,7 +150,7 @@ class StrangersTest {
       Process second =
           ServerProcess.run(elsewhere, "serve", "--port", "0", "--store", "sqlite:link.db");
 
-      assertThat(second.waitFor()).isEqualTo(Commands.UNUSABLE);
+      assertThat(second.waitFor()).isEqualTo(Cli.UNUSABLE);
       assertThat(Files.readString(elsewhere.resolve("errors.txt")))
           .contains("link.db is open in another process", "under another name");
       assertThat(health(server)).isEqualTo(200);

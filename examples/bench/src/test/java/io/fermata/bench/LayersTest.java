@@ -1,10 +1,10 @@
 package io.fermata.bench;
 
 import io.fermata.layers.Layers;
-import org.junit.jupiter.api.Test;
+import io.fermata.layers.LayersContract;
 
 /** The packages of this module and their order. */
-class LayersTest {
+class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.bench",
@@ -12,23 +12,8 @@ class LayersTest {
           "io.fermata.bench.cluster",
           "io.fermata.bench");
 
-  @Test
-  void noTwoPackagesNeedEachOther() {
-    LAYERS.haveNoCycles();
-  }
-
-  @Test
-  void eachPackageUsesOnlyThoseBelowIt() {
-    LAYERS.dependDownwardsOnly();
-  }
-
-  @Test
-  void noPackageIsLarge() {
-    LAYERS.areSmall();
-  }
-
-  @Test
-  void noConstructorIsLong() {
-    LAYERS.haveShortConstructors();
+  @Override
+  public Layers layers() {
+    return LAYERS;
   }
 }

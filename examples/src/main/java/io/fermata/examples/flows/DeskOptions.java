@@ -30,15 +30,6 @@ public final class DeskOptions extends ModelOptions {
           "When a customer is asked whether a refund has arrived; ${DEFAULT-VALUE} by default.")
   Duration followUp = Duration.ofDays(3);
 
-  /** The desk without any options, independent of the environment. */
-  public static SupportDesk scripted() {
-    DeskOptions none = new DeskOptions();
-    return SupportDesk.of(
-        ScriptedDesk.model(),
-        RefundLedger.at(none.ledger, Duration.ofMillis(none.bankTakes)),
-        none.followUp);
-  }
-
   public SupportDesk desk() {
     return SupportDesk.of(
         model(ScriptedDesk::model),

@@ -1,79 +1,48 @@
 package io.fermata.examples.flows;
 
-import io.fermata.flow.Flow;
-import io.fermata.persistence.Store;
+import io.fermata.cli.Application;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
-import java.time.Duration;
-import java.util.List;
-import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
 
-/** All examples in one host, with the restaurant and the travel agency that they call. */
-public final class Examples implements AutoCloseable {
-  private final Restaurant restaurant;
-  private final Fermata host;
+/** All examples in one application, with the restaurant and the travel agency that they call. */
+public final class Examples implements Application {
+  @Mixin private final DeskOptions desk;
+  private final TravelAgency agency = new TravelAgency();
+  private @Nullable Restaurant restaurant;
 
-  private Examples(Restaurant restaurant, Fermata host) {
-    this.restaurant = restaurant;
-    this.host = host;
+  public Examples() {
+    this(new DeskOptions());
   }
 
-  /** Starts with a scripted model at the desk. */
-  static Examples start(Store store) {
-    return start(store, DeskOptions.scripted());
+  Examples(DeskOptions desk) {
+    this.desk = desk;
   }
 
-  public static Examples start(Store store, SupportDesk desk) {
-    return start(store, desk, host -> host);
+  @Override
+  public void addTo(HostBuilder host) {
+    Restaurant opened = Restaurant.open();
+    restaurant = opened;
+    desk.desk()
+        .openedAt(host)
+        .flow(QuoteFlow.create())
+        .flow(TableFlow.create(new RestaurantClient(opened.uri())))
+        .flow(TripFlow.create(agency))
+        .display(Displays.showPlans())
+        .display(Displays.chooseTable());
   }
 
-  public static Examples start(Store store, SupportDesk desk, UnaryOperator<HostBuilder> more) {
-    return open(desk.openedAt(more.apply(Fermata.host().store(store))));
-  }
-
-  /** Opens without continuing any work of the store. */
-  public static Examples dormant(Store store) {
-    return open(DeskOptions.scripted().openedAt(Fermata.host().store(store)).dormant());
-  }
-
-  private static Examples open(HostBuilder builder) {
-    Restaurant restaurant = Restaurant.open();
-    try {
-      return new Examples(restaurant, host(builder, restaurant, new TravelAgency()));
-    } catch (RuntimeException e) {
-      restaurant.close();
-      throw e;
-    }
-  }
-
-  private static Fermata host(HostBuilder builder, Restaurant restaurant, TravelAgency agency) {
-    flows(restaurant, agency).forEach(builder::flow);
-    Fermata host = builder.display(Displays.showPlans()).display(Displays.chooseTable()).start();
+  @Override
+  public void started(Fermata host) {
     agency.whenPaid(
         (run, receipt) -> host.signal("trip", run, "payment", receipt, "payment " + run));
-    return host;
-  }
-
-  public static List<Flow<?>> flows(Restaurant restaurant, TravelAgency agency) {
-    return List.of(
-        QuoteFlow.create(),
-        TableFlow.create(new RestaurantClient(restaurant.uri())),
-        TripFlow.create(agency));
-  }
-
-  public Fermata host() {
-    return host;
   }
 
   @Override
   public void close() {
-    host.close();
-    restaurant.close();
-  }
-
-  /** Closes; running work has this long to complete. */
-  public void close(Duration timeout) {
-    host.close(timeout);
-    restaurant.close();
+    if (restaurant != null) {
+      restaurant.close();
+    }
   }
 }

@@ -11,11 +11,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** A model of an OpenAI-compatible provider, or the script that stands in for it. */
 public sealed class ModelOptions permits DeskOptions {
@@ -26,9 +22,6 @@ public sealed class ModelOptions permits DeskOptions {
           + " --model-name (or FERMATA_MODEL_NAME), --model-price (or FERMATA_MODEL_PRICE), as what"
           + " it costs is counted, and, if it needs one, a key in "
           + KEY;
-
-  @Spec(Spec.Target.MIXEE)
-  @Nullable CommandSpec command;
 
   @Option(
       names = "--model-url",
@@ -59,22 +52,15 @@ public sealed class ModelOptions permits DeskOptions {
    * The configured model.
    *
    * @param scripted the model without configuration
+   * @throws IllegalArgumentException if the configuration is incomplete or invalid
    */
   public Model model(Supplier<Model> scripted) {
-    try {
-      return model(
-          scripted,
-          url == null ? environment("FERMATA_MODEL_URL") : url,
-          environment(KEY),
-          name == null ? environment("FERMATA_MODEL_NAME") : name,
-          price == null ? environment("FERMATA_MODEL_PRICE") : price);
-    } catch (IllegalArgumentException e) {
-      if (command == null) {
-        throw e;
-      }
-      CommandLine line = command.commandLine();
-      throw new ParameterException(line, e.getMessage(), e);
-    }
+    return model(
+        scripted,
+        url == null ? environment("FERMATA_MODEL_URL") : url,
+        environment(KEY),
+        name == null ? environment("FERMATA_MODEL_NAME") : name,
+        price == null ? environment("FERMATA_MODEL_PRICE") : price);
   }
 
   private static @Nullable String environment(String variable) {

@@ -3,7 +3,7 @@ package io.fermata.examples.deploy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.fermata.examples.command.Commands;
+import io.fermata.examples.Main;
 import io.fermata.persistence.Store;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -191,7 +191,7 @@ class ComposeTest {
     assertThat(Deployed.read(Deployed.FOLDER.resolveSibling("pom.xml")))
         .contains("<outputFile>${project.basedir}/target/fermata-examples.jar</outputFile>");
     assertThat(line(lines, "EXPOSE ")).isEqualTo("EXPOSE 8080 7400");
-    CommandLine main = Commands.commandLine();
+    CommandLine main = Main.cli().commandLine();
     assertThat(line(lines, "CMD ")).isEqualTo("CMD [\"serve\", \"--help\"]");
     assertThat(main.getSubcommands()).containsKey("serve");
   }

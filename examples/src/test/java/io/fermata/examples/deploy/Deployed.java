@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.fermata.examples.command.Commands;
+import io.fermata.examples.Main;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.session.Fermata;
@@ -69,7 +69,7 @@ final class Deployed {
   /** A command line as the server reads it, which refuses what it does not know. */
   static ParseResult serve(List<String> arguments) {
     ParseResult read =
-        Commands.commandLine().parseArgs(arguments.toArray(String[]::new)).subcommand();
+        Main.cli().commandLine().parseArgs(arguments.toArray(String[]::new)).subcommand();
     assertThat(read.commandSpec().name()).isEqualTo("serve");
     return read;
   }
@@ -107,7 +107,7 @@ final class Deployed {
   /** The exit code of a server that must be started again. */
   static int lost() {
     Map<String, String> codes =
-        Commands.commandLine().getCommandSpec().usageMessage().exitCodeList();
+        Main.cli().commandLine().getCommandSpec().usageMessage().exitCodeList();
     return codes.entrySet().stream()
         .filter(code -> code.getValue().contains("lost for good"))
         .map(code -> Integer.valueOf(code.getKey()))

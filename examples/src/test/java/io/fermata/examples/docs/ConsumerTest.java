@@ -44,6 +44,7 @@ class ConsumerTest {
           "persistence/keyvalue",
           "runtime/session",
           "runtime/mcp",
+          "runtime/cli",
           "runtime/testkit");
 
   /** What this build has downloaded already. */
@@ -356,7 +357,8 @@ class ConsumerTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"flow", "agent", "persistence", "keyvalue", "session", "mcp", "testkit"})
+  @ValueSource(
+      strings = {"flow", "agent", "persistence", "keyvalue", "session", "mcp", "cli", "testkit"})
   void findsTheSourceOfEveryClassAndThePageOfEveryPublicType(String module) throws IOException {
     Path folder = published().resolve("io/fermata/fermata-" + module);
     Set<String> sources;

@@ -6,7 +6,8 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.Hook;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.StopCode;
-import io.fermata.examples.command.Commands;
+import io.fermata.cli.Cli;
+import io.fermata.examples.Main;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
@@ -142,7 +143,8 @@ class TablesTest {
   }
 
   private Map<String, List<String>> tables() throws Exception {
-    CommandSpec main = Commands.commandLine().getCommandSpec();
+    CommandSpec main = Cli.of("orders", host -> {}).commandLine().getCommandSpec();
+    List<String> ofTheExamples = options(Main.cli().commandLine().getCommandSpec());
     Map<String, List<String>> tables = new TreeMap<>();
     tables.put("error codes", errors());
     tables.put("settings", components(Settings.class, Settings.DEFAULT));
@@ -154,6 +156,7 @@ class TablesTest {
     tables.put("picture", picture());
     tables.put("commands", commands(main));
     tables.put("options", options(main));
+    tables.put("options of the examples", without(ofTheExamples, options(main)));
     tables.put("exit codes", exitCodes(main));
     return tables;
   }
@@ -473,6 +476,13 @@ class TablesTest {
             .map(option -> option.getKey() + " " + String.join(", ", option.getValue()) + " |"));
   }
 
+  /** The rows of a table that another one has not. */
+  private static List<String> without(List<String> table, List<String> other) {
+    List<String> head = table.subList(0, 2);
+    return Stream.concat(head.stream(), table.stream().skip(2).filter(row -> !other.contains(row)))
+        .toList();
+  }
+
   private static String option(OptionSpec option) {
     return option.arity().max() == 0
         ? option.longestName()
@@ -532,7 +542,11 @@ class TablesTest {
     names.put("hooks", methods(Hook.class, method -> Modifier.isStatic(method.getModifiers())));
     names.put("flow state", methods(FlowState.class, method -> true));
     names.put("recorder", methods(Recorder.class, Method::isDefault));
-    names.put("environment", variables());
+    Set<String> main = variables(source -> !isExample(source));
+    Set<String> ofTheExamples = variables(TablesTest::isExample);
+    ofTheExamples.removeAll(main);
+    names.put("environment", main);
+    names.put("environment of the examples", ofTheExamples);
     return names;
   }
 
@@ -556,12 +570,17 @@ class TablesTest {
     return values;
   }
 
+  private static boolean isExample(Types.Source source) {
+    return source.pack().startsWith("io.fermata.examples");
+  }
+
   /** The environment variables that main code reads. */
-  private Set<String> variables() {
-    Path logging = Document.ROOT.resolve("examples/src/main/resources/logback.xml");
-    return Stream.concat(
-            types.all().filter(source -> !source.test()).map(Types.Source::text),
-            Stream.of(Types.read(logging)))
+  private Set<String> variables(Predicate<Types.Source> which) {
+    return types
+        .all()
+        .filter(source -> !source.test())
+        .filter(which)
+        .map(Types.Source::text)
         .flatMap(text -> LITERAL.matcher(text).results())
         .flatMap(literal -> VARIABLE.matcher(literal.group()).results())
         .map(MatchResult::group)

@@ -39,9 +39,11 @@ final class Types {
 
     /** Whether it declares a method, a constant or a nested type of this name. */
     boolean has(String member) {
-      return Pattern.compile("[\\w>\\]] " + Pattern.quote(member) + "\\b|\\b" + member + "[,;(]")
-          .matcher(text)
-          .find();
+      // A search for the name alone is much faster, and most files do not contain it.
+      return text.contains(member)
+          && Pattern.compile("[\\w>\\]] " + Pattern.quote(member) + "\\b|\\b" + member + "[,;(]")
+              .matcher(text)
+              .find();
     }
   }
 

@@ -29,13 +29,13 @@ class BadInputTest {
 
   @TempDir private static Path folder;
 
-  private Examples examples;
+  private ExamplesHost examples;
   private McpServer server;
   private String session;
   private JsonNode before;
 
   BadInputTest() throws Exception {
-    examples = Examples.start(Store.sqlite(folder.resolve(System.nanoTime() + ".db")));
+    examples = ExamplesHost.start(Store.sqlite(folder.resolve(System.nanoTime() + ".db")));
     server = McpServer.serving(examples.host()).port(0).start();
     session = call("{'action':'start','intent':'to be mistreated'}").path("sessionId").asText();
     before = again();

@@ -7,6 +7,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.ExportedJournal;
 import io.fermata.testkit.AskedEffect;
@@ -116,7 +117,7 @@ class ContinuedRunsTest {
     assertThat(now.branches().keySet()).isEqualTo(recorded.branches().keySet());
   }
 
-  private static void call(SessionProbe probe, RunJournal.Entry entry) {
+  private static void call(SessionProbe probe, JournalEntry<Event> entry) {
     Event first = entry.events().get(0);
     if (first instanceof Event.Answered answered) {
       probe.answer(pairs(answered.values()));
@@ -164,7 +165,7 @@ class ContinuedRunsTest {
       return whole.upTo(entry);
     }
 
-    List<RunJournal.Entry> later() {
+    List<JournalEntry<Event>> later() {
       return whole.entries().stream().filter(each -> each.seq() > entry).toList();
     }
 
@@ -202,7 +203,7 @@ class ContinuedRunsTest {
     }
 
     private Event.@Nullable Committed committed(String node, @Nullable String place) {
-      for (RunJournal.Entry each : later()) {
+      for (JournalEntry<Event> each : later()) {
         for (Event event : each.events()) {
           if (event instanceof Event.Committed committed
               && committed.place().node().equals(node)

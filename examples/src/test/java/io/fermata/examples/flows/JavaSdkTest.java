@@ -89,7 +89,7 @@ class JavaSdkTest {
 
   @Test
   void theJavaSdkDrivesTheQuoteAndResumesItFromAnotherSession() {
-    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
+    try (ExamplesHost examples = ExamplesHost.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
       drivesTheQuote(() -> http(server));
     }
@@ -158,7 +158,7 @@ class JavaSdkTest {
     List<String> asked = new ArrayList<>();
     Map<String, List<Object>> answers =
         Map.of("approved", List.of(false), "reason", List.of("I was wrong"));
-    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("desk.db")));
+    try (ExamplesHost examples = ExamplesHost.start(Store.sqlite(folder.resolve("desk.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start();
         McpSyncClient client =
             client(http(server))

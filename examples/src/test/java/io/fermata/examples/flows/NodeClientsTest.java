@@ -51,7 +51,7 @@ class NodeClientsTest {
   @ParameterizedTest
   @ValueSource(strings = {"v1", "v2-legacy", "v2-modern"})
   void theTypeScriptSdkDrivesTheQuoteThroughEveryStatus(String client) throws Exception {
-    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
+    try (ExamplesHost examples = ExamplesHost.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
       drivesTheQuote(client, server.endpoint().toString());
     }
@@ -94,7 +94,7 @@ class NodeClientsTest {
   @ParameterizedTest
   @ValueSource(strings = {"legacy", "modern"})
   void theInspectorSeesEachStatus(String era) throws Exception {
-    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("quote.db")));
+    try (ExamplesHost examples = ExamplesHost.start(Store.sqlite(folder.resolve("quote.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
       seesEachStatus(over(server, era));
     }
@@ -103,7 +103,7 @@ class NodeClientsTest {
   @ParameterizedTest
   @ValueSource(strings = {"legacy", "modern"})
   void theInspectorFindsThePagesOfTheWidgets(String era) throws Exception {
-    try (Examples examples = Examples.start(Store.sqlite(folder.resolve("pages.db")));
+    try (ExamplesHost examples = ExamplesHost.start(Store.sqlite(folder.resolve("pages.db")));
         McpServer server = McpServer.serving(examples.host()).port(0).start()) {
       String printed = over(server, era).run("--method", "tools/list", "--app-info");
       Map<String, JsonNode> apps = new TreeMap<>();

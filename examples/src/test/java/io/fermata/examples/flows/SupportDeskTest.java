@@ -4,11 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.cli.Chat;
 import io.fermata.examples.ChatProvider;
 import io.fermata.examples.ServerProcess;
 import io.fermata.examples.ThreadClient;
-import io.fermata.examples.command.Chat;
-import io.fermata.examples.command.ChatCommand;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
@@ -24,6 +23,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -163,10 +163,13 @@ class SupportDeskTest {
     return SupportDesk.of(ScriptedDesk.model(), ledger(), followUpAfter);
   }
 
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
   private static String begin(Fermata host) {
-    return ChatCommand.now(
-            host.threads()
-                .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+    return now(host.threads()
+            .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
         .threadId();
   }
 
@@ -219,9 +222,7 @@ class SupportDeskTest {
   }
 
   private static List<String> latest(Fermata host, String id) {
-    return ChatCommand.now(host.threads().messages("ann", id, null, 4, 0, false))
-        .messages()
-        .stream()
+    return now(host.threads().messages("ann", id, null, 4, 0, false)).messages().stream()
         .map(message -> String.valueOf(message.content()))
         .toList();
   }

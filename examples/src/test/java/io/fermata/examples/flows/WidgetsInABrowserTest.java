@@ -44,7 +44,7 @@ class WidgetsInABrowserTest {
   @TempDir static Path folder;
 
   private static Browser browser;
-  private static Examples examples;
+  private static ExamplesHost examples;
   private static McpServer server;
 
   private AppsHost apps;
@@ -54,7 +54,7 @@ class WidgetsInABrowserTest {
   static void start() throws IOException {
     Files.createDirectories(PICTURES);
     browser = Browser.start(Files.createDirectory(folder.resolve("profile")));
-    examples = Examples.start(Store.sqlite(folder.resolve("widgets.db")));
+    examples = ExamplesHost.start(Store.sqlite(folder.resolve("widgets.db")));
     server = McpServer.serving(examples.host()).port(0).start();
   }
 

@@ -3,6 +3,7 @@ package io.fermata.examples.telemetry;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.model.Usage;
+import io.fermata.cli.telemetry.Prometheus;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;

@@ -1,5 +1,0 @@
-/** What the server writes about itself: its log lines and its meters. */
-@NullMarked
-package io.fermata.examples.telemetry;
-
-import org.jspecify.annotations.NullMarked;

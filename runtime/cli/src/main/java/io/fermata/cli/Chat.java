@@ -1,0 +1,268 @@
+package io.fermata.cli;
+
+import static io.fermata.cli.ConsoleCommand.now;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
+import io.fermata.agent.message.Role;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Json;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletionException;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A chat between a person and a thread: reads lines, and prints messages while they are streamed.
+ */
+public final class Chat implements AutoCloseable {
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
+  private static final int PAGE = 100;
+  private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
+
+  private final Threads threads;
+  private final String principal;
+  private final String id;
+  private final BufferedReader in;
+  private final Screen screen;
+  private final Threads.Feed feed;
+
+  private Chat(
+      Threads threads,
+      String principal,
+      String id,
+      BufferedReader in,
+      Screen screen,
+      Threads.Feed feed) {
+    this.threads = threads;
+    this.principal = principal;
+    this.id = id;
+    this.in = in;
+    this.screen = screen;
+    this.feed = feed;
+  }
+
+  /** Joins a thread, and prints its earlier messages. */
+  public static Chat open(
+      Threads threads, String principal, String id, BufferedReader in, PrintWriter out) {
+    Screen screen = new Screen(out);
+    screen.line("Thread " + id);
+    long offset = now(threads.get(principal, id)).offset();
+    Threads.Feed feed = now(threads.follow(principal, id, offset + 1, -1, screen));
+    feed.request(Integer.MAX_VALUE);
+    return new Chat(threads, principal, id, in, screen, feed);
+  }
+
+  /** Runs until the input ends. */
+  public void run() throws IOException {
+    Threads.View view = settled(true);
+    while (true) {
+      String refused = null;
+      try {
+        if (view.questions().isEmpty()) {
+          screen.prompt("> ");
+          String line = in.readLine();
+          if (line == null) {
+            return;
+          } else if (!line.isBlank()) {
+            now(
+                threads.post(
+                    principal,
+                    id,
+                    new Threads.NewMessage(Message.user(line.strip()), List.of(), null)));
+          }
+        } else {
+          Threads.Answer answer = answer(view.questions().get(0));
+          if (answer == null) {
+            return;
+          }
+          now(threads.answer(principal, id, answer));
+        }
+      } catch (CompletionException e) {
+        if (!(e.getCause() instanceof ThreadException known)) {
+          throw e;
+        }
+        refused = known.getMessage();
+      }
+      view = settled(false);
+      if (refused != null) {
+        screen.line("! " + refused);
+      }
+    }
+  }
+
+  /** Waits while the agent works, and prints the messages since. */
+  private Threads.View settled(boolean first) {
+    Threads.View view;
+    do {
+      view = now(threads.settled(principal, id, TIMEOUT));
+    } while (view.status() == Threads.Status.WORKING);
+    List<Message> page =
+        new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
+    Collections.reverse(page);
+    screen.show(page, first);
+    return view;
+  }
+
+  private Threads.@Nullable Answer answer(Threads.Question asked) throws IOException {
+    JsonNode question = asked.question();
+    if (asked.approval()) {
+      String line;
+      do {
+        screen.prompt(question.path("question").asText() + " [y, or n and why] ");
+        line = in.readLine();
+      } while (line != null && !DECISION.matcher(line.strip()).matches());
+      return line == null ? null : approval(asked, line.strip());
+    }
+    ObjectNode answers = Json.object();
+    for (JsonNode each :
+        question.has("questions") ? question.path("questions") : List.of(question)) {
+      screen.prompt(text(each));
+      String line = in.readLine();
+      if (line == null) {
+        return null;
+      }
+      answers.put(each.path("field").asText(), line.strip());
+    }
+    return new Threads.Answer(asked.call(), UUID.randomUUID().toString(), null, answers, null);
+  }
+
+  private static Threads.Answer approval(Threads.Question asked, String line) {
+    boolean approved = line.toLowerCase(Locale.ROOT).startsWith("y");
+    String reason = line.replaceFirst("(?i)^no?\\b[ ,:]*", "");
+    return new Threads.Answer(
+        asked.call(),
+        UUID.randomUUID().toString(),
+        approved,
+        null,
+        approved || reason.isBlank() ? null : reason);
+  }
+
+  private static String text(JsonNode question) {
+    List<String> suggestions = new ArrayList<>();
+    question.path("suggestions").forEach(suggestion -> suggestions.add(suggestion.asText()));
+    String error = question.path("error").asText();
+    return (error.isEmpty() ? "" : error + " ")
+        + question.path("question").asText()
+        + (suggestions.isEmpty() ? " " : " (" + String.join(", ", suggestions) + ") ");
+  }
+
+  @Override
+  public void close() {
+    feed.close();
+  }
+
+  /**
+   * What has been printed so far. Deltas arrive while a message is streamed and may be lost; the
+   * messages are authoritative, and of each the screen prints what it has not shown yet.
+   */
+  private static final class Screen implements Threads.Listener {
+    private final PrintWriter out;
+    private final Map<String, StringBuilder> streamed = new HashMap<>();
+    private final Set<String> shown = new HashSet<>();
+    private @Nullable String speaking;
+    private boolean lineOpen;
+
+    Screen(PrintWriter out) {
+      this.out = out;
+    }
+
+    synchronized void line(String text) {
+      endLine();
+      out.println(text);
+      out.flush();
+    }
+
+    synchronized void prompt(String text) {
+      endLine();
+      out.print(text);
+      out.flush();
+    }
+
+    private void endLine() {
+      if (lineOpen) {
+        out.println();
+        lineOpen = false;
+      }
+      speaking = null;
+    }
+
+    @Override
+    public synchronized void streamed(MessageDelta delta) {
+      String message = delta.messageId();
+      if (delta.kind().equals("void")) {
+        streamed.remove(message);
+        endLine();
+      } else if (delta.kind().equals("text") && !shown.contains(message)) {
+        if (!message.equals(speaking)) {
+          endLine();
+          speaking = message;
+        }
+        streamed.computeIfAbsent(message, m -> new StringBuilder()).append(delta.text());
+        out.print(delta.text());
+        out.flush();
+        lineOpen = true;
+      }
+    }
+
+    /**
+     * Shows what is new.
+     *
+     * @param typed whether to show messages of the person, too, because they were typed elsewhere
+     */
+    synchronized void show(List<Message> messages, boolean typed) {
+      for (Message message : messages) {
+        boolean fresh = shown.add(message.id());
+        if (fresh && typed && message.role() == Role.USER) {
+          line("> " + message.content());
+        } else if (fresh) {
+          show(message);
+        }
+      }
+      endLine();
+      out.flush();
+    }
+
+    private void show(Message message) {
+      StringBuilder before = streamed.remove(message.id());
+      String text = message.content();
+      if (message.role() == Role.USER || message.role() == Role.TOOL || text == null) {
+        return;
+      }
+      if (before != null && message.id().equals(speaking) && text.startsWith(before.toString())) {
+        out.print(text.substring(before.length()));
+        lineOpen = true;
+      } else if (before == null || !text.contentEquals(before)) {
+        line(text);
+      }
+    }
+
+    @Override
+    public void happened(long offset, int index, long at, ThreadEvent event) {
+      if (event instanceof ThreadEvent.StepEnded ended) {
+        ended.calls().forEach(call -> line("[" + call.name() + "]"));
+      }
+    }
+
+    @Override
+    public void ended(@Nullable Throwable why) {
+      // The reply to the next line says why.
+    }
+  }
+}

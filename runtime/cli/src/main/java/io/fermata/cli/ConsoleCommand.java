@@ -1,0 +1,193 @@
+package io.fermata.cli;
+
+import io.fermata.agent.InvalidAgentException;
+import io.fermata.cli.telemetry.LoggedHost;
+import io.fermata.flow.InvalidFlowException;
+import io.fermata.mcp.McpServerBuilder;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** A command that picocli runs. */
+abstract class ConsoleCommand implements Callable<Integer> {
+  @Spec @Nullable CommandSpec command;
+
+  private @Nullable Cli cli;
+
+  /** A host of the application, which is closed with it. */
+  record Opened(Fermata host, Application application) implements AutoCloseable {
+    @Override
+    public void close() {
+      try (application) {
+        host.close();
+      }
+    }
+
+    /** Running work has this long to complete. */
+    void close(Duration timeout) {
+      try (application) {
+        host.close(timeout);
+      }
+    }
+  }
+
+  /** Whether it has the options of the application. */
+  boolean needsApplication() {
+    return true;
+  }
+
+  final void partOf(Cli whole) {
+    cli = whole;
+  }
+
+  final Cli cli() {
+    return Objects.requireNonNull(cli, "The command is made by its command line only");
+  }
+
+  /** The application on a host that is not started. */
+  private HostBuilder unstarted(UnaryOperator<HostBuilder> more) {
+    return orClose(cli().application(), () -> more.apply(described(cli().application())));
+  }
+
+  private HostBuilder described(Application application) {
+    HostBuilder host = Fermata.host();
+    try {
+      application.addTo(host);
+    } catch (InvalidFlowException | InvalidAgentException e) {
+      throw e;
+    } catch (IllegalArgumentException e) {
+      throw wrong(e);
+    }
+    if (host.store().isPresent()) {
+      throw new UsageException(
+          "The application names a store; leave that to --store and FERMATA_STORE");
+    }
+    return host;
+  }
+
+  /** Takes a step with what is open, and closes it if that fails. */
+  static <T> T orClose(AutoCloseable open, Supplier<T> step) {
+    try {
+      return step.get();
+    } catch (RuntimeException | Error e) {
+      try {
+        open.close();
+      } catch (Exception second) {
+        e.addSuppressed(second);
+      }
+      throw e;
+    }
+  }
+
+  /** An application that is only looked at. */
+  record Looked(HostBuilder host, Application application) implements AutoCloseable {
+    @Override
+    public void close() {
+      application.close();
+    }
+  }
+
+  /** Starts no host. */
+  final Looked looked() {
+    return new Looked(unstarted(host -> host), cli().application());
+  }
+
+  /**
+   * Does the work of the store.
+   *
+   * @param more what the command adds to the host of the application
+   */
+  final Opened started(UnaryOperator<HostBuilder> more) {
+    LoggedHost.name(null);
+    Opened opened = opened(more);
+    return orClose(
+        opened,
+        () -> {
+          opened.application().started(opened.host());
+          return opened;
+        });
+  }
+
+  /** Continues no work of the store. */
+  final Opened dormant(Store store) {
+    return opened(host -> host.store(store).dormant());
+  }
+
+  private Opened opened(UnaryOperator<HostBuilder> more) {
+    Application application = cli().application();
+    HostBuilder builder = unstarted(more);
+    return new Opened(orClose(application, () -> explained(builder::start)), application);
+  }
+
+  /**
+   * Does what fails if the host of the application could not start.
+   *
+   * @throws UsageException with the reason
+   */
+  static <T> T explained(Supplier<T> step) {
+    try {
+      return step.get();
+    } catch (IllegalStateException e) {
+      throw new UsageException(e.getMessage(), e);
+    }
+  }
+
+  /** A server with the name, the version and the tools of the application. */
+  final McpServerBuilder introduced(McpServerBuilder server) {
+    cli().application().addTo(server.name(cli().name()).version(cli().version()));
+    return server;
+  }
+
+  static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  final CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The command is run by picocli only");
+    }
+    return command.commandLine();
+  }
+
+  final PrintWriter out() {
+    return commandLine().getOut();
+  }
+
+  final void print(String text) {
+    out().print(text);
+    out().flush();
+  }
+
+  final void println(String line) {
+    out().println(line);
+    out().flush();
+  }
+
+  final ParameterException wrong(@Nullable String why) {
+    return new ParameterException(commandLine(), why);
+  }
+
+  final ParameterException wrong(IllegalArgumentException e) {
+    return new ParameterException(commandLine(), e.getMessage(), e);
+  }
+
+  /**
+   * What to do while a server has the store open, in one line; null if the command needs no store
+   * for itself, or there is nothing else to do.
+   */
+  @Nullable String whileServed() {
+    return null;
+  }
+}

@@ -1,0 +1,132 @@
+package io.fermata.cli;
+
+import io.fermata.session.Journals;
+import io.fermata.session.StoredJournal;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Writes the journal of a run or of a thread into a file. */
+@Command(
+    name = "export",
+    description = {
+      "Writes the journal of a run or of a thread as JSON Lines.",
+      "No server may have the store open."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class ExportCommand extends ConsoleCommand {
+  @Parameters(paramLabel = "FILE", description = "The file to write; it must not exist yet.")
+  Path file = Path.of("");
+
+  @ArgGroup(multiplicity = "1")
+  What what = new What();
+
+  /** What is exported. */
+  static final class What {
+    @Option(
+        names = "--run",
+        paramLabel = "FLOW/RUN",
+        converter = RunName.Converter.class,
+        description = "A flow's id, and the runId that every reply carries.")
+    @Nullable RunName run;
+
+    @Option(names = "--thread", paramLabel = "ID", description = "The id of a thread.")
+    @Nullable String thread;
+
+    StoredJournal<?> in(Journals journals) {
+      return run == null
+          ? journals.thread(String.valueOf(thread))
+          : journals.run(run.flow(), run.runId());
+    }
+  }
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() throws IOException {
+    try (Opened opened = dormant(store.present())) {
+      long records = written(opened);
+      println(Cli.counted(records, "record", "records") + " in " + file);
+    }
+    return 0;
+  }
+
+  @Override
+  @Nullable String whileServed() {
+    return store.copied("export");
+  }
+
+  private long written(Opened opened) throws IOException {
+    try {
+      return creating(
+          file,
+          () -> {
+            try (OutputStream to = created()) {
+              return now(what.in(opened.host().journals()).export(to));
+            }
+          });
+    } catch (CompletionException e) {
+      Files.deleteIfExists(file);
+      if (e.getCause() instanceof IllegalArgumentException unknown) {
+        throw new UsageException(unknown.getMessage(), unknown);
+      }
+      throw e;
+    }
+  }
+
+  /** Creates a file, and writes it. */
+  interface Writing<T> {
+    T write() throws IOException;
+  }
+
+  /**
+   * Writes a file that must not exist yet.
+   *
+   * @throws UsageException if it cannot be created, with the reason and what to do
+   */
+  static <T> T creating(Path file, Writing<T> writing) throws IOException {
+    try {
+      return writing.write();
+    } catch (FileAlreadyExistsException e) {
+      throw new UsageException(exists(file), e);
+    } catch (NoSuchFileException e) {
+      throw new UsageException(
+          file
+              + " cannot be written because its directory does not exist; create it, or choose another",
+          e);
+    } catch (FileSystemException e) {
+      throw new UsageException(
+          file + " cannot be written: " + e.getMessage() + "; choose another file", e);
+    }
+  }
+
+  static String exists(Path file) {
+    return file + " exists already; choose another file";
+  }
+
+  /** The file contains the journal, so it is readable by its owner only from the beginning. */
+  private OutputStream created() throws IOException {
+    FileAttribute<?>[] ownerOnly =
+        file.getFileSystem().supportedFileAttributeViews().contains("posix")
+            ? new FileAttribute<?>[] {
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+            }
+            : new FileAttribute<?>[0];
+    Files.createFile(file, ownerOnly);
+    return Files.newOutputStream(file);
+  }
+}

@@ -1,0 +1,183 @@
+package io.fermata.cli;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.flow.Flow;
+import io.fermata.flow.picture.Picture;
+import io.fermata.session.ExportedJournal;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.WhatIf;
+import io.fermata.session.WhatIfResult;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.Period;
+import java.time.ZoneOffset;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeParseException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Decides recorded runs again. */
+@Command(
+    name = "replay",
+    description = {
+      "Decides runs and threads again with the flows and agents of this release, without their",
+      "effects, and shows where it would decide otherwise. Without a FILE it looks at all runs and",
+      "threads of the store, finished ones included as long as they are kept, and no server may",
+      "have the store open."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false,
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {
+      "0:every run is decided as it was",
+      "8:some run is decided otherwise",
+      "9:none is, but some could not be read or not be compared to their end"
+    })
+final class ReplayCommand extends ConsoleCommand {
+  @Parameters(
+      paramLabel = "FILE",
+      arity = "0..*",
+      description = "Exported runs and threads; several may be given.")
+  List<Path> files = new ArrayList<>();
+
+  @Option(
+      names = "--since",
+      paramLabel = "SINCE",
+      description = {
+        "Only runs that have changed since then: how long ago, such as P30D or PT12H, a date such",
+        "as 2026-11-01 (in UTC), or a moment such as 2026-11-01T08:00:00Z."
+      })
+  @Nullable String since;
+
+  @Option(
+      names = "--json",
+      description = "Prints one JSON object: counts, changes, and an example of each kind.")
+  boolean json;
+
+  @Option(
+      names = "--pictures",
+      paramLabel = "DIR",
+      description = {
+        "Writes two pictures of each example into this directory: the way that was recorded, up to",
+        "where the run parts from it, and the way that it would take."
+      })
+  @Nullable Path pictures;
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Override
+  public Integer call() throws IOException {
+    Instant from = since == null ? null : moment(since);
+    try (Looked release = looked()) {
+      WhatIf whatIf = explained(() -> WhatIf.of(release.host())).since(from);
+      WhatIfResult result =
+          files.isEmpty()
+              ? whatIf.over(store.present())
+              : whatIf.over(exports(release.host()).iterator());
+      report(result);
+      if (result.otherwise() > 0) {
+        return Cli.DECIDED_OTHERWISE;
+      }
+      return result.complete() ? 0 : Cli.NOT_ALL_DECIDED;
+    }
+  }
+
+  private Instant moment(String text) {
+    try {
+      if (text.startsWith("P")) {
+        int time = text.indexOf('T');
+        Period days =
+            time == 1 ? Period.ZERO : Period.parse(time < 0 ? text : text.substring(0, time));
+        Duration rest = time < 0 ? Duration.ZERO : Duration.parse("P" + text.substring(time));
+        return ZonedDateTime.now(ZoneOffset.UTC).minus(days).minus(rest).toInstant();
+      }
+      return text.contains("T")
+          ? Instant.parse(text)
+          : LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
+    } catch (DateTimeParseException e) {
+      throw new UsageException(
+          "%s is no time; use how long ago, such as P30D or PT12H, a date such as 2026-11-01, or a moment such as 2026-11-01T08:00:00Z"
+              .formatted(text),
+          e);
+    }
+  }
+
+  /** The exports, each read when it is its turn. */
+  private Stream<ExportedJournal> exports(HostBuilder host) {
+    Set<String> known = host.flows().stream().map(Flow::id).collect(Collectors.toSet());
+    List<Agent> agents = host.agents();
+    for (Path file : files) {
+      if (!Files.isRegularFile(file)) {
+        throw new UsageException("There is no file " + file + "; write one with export");
+      }
+    }
+    return files.stream()
+        .map(
+            file -> {
+              ExportedJournal exported = read(file);
+              if (exported instanceof ExportedJournal.OfRun run
+                  && !known.contains(run.journal().flow())) {
+                throw new UsageException("This release has no flow " + run.journal().flow());
+              } else if (exported instanceof ExportedJournal.OfThread thread
+                  && agents.stream().noneMatch(a -> a.name().equals(thread.journal().agent()))) {
+                throw new UsageException("This release has no agent " + thread.journal().agent());
+              }
+              return exported;
+            });
+  }
+
+  private static ExportedJournal read(Path file) {
+    try {
+      ExportedJournal exported = ExportedJournal.read(file);
+      exported.requireWhole();
+      return exported;
+    } catch (IllegalStateException e) {
+      throw new UsageException(file + ": " + e.getMessage(), e);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void report(WhatIfResult result) throws IOException {
+    ObjectNode all = result.json();
+    StringBuilder drawn = new StringBuilder();
+    for (int i = 0; i < result.examples().size(); i++) {
+      WhatIfResult.Example example = result.examples().get(i);
+      Picture was = example.recorded();
+      Picture is = example.now();
+      if (pictures == null || was == null || is == null) {
+        continue;
+      }
+      Files.createDirectories(pictures);
+      String name = (example.flow() + "-" + example.node()).replaceAll("[^A-Za-z0-9_-]", "-");
+      Path recorded = pictures.resolve(i + 1 + "-" + name + "-recorded.svg");
+      Path now = pictures.resolve(i + 1 + "-" + name + "-now.svg");
+      Files.writeString(recorded, was.svg());
+      Files.writeString(now, is.svg());
+      ObjectNode shown = (ObjectNode) all.path("examples").get(i);
+      shown.putObject("pictures").put("recorded", recorded.toString()).put("now", now.toString());
+      drawn.append("%s, %s%n".formatted(recorded, now));
+    }
+    String paths = drawn.isEmpty() ? "" : "%nPictures, recorded and now:%n%s".formatted(drawn);
+    print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
+  }
+
+  @Override
+  @Nullable String whileServed() {
+    return store.copied("replay");
+  }
+}

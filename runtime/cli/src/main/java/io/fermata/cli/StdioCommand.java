@@ -1,0 +1,59 @@
+package io.fermata.cli;
+
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpStdio;
+import io.fermata.persistence.Store;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Mixin;
+
+/** Serves the application to the client that started this process. */
+@Command(
+    name = StdioCommand.NAME,
+    description =
+        "Serves the flows and agents over standard input and output, for a client that starts it.",
+    mixinStandardHelpOptions = true)
+final class StdioCommand extends ConsoleCommand {
+  static final String NAME = "stdio";
+
+  /** Clients that start a process do not wait long for its end. */
+  private static final Duration GRACE = Duration.ofSeconds(3);
+
+  @Mixin StoreOption store = new StoreOption();
+
+  @Mixin ApprovalOption approvals = new ApprovalOption();
+
+  @Override
+  public Integer call() throws InterruptedException {
+    Store chosen = store.store();
+    Opened opened = started(host -> host.store(chosen));
+    McpStdio stdio =
+        orClose(
+            opened,
+            () ->
+                approvals
+                    .apply(introduced(McpServer.serving(opened.host())))
+                    .stdio(System.in, System.out));
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> {
+                  stdio.drain(GRACE);
+                  opened.close(GRACE);
+                },
+                "fermata-close"));
+    AtomicInteger code = new AtomicInteger(ExitCode.OK);
+    opened
+        .host()
+        .lost()
+        .thenAccept(
+            reason -> {
+              code.set(Cli.explainLoss(reason, commandLine().getErr()));
+              stdio.close();
+            });
+    stdio.awaitEnd();
+    return code.get();
+  }
+}

@@ -1,0 +1,122 @@
+package io.fermata.cli;
+
+import io.fermata.persistence.Store;
+import io.fermata.session.admin.DataKeys;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The store of sessions, from the command line, the environment or the default. */
+final class StoreOption {
+  private static final String SQLITE = "sqlite:";
+  private static final String POSTGRES = "postgres:";
+  private static final String DEFAULT = SQLITE + "fermata.db";
+
+  @Spec(Spec.Target.MIXEE)
+  @Nullable CommandSpec command;
+
+  @Option(
+      names = "--store",
+      paramLabel = "STORE",
+      description = {
+        "Where sessions live: sqlite:<file>, postgres://<user>@<host>/<database>,",
+        "a key-value store (redis://<host>:<port>/<db>, waniwani:<url>), or memory to try",
+        "things out. By default the environment variable FERMATA_STORE, else the WaniWani",
+        "account of WANIWANI_API_KEY, else " + DEFAULT + "."
+      })
+  @Nullable String spec;
+
+  /** The store; it is created if it is missing. */
+  Store store() {
+    requireKeys();
+    return named();
+  }
+
+  /**
+   * The store of a command that only reads or erases, which must exist: a mistyped name is not an
+   * empty store.
+   */
+  Store present() {
+    Store present = presentWithoutKeys();
+    requireKeys();
+    return present;
+  }
+
+  /** As {@link #present}, for a command that decrypts nothing. */
+  Store presentWithoutKeys() {
+    return present(named());
+  }
+
+  /**
+   * Requires that a store exists.
+   *
+   * @throws UsageException if its file is missing
+   */
+  static Store present(Store store) {
+    String name = store.toString();
+    if (name.startsWith(SQLITE) && !Files.exists(Path.of(name.substring(SQLITE.length())))) {
+      throw new UsageException(
+          "There is no store %s; name one with --store, or create it with serve"
+              .formatted(name.substring(SQLITE.length())));
+    }
+    return store;
+  }
+
+  /**
+   * What to do instead of a command that reads one state of a store, if a server has it open; null
+   * if there is nothing.
+   */
+  @Nullable String copied(String command) {
+    String name = named().toString();
+    String how = null;
+    if (name.startsWith(SQLITE)) {
+      how = "backup copy.db; then %s --store sqlite:copy.db";
+    } else if (name.startsWith(POSTGRES)) {
+      how = "pg_dump into another database; then %s --store postgres://…/copy";
+    }
+    return how == null
+        ? null
+        : "If a server has the store open, copy it: " + how.formatted(command);
+  }
+
+  private void requireKeys() {
+    try {
+      DataKeys.fromEnvironment();
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(
+          commandLine(), e.getMessage() + "; the command key prints a new one: key k1", e);
+    }
+  }
+
+  private Store named() {
+    String named = spec;
+    if (named != null) {
+      return parse(named, commandLine());
+    }
+    try {
+      return Store.fromEnvironment().orElseGet(() -> Store.parse(DEFAULT));
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(commandLine(), e.getMessage(), e);
+    }
+  }
+
+  static Store parse(String spec, CommandLine of) {
+    try {
+      return Store.parse(spec);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(of, e.getMessage(), e);
+    }
+  }
+
+  private CommandLine commandLine() {
+    if (command == null) {
+      throw new IllegalStateException("The option is read by picocli only");
+    }
+    return command.commandLine();
+  }
+}

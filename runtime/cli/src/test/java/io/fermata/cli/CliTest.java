@@ -1,0 +1,383 @@
+package io.fermata.cli;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.fermata.flow.Flow;
+import io.fermata.mcp.McpServerBuilder;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.call.ToolCall;
+import java.io.BufferedReader;
+import java.io.PipedReader;
+import java.io.PipedWriter;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** The command line of somebody else's application. */
+class CliTest {
+  record Order(@Nullable String dish) {}
+
+  private @TempDir Path folder;
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  /** Orders, with an option and something to close. */
+  static class Orders implements Application {
+    private final List<String> seen = new ArrayList<>();
+
+    @Option(names = "--bank", description = "The address of the bank.")
+    String bank = "none";
+
+    @Override
+    public void addTo(HostBuilder host) {
+      seen.add("added with " + bank);
+      if (bank.isEmpty()) {
+        throw new IllegalArgumentException("--bank is empty; name the address of the bank");
+      }
+      host.flow(order());
+    }
+
+    @Override
+    public void started(Fermata host) {
+      seen.add("started");
+    }
+
+    @Override
+    public void close() {
+      seen.add("closed");
+    }
+  }
+
+  static final class Clash extends Orders {
+    @Option(names = "--thread", description = "That of somebody else.")
+    String thread = "";
+  }
+
+  @Command(name = "report", description = "Reports.")
+  static final class Report implements Callable<Integer> {
+    @Override
+    public Integer call() {
+      return 42;
+    }
+  }
+
+  private static Flow<Order> order() {
+    return Flow.of("order", Order.class)
+        .description("Orders food.")
+        .ask("what", q -> q.question("dish", "Which dish?"))
+        .edge(START, "what")
+        .edge("what", END)
+        .compile();
+  }
+
+  private int run(Cli cli, String... arguments) {
+    CommandLine line =
+        cli.commandLine(arguments)
+            .setOut(new PrintWriter(out, true))
+            .setErr(new PrintWriter(err, true));
+    return line.execute(arguments);
+  }
+
+  private String store() {
+    return "sqlite:" + folder.resolve("orders.db");
+  }
+
+  /** The run that waits for a dish. */
+  private RunInfo begun() {
+    try (Fermata host = Fermata.host().store(Store.parse(store())).flow(order()).start()) {
+      host.call(
+              new ToolCall(
+                  "order",
+                  "ann",
+                  new ObjectMapper().createObjectNode().put("action", "start").put("intent", "eat"),
+                  new ObjectMapper().createObjectNode().put("threadId", "t"),
+                  null),
+              progress -> {})
+          .toCompletableFuture()
+          .join();
+    }
+    try (var runs = Fermata.openRuns(Store.parse(store()))) {
+      return runs.list(RunQuery.ALL).toCompletableFuture().join().runs().get(0);
+    }
+  }
+
+  @Test
+  void commandsLookAfterTheStoreOfAnApplication() throws Exception {
+    RunInfo run = begun();
+    String name = "order/" + run.runId();
+    Orders orders = new Orders();
+    Cli cli = Cli.of("orders", orders);
+
+    assertThat(run(cli, "check", "--store", store())).isZero();
+    assertThat(out).asString().contains("1 run(s): 1 continue");
+    Path export = folder.resolve("run.jsonl");
+    assertThat(run(cli, "export", export.toString(), "--run", name, "--store", store())).isZero();
+    assertThat(run(cli, "replay", export.toString())).isZero();
+    assertThat(run(cli, "graph", "order")).isZero();
+    assertThat(out).asString().contains("flowchart TD", "asks dish");
+    assertThat(run(cli, "graph", "orders")).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err).asString().contains("There is no flow orders; choose one of order");
+    assertThat(Files.readAllLines(export)).isNotEmpty();
+    assertThat(orders.seen)
+        .containsExactly(
+            "added with none",
+            "closed", // check
+            "added with none",
+            "closed", // export
+            "added with none",
+            "closed", // replay
+            "added with none",
+            "closed", // graph
+            "added with none",
+            "closed");
+  }
+
+  @Test
+  void anApplicationMayBeALambdaWithAVersion() {
+    Cli cli = Cli.of("orders", host -> host.flow(order())).version("1.4").description("Orders.");
+
+    assertThat(run(cli, "--version")).isZero();
+    assertThat(run(cli, "--help")).isZero();
+    assertThat(out)
+        .asString()
+        .startsWith("orders 1.4")
+        .contains("Usage: orders", "Orders.", "serve", "replay");
+  }
+
+  @Test
+  void commandsThatNeedTheApplicationHaveItsOptions() {
+    Orders orders = new Orders();
+    Cli cli = Cli.of("orders", orders);
+
+    assertThat(run(cli, "serve", "--help")).isZero();
+    assertThat(out).asString().contains("--bank", "The address of the bank.");
+    assertThat(run(cli, "serve", "--bank", "", "--store", store()))
+        .isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err).asString().startsWith("--bank is empty; name the address of the bank");
+    assertThat(run(cli, "chat", "desk", "--bank", "here", "--store", store()))
+        .isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err).asString().contains("There is no agent desk; the application has none");
+    assertThat(run(cli, "check", "--bank", "there", "--store", store())).isZero();
+    assertThat(run(cli, "verify", "--bank", "here", "--store", store()))
+        .isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err).asString().contains("Unknown option");
+    assertThat(orders.seen)
+        .containsExactly(
+            "added with ",
+            "closed",
+            "added with here",
+            "started",
+            "closed",
+            "added with there",
+            "closed");
+  }
+
+  @Test
+  void aServerIntroducesItselfAsTheApplicationAndOffersItsFlowsAndTools() throws Exception {
+    Application orders =
+        new Orders() {
+          @Override
+          public void addTo(McpServerBuilder server) {
+            server.tool(
+                McpTool.of("opening_hours", "Says when.").call(call -> McpResult.text("8 to 6")));
+          }
+        };
+    PipedReader printed = new PipedReader();
+    PrintWriter to = new PrintWriter(new PipedWriter(printed), true);
+    String[] arguments = {"serve", "--port", "0", "--store", "memory"};
+    CommandLine line = Cli.of("orders", orders).version("1.4").commandLine(arguments).setOut(to);
+    Thread server = new Thread(() -> line.execute(arguments));
+    server.setDaemon(true); // until the tests end
+    server.start();
+    BufferedReader lines = new BufferedReader(printed);
+    String first = lines.readLine();
+    assertThat(first).startsWith("Fermata serves orders at http://localhost:");
+    assertThat(lines.readLine()).startsWith("claude mcp add --transport http orders http");
+    URI endpoint = URI.create(first.substring(first.indexOf("http")));
+
+    assertThat(
+            posted(
+                endpoint,
+                "initialize",
+                "{'protocolVersion':'2025-06-18','capabilities':{},'clientInfo':{'name':'t','version':'1'}}"))
+        .contains("\"name\":\"orders\"", "\"version\":\"1.4\"");
+    assertThat(posted(endpoint, "tools/list", "{}"))
+        .contains("\"name\":\"order\"", "\"name\":\"opening_hours\"");
+  }
+
+  private static String posted(URI endpoint, String method, String parameters) throws Exception {
+    String body =
+        "{'jsonrpc':'2.0','id':1,'method':'%s','params':%s}".formatted(method, parameters);
+    HttpRequest request =
+        HttpRequest.newBuilder(endpoint)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .POST(HttpRequest.BodyPublishers.ofString(body.replace('\'', '"')))
+            .build();
+    return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body();
+  }
+
+  @Test
+  void anApplicationAddsCommandsOfItsOwn() {
+    Cli cli = Cli.of("orders", new Orders()).command(new Report());
+
+    assertThat(run(cli, "report")).isEqualTo(42);
+    assertThatThrownBy(() -> cli.command("report")).hasMessageContaining("@Command");
+    assertThatThrownBy(() -> cli.command(new Report())).hasMessageContaining("command report");
+    assertThat(run(cli, "--help")).isZero();
+    assertThat(out).asString().contains("report", "Reports.");
+  }
+
+  @Test
+  void anApplicationThatFailsOnceItsHostHasStartedIsClosedWithIt() {
+    Orders orders =
+        new Orders() {
+          @Override
+          public void started(Fermata host) {
+            super.started(host);
+            throw new IllegalStateException("The bank is closed");
+          }
+        };
+
+    assertThat(run(Cli.of("orders", orders), "serve", "--store", store()))
+        .isEqualTo(CommandLine.ExitCode.SOFTWARE);
+    assertThat(err).asString().contains("The bank is closed");
+    assertThat(orders.seen).containsExactly("added with none", "started", "closed");
+    assertThat(run(Cli.of("orders", new Orders()), "check", "--store", store()))
+        .as("nothing has the store open")
+        .isZero();
+  }
+
+  @Test
+  void aHostThatCannotStartIsExplainedInOneLineByEveryCommand() {
+    String run = begun().runId();
+    Cli cli = Cli.of("orders", host -> host.flow(order()).retention("bill", Retention.DEFAULT));
+    String file = folder.resolve("not.jsonl").toString();
+    List<List<String>> commands =
+        List.of(
+            List.of("serve"),
+            List.of("stdio"),
+            List.of("chat", "desk"),
+            List.of("check"),
+            List.of("replay"),
+            List.of("graph", "order", "--run", run),
+            List.of("export", file, "--run", "order/" + run),
+            List.of("record", file, "--run", "order/" + run),
+            List.of("fork", "order/" + run),
+            List.of("erase", "--run", "order/" + run));
+    for (List<String> command : commands) {
+      List<String> all = new ArrayList<>(command);
+      all.addAll(List.of("--store", store()));
+      err.getBuffer().setLength(0);
+      assertThat(run(cli, all.toArray(String[]::new))).as("%s", command).isEqualTo(Cli.UNUSABLE);
+      assertThat(err.toString().lines())
+          .as("%s", command)
+          .singleElement()
+          .asString()
+          .contains("bill");
+    }
+  }
+
+  @Test
+  void anOptionOfTheApplicationThatACommandHasIsRefused() {
+    assertThatThrownBy(() -> Cli.of("orders", new Clash()).commandLine())
+        .isInstanceOf(CommandLine.InitializationException.class)
+        .hasMessageContaining("--thread");
+  }
+
+  @Test
+  void anApplicationThatNamesAStoreIsRefused() {
+    begun();
+    Cli cli = Cli.of("orders", host -> host.flow(order()).store(Store.memory()));
+
+    assertThat(run(cli, "check", "--store", store())).isEqualTo(Cli.UNUSABLE);
+    assertThat(err).asString().contains("leave that to --store and FERMATA_STORE");
+  }
+
+  @Test
+  void aToolThatCannotBeAddedClosesTheHost() {
+    Orders orders =
+        new Orders() {
+          @Override
+          public void addTo(McpServerBuilder server) {
+            throw new IllegalStateException("no tools today");
+          }
+        };
+    for (String command : List.of("serve", "stdio")) {
+      orders.seen.clear();
+      err.getBuffer().setLength(0);
+      assertThat(run(Cli.of("orders", orders), command, "--store", store()))
+          .isEqualTo(CommandLine.ExitCode.SOFTWARE);
+      assertThat(err).asString().contains("no tools today");
+      assertThat(orders.seen).containsExactly("added with none", "started", "closed");
+    }
+  }
+
+  @Test
+  void aFlowThatDoesNotCompileIsNoMistakeOfTheCommandLine() {
+    Cli cli = Cli.of("orders", host -> host.flow(Flow.of("order", Order.class).compile()));
+
+    assertThat(run(cli, "graph", "order")).isEqualTo(CommandLine.ExitCode.SOFTWARE);
+    assertThat(err).asString().contains("InvalidFlowException", "\tat ");
+  }
+
+  @Test
+  void aRunIsDrawnOnTheVersionThatItIsOn() {
+    String run = begun().runId();
+    Flow<Order> next =
+        Flow.of("order", Order.class)
+            .version(2)
+            .description("Orders food.")
+            .ask("which", q -> q.question("dish", "Which?"))
+            .edge(START, "which")
+            .edge("which", END)
+            .compile();
+    Cli cli = Cli.of("orders", host -> host.flow(order()).flow(next));
+
+    assertThat(run(cli, "graph", "order")).isZero();
+    assertThat(out).asString().contains("which<br>").doesNotContain("what<br>");
+    out.getBuffer().setLength(0);
+    assertThat(run(cli, "graph", "order", "--run", run, "--store", store())).isZero();
+    assertThat(out).asString().contains("what<br>", "waits");
+
+    Orders orders = new Orders();
+    assertThat(run(Cli.of("orders", orders), "graph", "order", "--run", run, "--store", store()))
+        .isZero();
+    assertThat(orders.seen).containsExactly("added with none", "closed");
+  }
+
+  @Test
+  void anApplicationThatDoesNotStartIsClosed() {
+    Orders orders = new Orders();
+
+    assertThat(run(Cli.of("orders", orders), "serve", "--cluster", "--store", store()))
+        .isEqualTo(Cli.UNUSABLE);
+    assertThat(err).asString().contains("cluster");
+    assertThat(orders.seen).containsExactly("added with none", "closed");
+  }
+}
