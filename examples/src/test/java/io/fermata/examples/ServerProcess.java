@@ -35,16 +35,18 @@ public final class ServerProcess implements AutoCloseable {
   static final @Nullable String JAR = System.getProperty("server.jar");
 
   /**
-   * A small heap; flags without which newer JVMs warn about the database's driver and the actors;
-   * and the log that users see, not that of the tests.
+   * A small heap; flags without which newer JVMs warn about the database's driver and the actors.
    */
   private static final List<String> OPTIONS =
       List.of(
           "-Xmx512m",
           "-XX:+IgnoreUnrecognizedVMOptions",
           "--sun-misc-unsafe-memory-access=allow",
-          "--enable-native-access=ALL-UNNAMED",
-          "-Dlogback.configurationFile=logback.xml");
+          "--enable-native-access=ALL-UNNAMED");
+
+  /** The log that users see, where the classes of the tests would bring theirs. */
+  private static final String LOG =
+      "-Dlogback.configurationFile=io/fermata/cli/telemetry/logback.xml";
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
@@ -114,7 +116,7 @@ public final class ServerProcess implements AutoCloseable {
     command.addAll(java());
     command.addAll(OPTIONS);
     if (JAR == null) {
-      command.addAll(List.of("-cp", classPath(), main.getName()));
+      command.addAll(List.of(LOG, "-cp", classPath(), main.getName()));
     } else {
       // As the README starts it.
       command.add("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"));
@@ -127,7 +129,7 @@ public final class ServerProcess implements AutoCloseable {
   /** An application of the tests, around the packaged classes. */
   private static List<String> around(String jar, Class<?> main) {
     String path = jar + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
-    return List.of("-cp", path, main.getName());
+    return List.of(LOG, "-cp", path, main.getName());
   }
 
   /**

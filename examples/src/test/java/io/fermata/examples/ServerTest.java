@@ -13,6 +13,7 @@ import ch.qos.logback.core.OutputStreamAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.cli.telemetry.LoggedHost;
+import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -212,7 +213,7 @@ class ServerTest {
     context.putProperty(LoggedHost.PROPERTY, "10.0.0.5:7400");
     JoranConfigurator configurator = new JoranConfigurator();
     configurator.setContext(context);
-    configurator.doConfigure(Main.class.getResource("/logback.xml"));
+    configurator.doConfigure(StandardLog.CONFIGURATION);
     return context;
   }
 

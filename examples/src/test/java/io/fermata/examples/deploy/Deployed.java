@@ -39,7 +39,8 @@ final class Deployed {
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
-  private static final String LOGGING = "examples/src/main/resources/logback.xml";
+  private static final String LOGGING =
+      "runtime/cli/src/main/resources/io/fermata/cli/telemetry/logback.xml";
 
   private Deployed() {}
 

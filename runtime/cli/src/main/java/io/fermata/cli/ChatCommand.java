@@ -47,7 +47,7 @@ final class ChatCommand extends ConsoleCommand {
   @Override
   public Integer call() throws IOException {
     Store chosen = store.store();
-    try (Opened opened = started(host -> host.store(chosen))) {
+    try (Opened opened = started(host -> host.store(chosen)).closedOnSignal()) {
       requireAgent(opened);
       Threads threads = opened.host().threads();
       String id = opened(threads);
@@ -84,7 +84,7 @@ final class ChatCommand extends ConsoleCommand {
       return now(threads.get(PRINCIPAL, thread)).threadId();
     } catch (CompletionException e) {
       if (e.getCause() instanceof ThreadException unknown) {
-        throw new UsageException(
+        throw new UnusableException(
             "There is no thread %s in this store; omit --thread to create one".formatted(thread),
             unknown);
       }

@@ -1,5 +1,6 @@
 package io.fermata.cli;
 
+import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.StoreException;
@@ -214,8 +215,12 @@ public final class Cli {
     }
   }
 
-  /** Runs a command on the standard streams, and returns the exit code. */
+  /**
+   * Runs a command on the standard streams, and returns the exit code. If Logback has found no
+   * configuration it gets the {@linkplain StandardLog standard} one.
+   */
   public int run(String... arguments) {
+    StandardLog.configure();
     CommandLine line = commandLine(arguments);
     // All commands print through one writer, and what it holds back is part of the output.
     line.getOut();
@@ -264,7 +269,7 @@ public final class Cli {
         || cause instanceof ArchiveException
         || cause instanceof EncryptionException
         || cause instanceof ThreadException
-        || cause instanceof UsageException) {
+        || cause instanceof UnusableException) {
       command.getErr().println(cause.getMessage());
       if (cause instanceof StoreException
           && !(cause instanceof NoHistoryException)

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -22,24 +23,50 @@ import picocli.CommandLine.Spec;
 
 /** A command that picocli runs. */
 abstract class ConsoleCommand implements Callable<Integer> {
+  /** Who starts a process and ends it by a signal does not wait long. */
+  static final Duration GRACE = Duration.ofSeconds(3);
+
   @Spec @Nullable CommandSpec command;
 
   private @Nullable Cli cli;
 
-  /** A host of the application, which is closed with it. */
-  record Opened(Fermata host, Application application) implements AutoCloseable {
+  /** A host of the application, which is closed with it, once. */
+  static final class Opened implements AutoCloseable {
+    private final Fermata host;
+    private final Application application;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private Opened(Fermata host, Application application) {
+      this.host = host;
+      this.application = application;
+    }
+
+    Fermata host() {
+      return host;
+    }
+
     @Override
     public void close() {
-      try (application) {
-        host.close();
-      }
+      closeOnce(host::close);
     }
 
     /** Running work has this long to complete. */
     void close(Duration timeout) {
-      try (application) {
-        host.close(timeout);
+      closeOnce(() -> host.close(timeout));
+    }
+
+    private void closeOnce(Runnable closeHost) {
+      if (closed.compareAndSet(false, true)) {
+        try (application) {
+          closeHost.run();
+        }
       }
+    }
+
+    /** Closes it also when the process is terminated by a signal. */
+    Opened closedOnSignal() {
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> close(GRACE), "fermata-close"));
+      return this;
     }
   }
 
@@ -71,7 +98,7 @@ abstract class ConsoleCommand implements Callable<Integer> {
       throw wrong(e);
     }
     if (host.store().isPresent()) {
-      throw new UsageException(
+      throw new UnusableException(
           "The application names a store; leave that to --store and FERMATA_STORE");
     }
     return host;
@@ -115,7 +142,7 @@ abstract class ConsoleCommand implements Callable<Integer> {
     return orClose(
         opened,
         () -> {
-          opened.application().started(opened.host());
+          cli().application().started(opened.host());
           return opened;
         });
   }
@@ -134,13 +161,13 @@ abstract class ConsoleCommand implements Callable<Integer> {
   /**
    * Does what fails if the host of the application could not start.
    *
-   * @throws UsageException with the reason
+   * @throws UnusableException with the reason
    */
   static <T> T explained(Supplier<T> step) {
     try {
       return step.get();
     } catch (IllegalStateException e) {
-      throw new UsageException(e.getMessage(), e);
+      throw new UnusableException(e.getMessage(), e);
     }
   }
 

@@ -82,7 +82,7 @@ final class ExportCommand extends ConsoleCommand {
     } catch (CompletionException e) {
       Files.deleteIfExists(file);
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UsageException(unknown.getMessage(), unknown);
+        throw new UnusableException(unknown.getMessage(), unknown);
       }
       throw e;
     }
@@ -96,20 +96,20 @@ final class ExportCommand extends ConsoleCommand {
   /**
    * Writes a file that must not exist yet.
    *
-   * @throws UsageException if it cannot be created, with the reason and what to do
+   * @throws UnusableException if it cannot be created, with the reason and what to do
    */
   static <T> T creating(Path file, Writing<T> writing) throws IOException {
     try {
       return writing.write();
     } catch (FileAlreadyExistsException e) {
-      throw new UsageException(exists(file), e);
+      throw new UnusableException(exists(file), e);
     } catch (NoSuchFileException e) {
-      throw new UsageException(
+      throw new UnusableException(
           file
               + " cannot be written because its directory does not exist; create it, or choose another",
           e);
     } catch (FileSystemException e) {
-      throw new UsageException(
+      throw new UnusableException(
           file + " cannot be written: " + e.getMessage() + "; choose another file", e);
     }
   }

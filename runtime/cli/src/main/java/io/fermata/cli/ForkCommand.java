@@ -171,7 +171,7 @@ final class ForkCommand extends ConsoleCommand {
       }
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UsageException(unknown.getMessage(), unknown);
+        throw new UnusableException(unknown.getMessage(), unknown);
       }
       throw e;
     }
@@ -180,7 +180,7 @@ final class ForkCommand extends ConsoleCommand {
 
   private static ExportedJournal exported(Path file) throws IOException {
     if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
-      throw new UsageException(file + " cannot be read; name a file that export wrote");
+      throw new UnusableException(file + " cannot be read; name a file that export wrote");
     }
     return ExportedJournal.read(file);
   }

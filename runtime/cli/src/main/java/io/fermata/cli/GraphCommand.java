@@ -123,7 +123,7 @@ final class GraphCommand extends ConsoleCommand {
       now(opened.journals().run(id, runId).replay(recorders.toArray(Recorder[]::new)));
     } catch (CompletionException e) {
       if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UsageException(unknown.getMessage(), unknown);
+        throw new UnusableException(unknown.getMessage(), unknown);
       }
       throw e;
     }

@@ -32,7 +32,7 @@ final class ImportCommand extends ConsoleCommand {
   @Override
   public Integer call() throws IOException {
     if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
-      throw new UsageException(file + " cannot be read; name a file that export wrote");
+      throw new UnusableException(file + " cannot be read; name a file that export wrote");
     }
     try (InputStream from = Files.newInputStream(file);
         Opened opened = dormant(store.store())) {

@@ -57,7 +57,7 @@ final class RecordCommand extends ConsoleCommand {
     Scrubbing scrubbing = Scrubbing.SECRETS.and(fields.toArray(String[]::new));
     scrubbing = anyway ? scrubbing.writtenAnyway() : scrubbing;
     if (Files.exists(file)) {
-      throw new UsageException(ExportCommand.exists(file));
+      throw new UnusableException(ExportCommand.exists(file));
     }
     ByteArrayOutputStream recording = new ByteArrayOutputStream();
     try (Opened opened = dormant(store.present())) {
@@ -71,11 +71,11 @@ final class RecordCommand extends ConsoleCommand {
         commandLine().getErr().println(refused.getMessage());
         return Cli.DECIDED_OTHERWISE;
       } else if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UsageException(unknown.getMessage(), unknown);
+        throw new UnusableException(unknown.getMessage(), unknown);
       }
       throw e;
     } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()), e);
+      throw new UnusableException(String.valueOf(e.getMessage()), e);
     }
   }
 

@@ -109,7 +109,7 @@ final class ReplayCommand extends ConsoleCommand {
           ? Instant.parse(text)
           : LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
     } catch (DateTimeParseException e) {
-      throw new UsageException(
+      throw new UnusableException(
           "%s is no time; use how long ago, such as P30D or PT12H, a date such as 2026-11-01, or a moment such as 2026-11-01T08:00:00Z"
               .formatted(text),
           e);
@@ -122,7 +122,7 @@ final class ReplayCommand extends ConsoleCommand {
     List<Agent> agents = host.agents();
     for (Path file : files) {
       if (!Files.isRegularFile(file)) {
-        throw new UsageException("There is no file " + file + "; write one with export");
+        throw new UnusableException("There is no file " + file + "; write one with export");
       }
     }
     return files.stream()
@@ -131,10 +131,11 @@ final class ReplayCommand extends ConsoleCommand {
               ExportedJournal exported = read(file);
               if (exported instanceof ExportedJournal.OfRun run
                   && !known.contains(run.journal().flow())) {
-                throw new UsageException("This release has no flow " + run.journal().flow());
+                throw new UnusableException("This release has no flow " + run.journal().flow());
               } else if (exported instanceof ExportedJournal.OfThread thread
                   && agents.stream().noneMatch(a -> a.name().equals(thread.journal().agent()))) {
-                throw new UsageException("This release has no agent " + thread.journal().agent());
+                throw new UnusableException(
+                    "This release has no agent " + thread.journal().agent());
               }
               return exported;
             });
@@ -146,7 +147,7 @@ final class ReplayCommand extends ConsoleCommand {
       exported.requireWhole();
       return exported;
     } catch (IllegalStateException e) {
-      throw new UsageException(file + ": " + e.getMessage(), e);
+      throw new UnusableException(file + ": " + e.getMessage(), e);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

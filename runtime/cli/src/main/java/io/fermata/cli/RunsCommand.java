@@ -211,14 +211,14 @@ final class RunsCommand extends ConsoleCommand {
     HttpResponse<String> response = answered(url);
     JsonNode body = read(response.body());
     if (response.statusCode() != 200) {
-      throw new UsageException(
+      throw new UnusableException(
           "%s answers %d: %s"
               .formatted(
                   url,
                   response.statusCode(),
                   body.at("/error/message").asText("name a server of runs with --server")));
     } else if (!(body instanceof ObjectNode page) || !page.path("runs").isArray()) {
-      throw new UsageException(url + " lists no runs; name a server of runs with --server");
+      throw new UnusableException(url + " lists no runs; name a server of runs with --server");
     } else {
       return page;
     }
@@ -234,7 +234,7 @@ final class RunsCommand extends ConsoleCommand {
     try {
       return HttpClient.newHttpClient().send(request.build(), HttpResponse.BodyHandlers.ofString());
     } catch (IOException e) {
-      throw new UsageException(
+      throw new UnusableException(
           "%s cannot be reached: %s; start the server, or name another with --server"
               .formatted(url, reason(e)),
           e);

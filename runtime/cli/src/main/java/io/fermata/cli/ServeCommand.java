@@ -128,7 +128,7 @@ final class ServeCommand extends ConsoleCommand {
       Opened started = started(host -> accepting(host.store(chosen).telemetry(telemetry)));
       started.host().cluster().ifPresent(joined -> LoggedHost.name(joined.address()));
       return started;
-    } catch (UsageException e) {
+    } catch (UnusableException e) {
       if (e.getCause() instanceof IllegalStateException refused
           && refused.getCause() instanceof SocketException) {
         throw new CannotListen(e, " with --cluster-address");

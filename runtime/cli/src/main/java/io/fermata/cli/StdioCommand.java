@@ -3,7 +3,6 @@ package io.fermata.cli;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
 import io.fermata.persistence.Store;
-import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -17,9 +16,6 @@ import picocli.CommandLine.Mixin;
     mixinStandardHelpOptions = true)
 final class StdioCommand extends ConsoleCommand {
   static final String NAME = "stdio";
-
-  /** Clients that start a process do not wait long for its end. */
-  private static final Duration GRACE = Duration.ofSeconds(3);
 
   @Mixin StoreOption store = new StoreOption();
 

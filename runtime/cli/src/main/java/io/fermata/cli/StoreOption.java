@@ -11,8 +11,15 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The store of sessions, from the command line, the environment or the default. */
-final class StoreOption {
+/**
+ * The option {@code --store}: the store of sessions, from the command line, the environment or the
+ * default. A command of one's own has it as a mixin:
+ *
+ * <pre>{@code
+ * @Mixin StoreOption store = new StoreOption();
+ * }</pre>
+ */
+public final class StoreOption {
   private static final String SQLITE = "sqlite:";
   private static final String POSTGRES = "postgres:";
   private static final String DEFAULT = SQLITE + "fermata.db";
@@ -31,8 +38,12 @@ final class StoreOption {
       })
   @Nullable String spec;
 
-  /** The store; it is created if it is missing. */
-  Store store() {
+  /**
+   * The store; it is created if it is missing.
+   *
+   * @throws ParameterException if the option or the environment is wrong
+   */
+  public Store store() {
     requireKeys();
     return named();
   }
@@ -40,8 +51,11 @@ final class StoreOption {
   /**
    * The store of a command that only reads or erases, which must exist: a mistyped name is not an
    * empty store.
+   *
+   * @throws ParameterException if the option or the environment is wrong
+   * @throws UnusableException if there is no such store
    */
-  Store present() {
+  public Store present() {
     Store present = presentWithoutKeys();
     requireKeys();
     return present;
@@ -55,12 +69,12 @@ final class StoreOption {
   /**
    * Requires that a store exists.
    *
-   * @throws UsageException if its file is missing
+   * @throws UnusableException if its file is missing
    */
   static Store present(Store store) {
     String name = store.toString();
     if (name.startsWith(SQLITE) && !Files.exists(Path.of(name.substring(SQLITE.length())))) {
-      throw new UsageException(
+      throw new UnusableException(
           "There is no store %s; name one with --store, or create it with serve"
               .formatted(name.substring(SQLITE.length())));
     }

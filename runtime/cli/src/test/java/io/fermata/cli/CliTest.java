@@ -6,6 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.langchain4j.model.chat.ChatModel;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.feature.McpResult;
@@ -18,6 +22,7 @@ import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.ToolCall;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.PipedReader;
 import java.io.PipedWriter;
 import java.io.PrintWriter;
@@ -34,8 +39,10 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The command line of somebody else's application. */
@@ -83,6 +90,40 @@ class CliTest {
     @Override
     public Integer call() {
       return 42;
+    }
+  }
+
+  @Command(name = "count", description = "Counts the runs of a store.")
+  static final class Count implements Callable<Integer> {
+    @Mixin StoreOption store = new StoreOption();
+
+    @Override
+    public Integer call() {
+      try (var runs = Fermata.openRuns(store.present())) {
+        return runs.list(RunQuery.ALL).toCompletableFuture().join().runs().size();
+      }
+    }
+  }
+
+  /** A chat in a process of its own; its application says when it is closed. */
+  static final class Talking {
+    public static void main(String[] arguments) {
+      Application desk =
+          new Application() {
+            @Override
+            public void addTo(HostBuilder host) {
+              LoggerFactory.getLogger("io.fermata.desk").info("opened by {}", "ann\nbob");
+              ChatModel silent = new ChatModel() {};
+              host.agent(
+                  Agent.aiHuman("desk", Prompt.of("desk", Model.of("none", silent)).text("Help.")));
+            }
+
+            @Override
+            public void close() {
+              System.out.println("closed");
+            }
+          };
+      System.exit(Cli.of("desk", desk).run("chat", "desk", "--store", "memory"));
     }
   }
 
@@ -251,6 +292,70 @@ class CliTest {
     assertThatThrownBy(() -> cli.command(new Report())).hasMessageContaining("command report");
     assertThat(run(cli, "--help")).isZero();
     assertThat(out).asString().contains("report", "Reports.");
+  }
+
+  @Test
+  void aCommandOfItsOwnTakesAStoreAsTheOthersDo() {
+    Cli cli = Cli.of("orders", new Orders()).command(new Count());
+
+    assertThat(run(cli, "count", "--store", store())).isEqualTo(Cli.UNUSABLE);
+    assertThat(err.toString().lines())
+        .singleElement()
+        .asString()
+        .contains("There is no store", "name one with --store");
+    assertThat(run(cli, "count", "--store", "carrier-pigeon:1"))
+        .isEqualTo(CommandLine.ExitCode.USAGE);
+    begun();
+    assertThat(run(cli, "count", "--store", store())).isOne();
+  }
+
+  private Process chat(String... options) throws IOException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(options));
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Talking.class.getName()));
+    return new ProcessBuilder(command).redirectError(log().toFile()).start();
+  }
+
+  private Path log() {
+    return folder.resolve("log");
+  }
+
+  @Test
+  void aChatThatIsTerminatedClosesItsApplication() throws Exception {
+    Process chat = chat();
+    try (BufferedReader lines = chat.inputReader()) {
+      assertThat(lines.readLine()).startsWith("Thread ");
+      chat.toHandle().destroy(); // which leaves its output open
+      assertThat(lines.lines()).last().asString().endsWith("closed");
+    } finally {
+      chat.destroyForcibly();
+    }
+    assertThat(log())
+        .as("what it logs without a configuration of its own")
+        .content()
+        .contains(" INFO  io.fermata.desk opened by ann\\nbob")
+        .doesNotContain("DEBUG");
+  }
+
+  @Test
+  void anApplicationThatConfiguresItsLogKeepsIt() throws Exception {
+    Path configuration = folder.resolve("its-own.xml");
+    Files.writeString(
+        configuration,
+        """
+        <configuration>
+          <appender name="own" class="ch.qos.logback.core.ConsoleAppender">
+            <target>System.err</target>
+            <encoder><pattern>own %msg%n</pattern></encoder>
+          </appender>
+          <root level="INFO"><appender-ref ref="own"/></root>
+        </configuration>
+        """);
+    Process chat = chat("-Dlogback.configurationFile=" + configuration);
+    chat.getOutputStream().close(); // the end of what is typed
+    assertThat(chat.waitFor()).isZero();
+    assertThat(log()).content().contains("own opened by ann");
   }
 
   @Test

@@ -12,7 +12,6 @@ public final class LoggedHost {
   /** What logback.xml prints; JSON has it among the properties of the context. */
   public static final String PROPERTY = "host";
 
-  private static final String LOGBACK = "ch.qos.logback.classic.LoggerContext";
   private static final String VARIABLE = "FERMATA_HOST";
 
   private LoggedHost() {}
@@ -25,7 +24,8 @@ public final class LoggedHost {
   public static void name(@Nullable String otherwise) {
     String chosen = System.getenv(VARIABLE);
     String name = chosen == null || chosen.isBlank() ? otherwise : chosen;
-    if (name != null && LoggerFactory.getILoggerFactory().getClass().getName().equals(LOGBACK)) {
+    if (name != null
+        && LoggerFactory.getILoggerFactory().getClass().getName().equals(StandardLog.LOGBACK)) {
       Logback.name(name);
     }
   }

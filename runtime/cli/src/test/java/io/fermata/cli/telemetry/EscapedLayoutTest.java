@@ -1,4 +1,4 @@
-package io.fermata.examples.telemetry;
+package io.fermata.cli.telemetry;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -6,7 +6,6 @@ import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.joran.JoranConfigurator;
 import ch.qos.logback.classic.util.LogbackMDCAdapter;
 import ch.qos.logback.core.joran.spi.JoranException;
-import io.fermata.cli.telemetry.LoggedHost;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -82,7 +81,7 @@ class EscapedLayoutTest {
     try {
       JoranConfigurator configurator = new JoranConfigurator();
       configurator.setContext(context);
-      configurator.doConfigure(EscapedLayoutTest.class.getResource("/logback.xml"));
+      configurator.doConfigure(StandardLog.CONFIGURATION);
       logging.accept(context.getLogger("io.fermata.test"));
     } finally {
       context.stop();
