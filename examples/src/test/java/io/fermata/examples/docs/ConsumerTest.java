@@ -199,7 +199,7 @@ class ConsumerTest {
   private static final String MODULE =
       """
       module delivery {
-        requires io.fermata.mcp;
+        requires io.fermata.cli;
         requires jakarta.validation;
         opens delivery to com.fasterxml.jackson.databind;
       }
@@ -333,16 +333,14 @@ class ConsumerTest {
         sources.resolve("delivery/Delivery.java").toString(),
         sources.resolve("delivery/Main.java").toString());
 
-    String said =
-        jdk(
-            "java",
-            "-p",
-            classes + File.pathSeparator + jars,
-            "-m",
-            "delivery/delivery.Main",
-            folder.resolve("module.db").toString());
-
-    assertThat(said).contains("asked What would you like?").contains("receipt paid 18 with key ");
+    String modules = classes + File.pathSeparator + jars;
+    String file = folder.resolve("module.db").toString();
+    assertThat(jdk("java", "-p", modules, "-m", "delivery/delivery.Main", file))
+        .contains("asked What would you like?")
+        .contains("receipt paid 18 with key ");
+    assertThat(jdk("java", "-p", modules, "-m", "delivery/delivery.Delivery", "graph", "order"))
+        .startsWith("flowchart TD")
+        .contains("asks dish");
   }
 
   @Test
