@@ -8,6 +8,7 @@ import java.util.concurrent.CompletionException;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.apache.pekko.actor.Address;
+import org.apache.pekko.actor.AddressFromURIString;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.cluster.UniqueAddress;
 import org.apache.pekko.stream.StreamTcpException;
@@ -77,6 +78,11 @@ final class EndedHosts {
       heartbeats.put(host.uid(), renewed ? new Heartbeat(host, now) : before);
     }
     latest = new Look(heartbeats, now);
+  }
+
+  /** Whether the process of a host that the store knows has ended; it may take a while to ask. */
+  boolean hasEnded(Peer host) {
+    return hasEnded(new UniqueAddress(AddressFromURIString.parse(host.address()), host.uid()));
   }
 
   /** Whether the process of a host that cannot be reached has ended; it may take a while to ask. */

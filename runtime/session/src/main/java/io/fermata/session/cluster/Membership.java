@@ -286,7 +286,7 @@ final class Membership {
       if (System.nanoTime() - end > 0) {
         throw new IllegalStateException(first && others.isEmpty() ? ALONE : unreachable(others));
       }
-      others = membersOf(beat());
+      others = living(beat());
       if (asked != null && isUp()) {
         // Who formed the cluster writes its id a moment later.
         joined = clusterOf(others);
@@ -315,10 +315,10 @@ final class Membership {
         comesUp(others);
       } else if (now(store.lease(LEASE, id, LEASED))) {
         // A host may have formed the cluster since the look.
-        others = membersOf(beat());
+        others = living(beat());
         first = others.isEmpty();
         if (others.isEmpty() && comesUp(List.of())) {
-          requireAlone(membersOf(beat()).isEmpty() && agreeAlone());
+          requireAlone(living(beat()).isEmpty() && agreeAlone());
           joined = id;
         }
       } else {
@@ -384,6 +384,16 @@ final class Membership {
         .filter(host -> !host.id().equals(id) && !host.address().equals(address()))
         .filter(host -> host.cluster() != null)
         .toList();
+  }
+
+  /** The store knows hosts that were killed for a while; nobody can join them. */
+  private List<Peer> living(List<Peer> hosts) {
+    return membersOf(hosts).stream().filter(host -> !ended.hasEnded(host)).toList();
+  }
+
+  private boolean haveEnded(List<Peer> hosts) {
+    beat();
+    return hosts.stream().allMatch(ended::hasEnded);
   }
 
   private static void requireSameTime(Peer host) {
@@ -452,9 +462,10 @@ final class Membership {
     while (System.nanoTime() - end < 0) {
       if (isUp()) {
         return true;
-      }
-      if (others.isEmpty()) {
+      } else if (others.isEmpty()) {
         now(store.lease(LEASE, id, LEASED));
+      } else if (haveEnded(others)) {
+        return false;
       }
       pause();
     }

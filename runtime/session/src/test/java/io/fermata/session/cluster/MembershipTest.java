@@ -18,6 +18,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.cluster.Member;
@@ -40,6 +41,7 @@ class MembershipTest {
 
   private final List<ClusterHost> hosts = new CopyOnWriteArrayList<>();
   private final AtomicInteger beats = new AtomicInteger();
+  private final AtomicBoolean refuses = new AtomicBoolean();
   private final ActorTestKit kit = ActorTestKit.create("hosts", CONFIG);
   private final ActorTestKit other = ActorTestKit.create("hosts", CONFIG);
   private final Membership membership =
@@ -47,7 +49,7 @@ class MembershipTest {
           store(),
           Cluster.get(kit.system()),
           new Agreement(OFFERS, all -> {}),
-          new EndedHosts(address -> false, System::nanoTime));
+          new EndedHosts(address -> refuses.get(), System::nanoTime));
 
   @AfterEach
   void stop() {
@@ -69,7 +71,7 @@ class MembershipTest {
                         yield List.copyOf(hosts);
                       }
                       case "agreement" -> Optional.of(OFFERS.text());
-                      case "lease" -> true;
+                      case "lease", "agree" -> true;
                       default -> throw new UnsupportedOperationException(method.getName());
                     }));
   }
@@ -105,6 +107,16 @@ class MembershipTest {
     membership.join();
 
     assertThat(membership.cluster()).isEqualTo("of those that started again");
+  }
+
+  @Test
+  void hostsThatWereKilledAreNotWaitedFor() {
+    refuses.set(true);
+    hosts.add(at(HOST, 7, "of all that were killed", Duration.ZERO));
+
+    membership.join();
+
+    assertThat(membership.cluster()).isEqualTo(membership.id());
   }
 
   @Test
@@ -152,7 +164,10 @@ class MembershipTest {
   }
 
   private static ClusterHost at(Member member, long uid, String cluster, Duration fast) {
-    String address = member.address().toString();
+    return at(member.address().toString(), uid, cluster, fast);
+  }
+
+  private static ClusterHost at(String address, long uid, String cluster, Duration fast) {
     long clock = System.currentTimeMillis() + fast.toMillis();
     return new Peer(cluster, address, uid, cluster, clock, OFFERS).registered();
   }
