@@ -2,18 +2,8 @@ package io.fermata.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.LoggerContext;
-import ch.qos.logback.classic.joran.JoranConfigurator;
-import ch.qos.logback.classic.spi.ILoggingEvent;
-import ch.qos.logback.classic.spi.LoggingEvent;
-import ch.qos.logback.classic.util.LogbackMDCAdapter;
-import ch.qos.logback.core.OutputStreamAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.cli.telemetry.LoggedHost;
-import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -31,8 +21,6 @@ import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /** The server as its users run it: a process, a file, a socket. */
 @Tag("slow")
@@ -204,48 +192,6 @@ class ServerTest {
       contact.putObject("stateUpdates").put("name", "Ann").put("email", "ann@acme.com");
       assertThat(server.call("quote", contact).path("field").asText()).isEqualTo("companySize");
     }
-  }
-
-  private static LoggerContext logging(String form) throws Exception {
-    LoggerContext context = new LoggerContext();
-    context.setMDCAdapter(new LogbackMDCAdapter());
-    context.putProperty("FERMATA_LOG", form);
-    context.putProperty(LoggedHost.PROPERTY, "10.0.0.5:7400");
-    JoranConfigurator configurator = new JoranConfigurator();
-    configurator.setContext(context);
-    configurator.doConfigure(StandardLog.CONFIGURATION);
-    return context;
-  }
-
-  @ParameterizedTest
-  @CsvSource({"json, json", "JSON, json", "text, text", "'', text", "jsno, text"})
-  void logsInOneOfTheFormsWhateverIsChosen(String chosen, String form) throws Exception {
-    LoggerContext context = logging(chosen);
-    List<String> appenders = new ArrayList<>();
-    context
-        .getLogger(Logger.ROOT_LOGGER_NAME)
-        .iteratorForAppenders()
-        .forEachRemaining(appender -> appenders.add(appender.getName()));
-    assertThat(appenders).containsExactly(form);
-    context.stop();
-  }
-
-  @Test
-  void logsWhatItSaysAsJson() throws Exception {
-    LoggerContext context = logging("json");
-    Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
-    OutputStreamAppender<ILoggingEvent> json =
-        (OutputStreamAppender<ILoggingEvent>) root.getAppender("json");
-    byte[] line =
-        json.getEncoder()
-            .encode(
-                new LoggingEvent(
-                    "", root, Level.INFO, "Taking up {} runs", null, new Object[] {3}));
-    JsonNode logged = Json.parse(new String(line, StandardCharsets.UTF_8));
-    assertThat(logged.path("formattedMessage").asText()).isEqualTo("Taking up 3 runs");
-    assertThat(logged.at("/context/properties/host").asText()).isEqualTo("10.0.0.5:7400");
-    assertThat(logged.has("message")).as("the template").isFalse();
-    context.stop();
   }
 
   private static String get(ServerProcess server, String path) throws Exception {
