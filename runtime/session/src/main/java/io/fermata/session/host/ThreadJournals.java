@@ -88,15 +88,23 @@ final class ThreadJournals {
             executor);
   }
 
+  private static ThreadException deleted() {
+    return new ThreadException("unknown_thread", "The thread was deleted");
+  }
+
   /** Reads a journal back until the reader has enough. */
   <R extends BackwardReader> CompletionStage<R> rewound(String entityId, long beforeSeq, R rewind) {
     return StoreErrors.translated(store.readBack(entityId, beforeSeq, PAGE))
         .thenComposeAsync(
             records -> {
+              if (records.isEmpty() && beforeSeq == Long.MAX_VALUE) {
+                // The directory, which said that there is one, forgets it later.
+                throw deleted();
+              }
               for (StoredEntry stored : records) {
                 List<ThreadEvent> events = entry(entityId, stored).events();
                 if (ThreadForks.deletes(events)) {
-                  throw new ThreadException("unknown_thread", "The thread was deleted");
+                  throw deleted();
                 }
                 rewind.take(events);
                 if (rewind.full()) {
