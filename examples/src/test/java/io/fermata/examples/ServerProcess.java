@@ -3,6 +3,7 @@ package io.fermata.examples;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.json.Json;
 import java.io.BufferedReader;
 import java.io.File;
@@ -45,8 +46,7 @@ public final class ServerProcess implements AutoCloseable {
           "--enable-native-access=ALL-UNNAMED");
 
   /** The log that users see, where the classes of the tests would bring theirs. */
-  private static final String LOG =
-      "-Dlogback.configurationFile=io/fermata/cli/telemetry/logback.xml";
+  private static final String LOG = "-Dlogback.configurationFile=" + StandardLog.CONFIGURATION;
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");

@@ -17,6 +17,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
@@ -179,6 +180,9 @@ public final class Cli {
    * The command line for these arguments, to be executed with them. If they begin with the name of
    * a command it has no other: each takes its time to be made. Without arguments it has all.
    *
+   * <p>If Logback has found no configuration, a command that is executed gives it the {@linkplain
+   * StandardLog standard} one.
+   *
    * @throws CommandLine.InitializationException if an option of the application has the name of
    *     another one
    */
@@ -199,8 +203,19 @@ public final class Cli {
                 command.addMixin(
                     "application", CommandSpec.forAnnotatedObjectLenient(application)));
     return line.setCaseInsensitiveEnumValuesAllowed(true)
+        .setExecutionStrategy(Cli::executed)
         .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
+  }
+
+  /** Help and the version are printed without a log, which takes its time to be configured. */
+  private static int executed(ParseResult parsed) {
+    Integer helped = CommandLine.executeHelpRequest(parsed);
+    if (helped != null) {
+      return helped;
+    }
+    StandardLog.configure();
+    return new CommandLine.RunLast().execute(parsed);
   }
 
   /** Makes commands of this command line. */
@@ -215,12 +230,8 @@ public final class Cli {
     }
   }
 
-  /**
-   * Runs a command on the standard streams, and returns the exit code. If Logback has found no
-   * configuration it gets the {@linkplain StandardLog standard} one.
-   */
+  /** Runs a command on the standard streams, and returns the exit code. */
   public int run(String... arguments) {
-    StandardLog.configure();
     CommandLine line = commandLine(arguments);
     // All commands print through one writer, and what it holds back is part of the output.
     line.getOut();

@@ -24,8 +24,7 @@ public final class LoggedHost {
   public static void name(@Nullable String otherwise) {
     String chosen = System.getenv(VARIABLE);
     String name = chosen == null || chosen.isBlank() ? otherwise : chosen;
-    if (name != null
-        && LoggerFactory.getILoggerFactory().getClass().getName().equals(StandardLog.LOGBACK)) {
+    if (name != null && StandardLog.isLogback()) {
       Logback.name(name);
     }
   }

@@ -17,15 +17,19 @@ public final class StandardLog {
   public static final URL CONFIGURATION =
       Objects.requireNonNull(StandardLog.class.getResource("logback.xml"));
 
-  static final String LOGBACK = "ch.qos.logback.classic.LoggerContext";
+  private static final String LOGBACK = "ch.qos.logback.classic.LoggerContext";
 
   private StandardLog() {}
 
   /** Nothing happens unless Logback logs and has found no configuration. */
   public static void configure() {
-    if (LoggerFactory.getILoggerFactory().getClass().getName().equals(LOGBACK)) {
+    if (isLogback()) {
       Logback.configure();
     }
+  }
+
+  static boolean isLogback() {
+    return LoggerFactory.getILoggerFactory().getClass().getName().equals(LOGBACK);
   }
 
   /** Is loaded only if Logback is there. */
@@ -41,6 +45,8 @@ public final class StandardLog {
         standard.setContext(context);
         try {
           standard.doConfigure(CONFIGURATION);
+          // It is configured now, and is not again.
+          context.getStatusManager().clear();
         } catch (JoranException e) {
           throw new IllegalStateException("The log cannot be configured", e);
         }
