@@ -35,15 +35,16 @@ public final class ServerProcess implements AutoCloseable {
   /** The packaged jar, which is there once the build has packaged it. */
   static final @Nullable String JAR = System.getProperty("server.jar");
 
-  /**
-   * A small heap; flags without which newer JVMs warn about the database's driver and the actors.
-   */
+  /** A small heap; a flag without which newer JVMs warn about the actors. */
   private static final List<String> OPTIONS =
       List.of(
-          "-Xmx512m",
-          "-XX:+IgnoreUnrecognizedVMOptions",
-          "--sun-misc-unsafe-memory-access=allow",
-          "--enable-native-access=ALL-UNNAMED");
+          "-Xmx512m", "-XX:+IgnoreUnrecognizedVMOptions", "--sun-misc-unsafe-memory-access=allow");
+
+  /**
+   * What the manifest of the jar says. A JVM that is also told so on the command line takes no
+   * archive of classes that was made without.
+   */
+  private static final String NATIVE = "--enable-native-access=ALL-UNNAMED";
 
   /** The log that users see, where the classes of the tests would bring theirs. */
   private static final String LOG = "-Dlogback.configurationFile=" + StandardLog.CONFIGURATION;
@@ -115,21 +116,22 @@ public final class ServerProcess implements AutoCloseable {
     List<String> command = new ArrayList<>();
     command.addAll(java());
     command.addAll(OPTIONS);
-    if (JAR == null) {
-      command.addAll(List.of(LOG, "-cp", classPath(), main.getName()));
-    } else {
-      // As the README starts it.
-      command.add("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"));
-      command.addAll(main.equals(Main.class) ? List.of("-jar", JAR) : around(JAR, main));
-    }
+    command.addAll(application(main));
     command.addAll(List.of(options));
     return command;
   }
 
-  /** An application of the tests, around the packaged classes. */
-  private static List<String> around(String jar, Class<?> main) {
-    String path = jar + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
-    return List.of(LOG, "-cp", path, main.getName());
+  private static List<String> application(Class<?> main) {
+    if (JAR == null) {
+      return List.of(NATIVE, LOG, "-cp", classPath(), main.getName());
+    }
+    if (main.equals(Main.class)) {
+      // As the README starts it.
+      return List.of("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"), "-jar", JAR);
+    }
+    // An application of the tests, around the packaged classes.
+    String path = JAR + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
+    return List.of(NATIVE, LOG, "-cp", path, main.getName());
   }
 
   /**
