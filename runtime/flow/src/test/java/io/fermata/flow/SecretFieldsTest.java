@@ -160,6 +160,21 @@ class SecretFieldsTest {
   }
 
   @Test
+  void aFlowThatKeepsAFieldSecretDoesNotDecideForOthersOfTheSameState() {
+    assertThat(home(run -> {}).compile().fieldSchema("named").path("writeOnly").asBoolean())
+        .isTrue();
+    Flow<Home> open =
+        Flow.of("open", Home.class)
+            .description("Keeps nothing.")
+            .ask("ask", q -> q.question("named", "Name?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile();
+    assertThat(open.fieldSchema("named").has("writeOnly")).isFalse();
+    assertThat(open.updatesSchema().at("/properties/named").has("writeOnly")).isFalse();
+  }
+
+  @Test
   void aSecretFieldThatDoesNotExistIsADefect() {
     assertThatThrownBy(() -> home(run -> {}).secret("crad").compile())
         .isInstanceOf(InvalidFlowException.class)

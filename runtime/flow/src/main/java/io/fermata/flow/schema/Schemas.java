@@ -35,6 +35,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -63,6 +64,11 @@ final class Schemas {
   private static final SchemaGenerator WHOLE =
       generator(field -> false, field -> false, Option.INLINE_ALL_SCHEMAS);
   private static final SchemaGenerator RECURSIVE = generator(field -> false, field -> false);
+
+  /** Describing a record is the dearest part of compiling a flow, and many flows may share one. */
+  private static final ClassValue<ObjectNode> STATES = once(type -> describe(STATE, type));
+
+  private static final ClassValue<ObjectNode> WHOLE_STATES = once(Schemas::describeWhole);
   private static final SchemaRegistry REGISTRY =
       SchemaRegistry.withDefaultDialect(
           SpecificationVersion.DRAFT_2020_12,
@@ -76,7 +82,7 @@ final class Schemas {
   private Schemas() {}
 
   static ObjectNode ofState(Class<?> record) {
-    return describe(STATE, record);
+    return STATES.get(record).deepCopy();
   }
 
   /**
@@ -84,11 +90,24 @@ final class Schemas {
    * then refers to parts of its own.
    */
   static ObjectNode ofWholeState(Class<?> record) {
+    return WHOLE_STATES.get(record).deepCopy();
+  }
+
+  private static ObjectNode describeWhole(Class<?> record) {
     try {
       return describe(WHOLE, record);
     } catch (IllegalArgumentException e) {
       return describe(RECURSIVE, record);
     }
+  }
+
+  private static ClassValue<ObjectNode> once(Function<Class<?>, ObjectNode> description) {
+    return new ClassValue<>() {
+      @Override
+      protected ObjectNode computeValue(Class<?> type) {
+        return description.apply(type);
+      }
+    };
   }
 
   /**
