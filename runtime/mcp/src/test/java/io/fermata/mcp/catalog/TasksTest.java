@@ -306,7 +306,7 @@ class TasksTest {
 
   @Test
   void aCallerThatMayNotUseATaskIsNotNotifiedOfIt() throws Exception {
-    try (Issuer issuer = Issuer.running(Issuer.rsa("r1"));
+    try (Issuer issuer = Issuer.running(Issuer.ec("r1"));
         McpServer serving =
             McpServer.serving(host)
                 .port(0)
