@@ -55,8 +55,10 @@ import org.junit.jupiter.api.io.TempDir;
 /** Journals that are larger than the heap of who reads them. */
 @Tag("long")
 final class SmallHeapTest {
-  private static final int ENTRIES = 300_000;
+  private static final int ENTRIES = 35_000;
+  private static final String SAID = "word ".repeat(250);
   private static final String HEAP = "-Xmx64m";
+  private static final long HEAP_BYTES = 64L << 20;
 
   @TempDir Path folder;
 
@@ -148,19 +150,20 @@ final class SmallHeapTest {
           new Threads.NewThread("ann", "echo", null, Set.of(), Map.of(), List.of());
       threadId = now(host.threads().create(thread)).threadId();
       for (int i = 0; i < 3; i++) {
-        Threads.NewMessage message =
-            new Threads.NewMessage(Message.user("Hello?"), List.of(), null);
+        Threads.NewMessage message = new Threads.NewMessage(Message.user(SAID), List.of(), null);
         now(host.threads().post("ann", threadId, message));
         now(host.threads().settled("ann", threadId, Duration.ofMinutes(1)));
       }
     }
-    multiply(few, many, SessionKey.entityOf("chat", runId), answered("a word"));
+    multiply(few, many, SessionKey.entityOf("chat", runId), answered(SAID));
+    long ofRun = Files.size(many);
+    assertThat(ofRun).as("bytes of the run").isGreaterThan(HEAP_BYTES);
     multiply(
         few,
         many,
         Objects.requireNonNull(ThreadKey.of(threadId)).entityId(),
         UnaryOperator.identity());
-    assertThat(Files.size(many)).as("bytes on disk").isGreaterThan(64L << 20);
+    assertThat(Files.size(many)).as("bytes of the thread").isGreaterThan(ofRun + HEAP_BYTES);
 
     String said = inASmallHeap(Reader.class, many.toString(), runId, threadId);
 
@@ -217,7 +220,7 @@ final class SmallHeapTest {
         }
       }
       if (runs > few) {
-        assertThat(Files.size(store)).as("bytes on disk").isGreaterThan(64L << 20);
+        assertThat(Files.size(store)).as("bytes on disk").isGreaterThan(HEAP_BYTES);
       }
 
       assertThat(inASmallHeap(Trier.class, store.toString(), word))
