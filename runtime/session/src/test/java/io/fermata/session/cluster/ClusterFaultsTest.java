@@ -219,6 +219,9 @@ class ClusterFaultsTest {
       persistently(session, word, arguments, which);
       said.add(word);
       acknowledged.merge(session, 1, Integer::sum);
+      // Some calls are under way at every moment, and hosts that start or take over are not
+      // starved.
+      Thread.sleep(which.nextInt(40));
     }
     return said;
   }
