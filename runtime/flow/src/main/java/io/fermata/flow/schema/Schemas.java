@@ -35,7 +35,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -57,7 +57,7 @@ final class Schemas {
           LOCAL_DATE_TIME,
           "a date and time such as 2026-05-01T19:30");
 
-  private static final SchemaGenerator STATE =
+  private static final SchemaGenerator WRITTEN =
       generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
   private static final SchemaGenerator ARGUMENTS =
       generator(field -> !mayBeAbsent(field), Schemas::computed, Option.INLINE_ALL_SCHEMAS);
@@ -66,9 +66,17 @@ final class Schemas {
   private static final SchemaGenerator RECURSIVE = generator(field -> false, field -> false);
 
   /** Describing a record is the dearest part of compiling a flow, and many flows may share one. */
-  private static final ClassValue<ObjectNode> STATES = once(type -> describe(STATE, type));
+  private static final ClassValue<State> STATES =
+      new ClassValue<>() {
+        @Override
+        protected State computeValue(Class<?> record) {
+          return describeState(record);
+        }
+      };
 
-  private static final ClassValue<ObjectNode> WHOLE_STATES = once(Schemas::describeWhole);
+  /** How often a computed field was found: a state without one is described as its whole is. */
+  private static final AtomicLong COMPUTED = new AtomicLong();
+
   private static final SchemaRegistry REGISTRY =
       SchemaRegistry.withDefaultDialect(
           SpecificationVersion.DRAFT_2020_12,
@@ -81,16 +89,25 @@ final class Schemas {
 
   private Schemas() {}
 
-  static ObjectNode ofState(Class<?> record) {
-    return STATES.get(record).deepCopy();
+  /**
+   * The schema of a state.
+   *
+   * @param written without its computed fields
+   * @param whole with them. Only they may contain themselves; the schema then refers to parts of
+   *     its own
+   */
+  record State(ObjectNode written, ObjectNode whole) {}
+
+  static State ofState(Class<?> record) {
+    State known = STATES.get(record);
+    return new State(known.written.deepCopy(), known.whole.deepCopy());
   }
 
-  /**
-   * The schema of a state with its computed fields. Only they may contain themselves; the schema
-   * then refers to parts of its own.
-   */
-  static ObjectNode ofWholeState(Class<?> record) {
-    return WHOLE_STATES.get(record).deepCopy();
+  private static State describeState(Class<?> record) {
+    long before = COMPUTED.get();
+    ObjectNode written = describe(WRITTEN, record);
+    boolean computes = COMPUTED.get() > before;
+    return new State(written, computes ? describeWhole(record) : written);
   }
 
   private static ObjectNode describeWhole(Class<?> record) {
@@ -99,15 +116,6 @@ final class Schemas {
     } catch (IllegalArgumentException e) {
       return describe(RECURSIVE, record);
     }
-  }
-
-  private static ClassValue<ObjectNode> once(Function<Class<?>, ObjectNode> description) {
-    return new ClassValue<>() {
-      @Override
-      protected ObjectNode computeValue(Class<?> type) {
-        return description.apply(type);
-      }
-    };
   }
 
   /**
@@ -274,7 +282,11 @@ final class Schemas {
   }
 
   private static boolean computed(FieldScope field) {
-    return annotation(field, Computed.class) != null;
+    boolean computed = annotation(field, Computed.class) != null;
+    if (computed) {
+      COMPUTED.incrementAndGet();
+    }
+    return computed;
   }
 
   /** The formats time and date-time demand an offset, which these types do not have. */

@@ -23,7 +23,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -59,8 +58,9 @@ public final class StateSchema<S extends Record> {
   public StateSchema(Class<S> type, Map<String, Inner> mounts, Set<String> secret) {
     this.type = type;
     this.mounts = mounts;
-    ObjectNode state = describe(Schemas::ofState);
-    this.whole = defects.isEmpty() ? describe(Schemas::ofWholeState) : state;
+    Schemas.State described = describe();
+    ObjectNode state = described.written();
+    this.whole = described.whole();
     this.secrets = SecretComponents.of(whole);
     collect(type, "", state, false, Set.of(type));
     secret.forEach(this::markSecret);
@@ -465,12 +465,12 @@ public final class StateSchema<S extends Record> {
 
   // --- reading the record ---------------------------------------------------------------------
 
-  private ObjectNode describe(Function<Class<?>, ObjectNode> schema) {
+  private Schemas.State describe() {
     try {
-      return schema.apply(type);
+      return Schemas.ofState(type);
     } catch (IllegalArgumentException e) {
       defects.add("State " + e.getMessage());
-      return Json.object();
+      return new Schemas.State(Json.object(), Json.object());
     }
   }
 

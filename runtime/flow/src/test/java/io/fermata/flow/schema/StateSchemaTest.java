@@ -175,6 +175,23 @@ class StateSchemaTest {
 
   // --- what is checked ------------------------------------------------------------------------
 
+  record Bill(String item, @Computed Integer total) {}
+
+  @Test
+  void onlyTheWholeStateHasAComputedFieldHoweverManyStatesShareIt() {
+    record One(Bill bill) {}
+    record Many(List<Bill> bills) {}
+    for (StateSchema<?> each :
+        List.of(
+            new StateSchema<>(One.class),
+            new StateSchema<>(Many.class),
+            new StateSchema<>(Many.class))) {
+      assertThat(each.whole().findValue("total")).isNotNull();
+      assertThat(each.updates().findValue("item")).isNotNull();
+      assertThat(each.updates().findValue("total")).isNull();
+    }
+  }
+
   @Test
   void aComputedFieldIsRefusedWhereverItIs() {
     assertThat(messages("total", 5)).containsExactly("is computed by the flow and cannot be set");
