@@ -41,8 +41,8 @@ public final class ServerProcess implements AutoCloseable {
           "-Xmx512m", "-XX:+IgnoreUnrecognizedVMOptions", "--sun-misc-unsafe-memory-access=allow");
 
   /**
-   * What the manifest of the jar says. A JVM that is also told so on the command line takes no
-   * archive of classes that was made without.
+   * The manifest of the jar has it. A newer JVM that gets it on the command line as well rejects a
+   * class archive that was dumped without it.
    */
   private static final String NATIVE = "--enable-native-access=ALL-UNNAMED";
 
@@ -122,16 +122,18 @@ public final class ServerProcess implements AutoCloseable {
   }
 
   private static List<String> application(Class<?> main) {
-    if (JAR == null) {
-      return List.of(NATIVE, LOG, "-cp", classPath(), main.getName());
-    }
-    if (main.equals(Main.class)) {
+    if (JAR != null && main.equals(Main.class)) {
       // As the README starts it.
       return List.of("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"), "-jar", JAR);
     }
-    // An application of the tests, around the packaged classes.
-    String path = JAR + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
-    return List.of(NATIVE, LOG, "-cp", path, main.getName());
+    return List.of(NATIVE, LOG, "-cp", classes(), main.getName());
+  }
+
+  /** Those of this build; an application of the tests runs around the packaged ones. */
+  private static String classes() {
+    return JAR == null
+        ? classPath()
+        : JAR + File.pathSeparator + classPath().split(File.pathSeparator, 2)[0];
   }
 
   /**
