@@ -57,8 +57,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class SmallHeapTest {
   private static final int ENTRIES = 35_000;
   private static final String SAID = "word ".repeat(250);
-  private static final String HEAP = "-Xmx64m";
-  private static final long HEAP_BYTES = 64L << 20;
+  private static final long HEAP = 64L << 20;
 
   @TempDir Path folder;
 
@@ -157,13 +156,13 @@ final class SmallHeapTest {
     }
     multiply(few, many, SessionKey.entityOf("chat", runId), answered(SAID));
     long ofRun = Files.size(many);
-    assertThat(ofRun).as("bytes of the run").isGreaterThan(HEAP_BYTES);
+    assertThat(ofRun).as("bytes of the run").isGreaterThan(HEAP);
     multiply(
         few,
         many,
         Objects.requireNonNull(ThreadKey.of(threadId)).entityId(),
         UnaryOperator.identity());
-    assertThat(Files.size(many)).as("bytes of the thread").isGreaterThan(ofRun + HEAP_BYTES);
+    assertThat(Files.size(many)).as("bytes of the thread").isGreaterThan(ofRun + HEAP);
 
     String said = inASmallHeap(Reader.class, many.toString(), runId, threadId);
 
@@ -220,7 +219,7 @@ final class SmallHeapTest {
         }
       }
       if (runs > few) {
-        assertThat(Files.size(store)).as("bytes on disk").isGreaterThan(HEAP_BYTES);
+        assertThat(Files.size(store)).as("bytes on disk").isGreaterThan(HEAP);
       }
 
       assertThat(inASmallHeap(Trier.class, store.toString(), word))
@@ -314,7 +313,7 @@ final class SmallHeapTest {
   private String inASmallHeap(Class<?> main, String... names) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of(HEAP, "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"));
+    command.addAll(List.of("-Xmx" + HEAP, "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
     command.addAll(List.of(names));
     Path said = folder.resolve("said.txt");
