@@ -74,7 +74,10 @@ final class Schemas {
         }
       };
 
-  /** How often a computed field was found: a state without one is described as its whole is. */
+  /**
+   * How many computed fields were found, by all threads: while it stays the same, the state that is
+   * described has none, and its whole is described with it.
+   */
   private static final AtomicLong COMPUTED = new AtomicLong();
 
   private static final SchemaRegistry REGISTRY =
