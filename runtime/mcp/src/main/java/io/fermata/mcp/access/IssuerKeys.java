@@ -97,7 +97,7 @@ public final class IssuerKeys {
     }
     long age = nanos.getAsLong() - now.since;
     if (age > FRESH.toNanos()) {
-      fetching();
+      fetching(now);
     }
     return age > KEPT.toNanos() ? null : now;
   }
@@ -114,7 +114,7 @@ public final class IssuerKeys {
     if (now != null && now != seen && nanos.getAsLong() - now.since <= FRESH.toNanos()) {
       return CompletableFuture.completedFuture(now);
     }
-    CompletionStage<Known> fetching = fetching();
+    CompletionStage<Known> fetching = fetching(now);
     if (fetching != null) {
       return fetching;
     }
@@ -141,10 +141,18 @@ public final class IssuerKeys {
     return RpcException.issuerUnavailable(SECONDS_BETWEEN);
   }
 
-  /** Starts or joins a fetch; null if there were too many of late. */
-  private synchronized @Nullable CompletionStage<Known> fetching() {
+  /**
+   * Starts or joins a fetch; null if there were too many of late.
+   *
+   * @param seen the keys that are to be replaced; newer ones are not fetched again
+   */
+  @SuppressWarnings("ReferenceEquality") // the very keys that the caller has seen
+  private synchronized @Nullable CompletionStage<Known> fetching(@Nullable Known seen) {
+    Known now = known;
     if (inFlight != null) {
       return inFlight;
+    } else if (now != null && now != seen) {
+      return CompletableFuture.completedFuture(now);
     } else if (fetches.take(1, nanos.getAsLong()) > 0) {
       return null;
     }

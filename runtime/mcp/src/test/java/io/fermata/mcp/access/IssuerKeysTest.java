@@ -28,7 +28,17 @@ class IssuerKeysTest {
   private final AtomicInteger fetched = new AtomicInteger();
   private final AtomicReference<@Nullable JWKSet> there = new AtomicReference<>(new JWKSet());
   private String away = "away";
-  private final IssuerKeys keys = new IssuerKeys("https://auth.example.com", this::fetch, now::get);
+  private final AtomicReference<@Nullable Runnable> meanwhile = new AtomicReference<>();
+  private final IssuerKeys keys =
+      new IssuerKeys("https://auth.example.com", this::fetch, this::nanos);
+
+  private long nanos() {
+    Runnable other = meanwhile.getAndSet(null);
+    if (other != null) {
+      other.run();
+    }
+    return now.get();
+  }
 
   private JWKSet fetch() throws IOException {
     fetched.incrementAndGet();
@@ -66,6 +76,18 @@ class IssuerKeysTest {
     while (keys.known() == first) {
       Thread.sleep(5);
     }
+    assertThat(fetched).hasValue(2);
+  }
+
+  @Test
+  void thoseThatArriveWhileTheirAgeIsLookedAtAreNotFetchedAgain() throws Exception {
+    IssuerKeys.Known first = latest();
+    pass(IssuerKeys.FRESH.plusSeconds(1));
+
+    meanwhile.set(() -> keys.latest(first).toCompletableFuture().join());
+    keys.known();
+
+    Thread.sleep(100);
     assertThat(fetched).hasValue(2);
   }
 
