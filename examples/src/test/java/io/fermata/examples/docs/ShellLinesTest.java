@@ -2,10 +2,9 @@ package io.fermata.examples.docs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.ports.Ports;
 import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -134,13 +133,7 @@ class ShellLinesTest {
         lines.set(block.line() - 1 + i, block.lines().get(i));
       }
     }
-    return String.join("\n", lines).replace("8080", String.valueOf(freePort())) + "\n";
-  }
-
-  private static int freePort() throws IOException {
-    try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return free.getLocalPort();
-    }
+    return String.join("\n", lines).replace("8080", String.valueOf(Ports.free())) + "\n";
   }
 
   private static String classPath() {

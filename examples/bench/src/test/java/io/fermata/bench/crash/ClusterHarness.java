@@ -389,7 +389,10 @@ final class ClusterHarness {
   }
 
   private void awaitReady() {
-    await(() -> hosts.stream().allMatch(host -> host.running() != null), "Not ready: %s", hosts);
+    await(
+        () -> hosts.stream().allMatch(host -> host.running() != null),
+        "Not all are ready: %s",
+        hosts);
   }
 
   private void await(BooleanSupplier condition, String otherwise, Object about) {

@@ -1,13 +1,13 @@
 package io.fermata.bench.crash;
 
 import io.fermata.flow.json.Json;
+import io.fermata.ports.Ports;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -60,21 +60,20 @@ final class ClusterHost {
     this.boundPort = bound;
   }
 
-  static ClusterHost start(int number, PostgresServer postgres, String store, Path effects)
-      throws IOException {
+  static ClusterHost start(int number, PostgresServer postgres, String store, Path effects) {
     Cable database = Cable.to(postgres);
-    int bound = freePort();
+    int bound = Ports.free();
     ClusterHost host =
         new ClusterHost(
-            number, database.through(store), effects, database, Cable.to(bound), freePort(), bound);
+            number,
+            database.through(store),
+            effects,
+            database,
+            Cable.to(bound),
+            Ports.free(),
+            bound);
     host.supervisor.start();
     return host;
-  }
-
-  private static int freePort() throws IOException {
-    try (ServerSocket free = new ServerSocket(0)) {
-      return free.getLocalPort();
-    }
   }
 
   private void supervise() {
@@ -218,6 +217,6 @@ final class ClusterHost {
 
   @Override
   public String toString() {
-    return "host " + number;
+    return "host " + number + (running == null ? " (not ready)" : "");
   }
 }

@@ -1,13 +1,17 @@
 package io.fermata.bench.crash;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
+import java.io.IOException;
+import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -29,6 +33,18 @@ class CrashTest {
     assertThat(report.survived() + report.lost())
         .as("of every two faults one is to be outlived: %s", report)
         .isGreaterThanOrEqualTo(LIVES / 4);
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aServerWhosePortIsTakenEndsSoThatItIsStartedAgain() throws IOException {
+    Path effects = folder.resolve("effects.log");
+    try (ServerSocket taken = new ServerSocket(0)) {
+      String port = Integer.toString(taken.getLocalPort());
+      assertThatThrownBy(() -> Killable.start("memory", effects, List.of(), port))
+          .isInstanceOf(IOException.class);
+      assertThat(Killable.log(effects)).content().contains("Cannot listen on port " + port);
+    }
   }
 
   @Test

@@ -38,10 +38,16 @@ public final class LedgerServer {
     if (args.length > 2) {
       builder.cluster(ClusterSettings.LOCAL.port(Integer.parseInt(args[2])));
     }
-    Fermata host = builder.start();
+    // A host that nobody can call would keep the process alive.
+    try (Fermata host = builder.start()) {
+      serve(host, Integer.parseInt(args[1]));
+    }
+  }
+
+  private static void serve(Fermata host, int port) {
     McpServer server =
         McpServer.serving(host)
-            .port(Integer.parseInt(args[1]))
+            .port(port)
             .perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(Double.POSITIVE_INFINITY, 1))
             .start();
     CompletableFuture<String> lost = host.lost().toCompletableFuture();

@@ -9,8 +9,8 @@ import io.fermata.persistence.contract.EssentialContract;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.ports.Ports;
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Map;
@@ -127,11 +127,8 @@ final class WaniwaniStoreTest extends EssentialContract {
   }
 
   @Test
-  void aServerThatIsNotThereIsSaid() throws IOException {
-    int nobody;
-    try (ServerSocket free = new ServerSocket(0)) {
-      nobody = free.getLocalPort();
-    }
+  void aServerThatIsNotThereIsSaid() {
+    int nobody = Ports.free();
     Store store =
         KeyValueStore.of(new HttpKvStore(URI.create("http://127.0.0.1:" + nobody), "key"));
     assertThatThrownBy(store::open)
