@@ -31,7 +31,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 
@@ -43,7 +42,7 @@ import org.junit.jupiter.api.TestInstance;
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class PlansContract {
 
-  private static final int SESSIONS = 100_000;
+  static final int SESSIONS = 100_000;
 
   /** A page of a thousand sessions, each looked up in three indexes. */
   private static final int MOST_PAGES = 10_000;
@@ -67,7 +66,7 @@ abstract class PlansContract {
       ".*(Seq Scan (?!on cluster_host)|Bitmap (?!.*on directory_text)|Hash Join|Merge Join"
           + "|external merge|Gather).*";
 
-  private final PostgresServer server;
+  final PostgresServer server;
   private final List<PostgresProbe> filled = new ArrayList<>();
   private Map<String, List<String>> sent = Map.of();
 
@@ -106,11 +105,11 @@ abstract class PlansContract {
     server.close();
   }
 
-  private PostgresProbe large() {
+  final PostgresProbe large() {
     return filled.get(0);
   }
 
-  private PostgresProbe filled(int sessions) {
+  final PostgresProbe filled(int sessions) {
     PostgresProbe database = PostgresProbe.of(server);
     database.store().open().close();
     ManySessions.fill(database, sessions);
@@ -210,57 +209,17 @@ abstract class PlansContract {
 
   @Test
   void everyStatementReadsFewPagesHoweverManySessionsThereAre() throws SQLException {
-    assertThat(expensive(large(), sent)).isEmpty();
+    assertThat(expensive()).isEmpty();
   }
 
-  @Test
-  @Tag("long")
-  void aLostIndexIsNoticed() throws SQLException {
-    List<String> unnoticed = new ArrayList<>();
-    for (String index : indexes()) {
-      try (Connection connection = server.connect(large().database());
-          Statement statement = connection.createStatement()) {
-        String valid =
-            "UPDATE pg_index SET indisvalid = %s WHERE indexrelid = '" + index + "'::regclass";
-        statement.execute(valid.formatted(false));
-        if (expensive(large(), sent).isEmpty()) {
-          unnoticed.add(index);
-        }
-        statement.execute(valid.formatted(true));
-      }
-    }
-    assertThat(unnoticed).isEmpty();
-  }
-
-  /** Without those of primary keys, which a table always has. */
-  private List<String> indexes() throws SQLException {
-    List<String> indexes = new ArrayList<>();
-    try (Connection connection = server.connect(large().database());
-        Statement statement = connection.createStatement();
-        ResultSet rows =
-            statement.executeQuery(
-                """
-                SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON oid = indrelid
-                WHERE NOT indisunique AND relnamespace = 'public'::regnamespace ORDER BY 1
-                """)) {
-      while (rows.next()) {
-        indexes.add(rows.getString(1));
-      }
-    }
-    return indexes;
-  }
-
-  /** {@code -Dplans.sessions=1000000} tries a million, which takes minutes to fill. */
-  @Test
-  @Tag("long")
-  void amongThreeTimesAsManySessionsOrMoreEveryStatementReadsAsFew() throws SQLException {
-    PostgresProbe larger = filled(Integer.getInteger("plans.sessions", 3 * SESSIONS));
-    assertThat(expensive(larger, StatementLog.of(server))).isEmpty();
+  /** Of the statements that all tests sent, those that read too much, with their plans. */
+  final Map<String, String> expensive() throws SQLException {
+    return expensive(large(), sent);
   }
 
   /** The statements that read too much, with their plans. */
-  private static Map<String, String> expensive(
-      PostgresProbe database, Map<String, List<String>> statements) throws SQLException {
+  static Map<String, String> expensive(PostgresProbe database, Map<String, List<String>> statements)
+      throws SQLException {
     Map<String, String> expensive = new LinkedHashMap<>();
     PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
     try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
