@@ -11,6 +11,7 @@ import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
@@ -177,8 +178,20 @@ abstract class ConsoleCommand implements Callable<Integer> {
     return server;
   }
 
+  /**
+   * Waits for a result.
+   *
+   * @throws UnusableException with the reason, if what the command names is refused
+   */
   static <T> T now(CompletionStage<T> stage) {
-    return stage.toCompletableFuture().join();
+    try {
+      return stage.toCompletableFuture().join();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof IllegalArgumentException refused) {
+        throw new UnusableException(refused.getMessage(), refused);
+      }
+      throw e;
+    }
   }
 
   final CommandLine commandLine() {

@@ -71,21 +71,16 @@ final class ExportCommand extends ConsoleCommand {
   }
 
   private long written(Opened opened) throws IOException {
-    try {
-      return creating(
-          file,
-          () -> {
-            try (OutputStream to = created()) {
-              return now(what.in(opened.host().journals()).export(to));
-            }
-          });
-    } catch (CompletionException e) {
-      Files.deleteIfExists(file);
-      if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UnusableException(unknown.getMessage(), unknown);
-      }
-      throw e;
-    }
+    return creating(
+        file,
+        () -> {
+          try (OutputStream to = created()) {
+            return now(what.in(opened.host().journals()).export(to));
+          } catch (UnusableException | CompletionException e) {
+            Files.deleteIfExists(file);
+            throw e;
+          }
+        });
   }
 
   /** Creates a file, and writes it. */

@@ -25,7 +25,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -169,11 +168,6 @@ final class ForkCommand extends ConsoleCommand {
       } else if (what.run != null) {
         fork(host, what.run);
       }
-    } catch (CompletionException e) {
-      if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UnusableException(unknown.getMessage(), unknown);
-      }
-      throw e;
     }
     return 0;
   }

@@ -20,7 +20,6 @@ import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -121,11 +120,6 @@ final class GraphCommand extends ConsoleCommand {
     HostBuilder dormant = host.store(store.present()).dormant();
     try (Fermata opened = explained(dormant::start)) {
       now(opened.journals().run(id, runId).replay(recorders.toArray(Recorder[]::new)));
-    } catch (CompletionException e) {
-      if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UnusableException(unknown.getMessage(), unknown);
-      }
-      throw e;
     }
     return pictures.getOrDefault(last.version, pictures.lastEntry().getValue()).picture();
   }

@@ -70,8 +70,6 @@ final class RecordCommand extends ConsoleCommand {
       if (e.getCause() instanceof RecordingException refused) {
         commandLine().getErr().println(refused.getMessage());
         return Cli.DECIDED_OTHERWISE;
-      } else if (e.getCause() instanceof IllegalArgumentException unknown) {
-        throw new UnusableException(unknown.getMessage(), unknown);
       }
       throw e;
     } catch (IllegalArgumentException e) {

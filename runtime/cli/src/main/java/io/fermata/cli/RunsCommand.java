@@ -157,7 +157,7 @@ final class RunsCommand extends ConsoleCommand {
                 rebuilt.removed());
         commandLine().getErr().flush();
       }
-      return RunJson.page(now(runs.list(query())));
+      return RunJson.page(runs.list(query()).toCompletableFuture().join());
     } catch (IllegalArgumentException e) {
       throw wrong(e);
     } catch (CompletionException e) {
