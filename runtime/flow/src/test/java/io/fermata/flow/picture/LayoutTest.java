@@ -32,16 +32,16 @@ class LayoutTest {
 
   @Test
   @Tag("slow")
-  void aWayThatPassesTenThousandRowsTakesNoRoomInEach() {
+  void aWayThatPassesThousandsOfRowsTakesNoRoomInEach() {
     List<Shape> shapes = new ArrayList<>();
     List<Arrow> arrows = new ArrayList<>();
-    for (int i = 0; i < 10_000; i++) {
+    for (int i = 0; i < 4_000; i++) {
       shapes.add(new Shape("n" + i, "", Kind.ACT, "n" + i, List.of()));
       arrows.add(new Arrow("n" + i, "n" + (i + 1), Style.ONWARD, -1, List.of()));
-      arrows.add(new Arrow("n" + i, "n10000", Style.LATE, -1, List.of("late")));
+      arrows.add(new Arrow("n" + i, "n4000", Style.LATE, -1, List.of("late")));
       arrows.add(new Arrow("n" + i, "n" + i / 2, Style.ONWARD, -1, List.of("again")));
     }
-    shapes.add(new Shape("n10000", "", Kind.END, "End", List.of()));
+    shapes.add(new Shape("n4000", "", Kind.END, "End", List.of()));
     Layout layout = new Layout(new Picture("Long", "", shapes, arrows), "");
     assertThat(layout.edges).hasSameSizeAs(arrows);
     assertThat(layout.edges.stream().mapToInt(edge -> edge.way().cells.size()).sum())
