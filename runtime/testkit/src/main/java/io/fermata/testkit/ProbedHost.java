@@ -14,6 +14,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,6 +25,8 @@ import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.apache.pekko.actor.typed.javadsl.Adapter;
+import org.apache.pekko.dispatch.Dispatcher;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -394,9 +397,18 @@ final class ProbedHost implements AutoCloseable {
     throw new AssertionError("The host did not answer within " + TIMEOUT + ": " + what);
   }
 
-  /** Whether the store or a step is at work, and the step not for so long that it never ends. */
+  /** Whether the store, an actor or a step is at work, and the step not for ever. */
   private boolean busy() {
-    return faults.busy() || (running.get() > 0 && !hangs());
+    return faults.busy() || actorsWork() || (running.get() > 0 && !hangs());
+  }
+
+  /** On a machine that has little time for them they seem to wait, but have not been run yet. */
+  private boolean actorsWork() {
+    Fermata open = host;
+    return open != null
+        && Adapter.toClassic(open.system()).dispatcher() instanceof Dispatcher actors
+        && actors.executorService().executor() instanceof ForkJoinPool pool
+        && !pool.isQuiescent();
   }
 
   private boolean hangs() {

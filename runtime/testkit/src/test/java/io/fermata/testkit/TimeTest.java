@@ -31,6 +31,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
@@ -421,6 +422,25 @@ class TimeTest {
       probe.passTime(Duration.ofDays(26));
       assertThat(seen).hasSize(1_200);
     }
+  }
+
+  @Test
+  void timeWaitsWhileAHostComputes() {
+    Flow<Parcel> flow =
+        parcel()
+            .ask("ask_address", q -> q.question("address", "Where to?"))
+            .decide(START, d -> d.when("slow", p -> slow()).to("ask_address").otherwise("note"))
+            .edge("ask_address", "note")
+            .compile();
+    try (SessionProbe probe = probe(flow).manualTime()) {
+      probe.start("to send").asks("address");
+    }
+  }
+
+  /** For longer than a call waits, if time passed. */
+  private static boolean slow() {
+    LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(8));
+    return true;
   }
 
   private static Flow<Parcel> paid() {
