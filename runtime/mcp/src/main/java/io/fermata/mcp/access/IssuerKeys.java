@@ -108,13 +108,8 @@ public final class IssuerKeys {
    *
    * @param seen the keys that the caller found wanting; newer ones are not fetched again
    */
-  @SuppressWarnings("ReferenceEquality") // the very keys that the caller has seen
   public CompletionStage<Known> latest(@Nullable Known seen) {
-    Known now = known;
-    if (now != null && now != seen && nanos.getAsLong() - now.since <= FRESH.toNanos()) {
-      return CompletableFuture.completedFuture(now);
-    }
-    CompletionStage<Known> fetching = fetching(now);
+    CompletionStage<Known> fetching = fetching(seen);
     if (fetching != null) {
       return fetching;
     }
@@ -144,15 +139,15 @@ public final class IssuerKeys {
   /**
    * Starts or joins a fetch; null if there were too many of late.
    *
-   * @param seen the keys that are to be replaced; newer ones are not fetched again
+   * @param seen the keys that are to be replaced; newer ones are not fetched again while fresh
    */
   @SuppressWarnings("ReferenceEquality") // the very keys that the caller has seen
   private synchronized @Nullable CompletionStage<Known> fetching(@Nullable Known seen) {
     Known now = known;
-    if (inFlight != null) {
-      return inFlight;
-    } else if (now != null && now != seen) {
+    if (now != null && now != seen && nanos.getAsLong() - now.since <= FRESH.toNanos()) {
       return CompletableFuture.completedFuture(now);
+    } else if (inFlight != null) {
+      return inFlight;
     } else if (fetches.take(1, nanos.getAsLong()) > 0) {
       return null;
     }
