@@ -157,6 +157,7 @@ final class RunsCommand extends ConsoleCommand {
                 rebuilt.removed());
         commandLine().getErr().flush();
       }
+      // A query that is refused is wrong usage, unlike what now() says of other refusals.
       return RunJson.page(runs.list(query()).toCompletableFuture().join());
     } catch (IllegalArgumentException e) {
       throw wrong(e);
