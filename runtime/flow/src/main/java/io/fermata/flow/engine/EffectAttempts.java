@@ -126,13 +126,14 @@ final class EffectAttempts {
   /** Branches that know nothing of each other may together give the run more than it can have. */
   void tag(StepEffect effect, Input.Wrote wrote) {
     Tagging tagging = wrote.tagged();
+    if (tagging.none()) {
+      return;
+    }
     if (!tagging.fits(state().tags())) {
       throw new StepException("The run would have more than " + Tagging.MOST + " tags.");
     }
-    if (!tagging.none()) {
-      requireOpenTags(tagging, wrote);
-      drive.emit(new Event.Tagged(effect.place(), tagging.added(), tagging.removed()));
-    }
+    requireOpenTags(tagging, wrote);
+    drive.emit(new Event.Tagged(effect.place(), tagging.added(), tagging.removed()));
   }
 
   /** Tags are there to be found, so they are stored as they are. */

@@ -109,6 +109,9 @@ final class Forks {
 
   /** Joins the first fork whose branches allow it; false if there is none. */
   boolean joins() {
+    if (!state().forked()) {
+      return false;
+    }
     for (Map.Entry<Place, PlaceState> entry : state().places().entrySet()) {
       if (entry.getValue().phase() instanceof Phase.Forked forked
           && joins(entry.getKey(), forked)) {

@@ -62,10 +62,22 @@ public record Branch(
     return new Branch(memory, visits, passes, entered, committed, more);
   }
 
-  Branch visit(String node, int visit) {
-    Map<String, Integer> numbered = PersistentMap.with(visits, node, visit);
+  /**
+   * The run comes to a node.
+   *
+   * @param asks whether a correction may come back to it
+   */
+  Branch enter(Place place, boolean asks, long tick) {
+    String node = place.node();
+    Map<String, Integer> numbered = PersistentMap.with(visits, node, place.visit());
     Map<String, Integer> counted = PersistentMap.with(passes, node, passes(node) + 1);
-    return new Branch(memory, numbered, counted, entered, committed, touched);
+    Branch here = new Branch(memory, numbered, counted, entered, committed, touched);
+    return asks ? here.checkpoint(node, tick) : here;
+  }
+
+  /** The run leaves a node. */
+  Branch leave(String node, long tick) {
+    return memory(memory.leave(node, tick));
   }
 
   /** A sub-flow starts again, and counts from zero. */

@@ -99,9 +99,9 @@ public final class Fold {
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.moved(true);
-    state.put(new Place(Place.START, 1), PlaceState.entered(e.at()).phase(new Phase.Leaving(null)));
-    Branch trunk = Branch.EMPTY.visit(Place.START, 1).checkpoint(Place.START, state.tick);
-    state.branches = Map.of("", trunk);
+    Place beginning = new Place(Place.START, 1);
+    state.put(beginning, PlaceState.entered(e.at()).phase(new Phase.Leaving(null)));
+    state.branches = Map.of("", Branch.EMPTY.enter(beginning, true, state.tick));
   }
 
   private static void answered(Draft state, Event.Answered e) {
@@ -217,7 +217,7 @@ public final class Fold {
 
   private static void committed(Draft state, Event.Committed e) {
     String branch = e.place().branch();
-    e.writes().forEach(write -> write(state, branch, write));
+    write(state, branch, e.writes());
     state.branch(branch, b -> b.commit(e.place().node(), state.tick));
     if (e.undoable()) {
       done(state, e.place());
@@ -234,8 +234,14 @@ public final class Fold {
   }
 
   private static void write(Draft state, String branch, Write write) {
-    state.branch(branch, b -> b.memory(b.memory().write(List.of(write), state.tick)));
-    touch(state, branch, write.path());
+    write(state, branch, List.of(write));
+  }
+
+  private static void write(Draft state, String branch, List<Write> writes) {
+    if (!writes.isEmpty()) {
+      state.branch(branch, b -> b.memory(b.memory().write(writes, state.tick)));
+      writes.forEach(write -> touch(state, branch, write.path()));
+    }
   }
 
   /** Only a branch needs to know what it has changed. */
@@ -252,16 +258,13 @@ public final class Fold {
   private static void moved(Draft state, Event.Moved e) {
     state.changedAt = e.at();
     state.places = RunState.remove(state.places, e.from());
-    state.branch(e.from().branch(), b -> b.memory(b.memory().leave(e.from().node(), state.tick)));
+    state.branch(e.from().branch(), b -> b.leave(e.from().node(), state.tick));
     enter(state, e.to(), e.asks(), e.at());
   }
 
   private static void enter(Draft state, Place place, boolean asks, long at) {
     state.put(place, PlaceState.entered(at));
-    state.branch(place.branch(), b -> b.visit(place.node(), place.visit()));
-    if (asks) {
-      state.branch(place.branch(), b -> b.checkpoint(place.node(), state.tick));
-    }
+    state.branch(place.branch(), b -> b.enter(place, asks, state.tick));
     state.visitsInRun++;
     state.visitsInCall++;
   }
@@ -413,7 +416,7 @@ public final class Fold {
     String from = e.place().branch();
     List<String> labels = e.heads().stream().map(Event.Head::label).toList();
     state.changedAt = e.at();
-    state.branch(from, b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+    state.branch(from, b -> b.leave(e.place().node(), state.tick));
     state.branch(from, b -> b.checkpoint(forkPoint(e.place().node()), state.tick));
     List<JsonNode> items = e.list() ? e.heads().stream().map(Fold::item).toList() : null;
     state.at(e.place(), at -> at.phase(new Phase.Forked(labels, items, Map.of())));
@@ -436,7 +439,7 @@ public final class Fold {
 
   private static void arrived(Draft state, Event.Arrived e) {
     String branch = e.place().branch();
-    state.branch(branch, b -> b.memory(b.memory().leave(e.place().node(), state.tick)));
+    state.branch(branch, b -> b.leave(e.place().node(), state.tick));
     end(state, branch, new Phase.End(e.result(), null, null));
   }
 
@@ -539,7 +542,7 @@ public final class Fold {
   private static void closed(Draft state, Event.Closed e) {
     String branch = e.place().branch();
     state.branch(branch, b -> b.memory(b.memory().close(e.scope())));
-    e.writes().forEach(write -> write(state, branch, write));
+    write(state, branch, e.writes());
     Place fork = Place.forkOf(branch);
     boolean item = fork != null && e.place().node().equals(fork.node() + "/" + Place.END);
     Phase next = item ? new Phase.Returning(e.result()) : new Phase.Leaving(null);

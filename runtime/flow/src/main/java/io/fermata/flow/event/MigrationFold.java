@@ -47,10 +47,7 @@ public final class MigrationFold {
 
   private void enter(Event.Carried carried) {
     Place to = carried.to();
-    state.branch(to.branch(), branch -> branch.visit(to.node(), to.visit()));
-    if (carried.asks()) {
-      state.branch(to.branch(), branch -> branch.checkpoint(to.node(), state.tick));
-    }
+    state.branch(to.branch(), branch -> branch.enter(to, carried.asks(), state.tick));
     state.visitsInRun++;
   }
 

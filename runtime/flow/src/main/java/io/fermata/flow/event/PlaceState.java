@@ -35,6 +35,8 @@ public record PlaceState(
     @Nullable Long deadline,
     @Nullable Reminder reminder) {
 
+  private static final Phase ENTERING = new Phase.Entering();
+
   /**
    * A reminder that is to come or is being sent, or the one that would follow the last.
    *
@@ -49,8 +51,7 @@ public record PlaceState(
   }
 
   static PlaceState entered(long at) {
-    return new PlaceState(
-        new Phase.Entering(), Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
+    return new PlaceState(ENTERING, Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
   }
 
   /** The questions that still wait for an answer, in declared order. */

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.SharedTrees;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -200,6 +201,12 @@ public record RunState(
   @JsonIgnore
   public boolean running() {
     return status == Status.RUNNING;
+  }
+
+  /** Whether it has branches besides the trunk. */
+  @JsonIgnore
+  public boolean forked() {
+    return branches.size() > 1;
   }
 
   /** Where the run was forked from; null if it was not. */
@@ -396,7 +403,7 @@ public record RunState(
 
   static <K, V> Map<K, V> put(Map<K, V> map, K key, V value) {
     if (map.isEmpty() || (map.size() == 1 && map.containsKey(key))) {
-      return Map.of(key, value);
+      return Collections.singletonMap(key, value);
     }
     Map<K, V> copy = new LinkedHashMap<>(map);
     copy.put(key, value);

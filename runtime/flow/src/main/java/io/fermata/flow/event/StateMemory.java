@@ -171,7 +171,8 @@ public record StateMemory(
 
   StateMemory write(String path, ObjectNode newData, long tick) {
     Map<String, Long> newWritten = PersistentMap.with(written, path, tick);
-    return new StateMemory(data, answers, accepted, newWritten, left, bytes).data(newData);
+    int size = bytes + Sizes.growth(data, newData);
+    return new StateMemory(newData, answers, accepted, newWritten, left, size);
   }
 
   /** What was written in the course of an action or a join, in one go. */

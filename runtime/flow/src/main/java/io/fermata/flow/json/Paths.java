@@ -37,12 +37,12 @@ public final class Paths {
   }
 
   public static ObjectNode set(ObjectNode root, String path, JsonNode value) {
-    return set(root, path, value, noCopies());
+    return set(root, path, value, null);
   }
 
   /** Sets what is filled, and deletes the rest. What contains several of them is copied once. */
   public static ObjectNode replace(ObjectNode root, Map<String, JsonNode> values) {
-    Set<ObjectNode> copies = noCopies();
+    Set<ObjectNode> copies = Collections.newSetFromMap(new IdentityHashMap<>(4));
     ObjectNode changed = root;
     for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
       changed =
@@ -54,11 +54,11 @@ public final class Paths {
   }
 
   public static ObjectNode delete(ObjectNode root, String path) {
-    return delete(root, path, noCopies());
+    return delete(root, path, null);
   }
 
   private static ObjectNode set(
-      ObjectNode root, String path, JsonNode value, Set<ObjectNode> copies) {
+      ObjectNode root, String path, JsonNode value, @Nullable Set<ObjectNode> copies) {
     int dot = path.indexOf('.');
     ObjectNode copy = copy(root, copies);
     if (dot < 0) {
@@ -71,7 +71,7 @@ public final class Paths {
     return copy;
   }
 
-  private static ObjectNode delete(ObjectNode root, String path, Set<ObjectNode> copies) {
+  private static ObjectNode delete(ObjectNode root, String path, @Nullable Set<ObjectNode> copies) {
     int dot = path.indexOf('.');
     String head = dot < 0 ? path : path.substring(0, dot);
     if (!root.has(head)) {
@@ -86,13 +86,15 @@ public final class Paths {
     return copy;
   }
 
-  private static Set<ObjectNode> noCopies() {
-    return Collections.newSetFromMap(new IdentityHashMap<>(4));
-  }
-
-  /** The node itself if it is one of the copies already. */
-  private static ObjectNode copy(ObjectNode node, Set<ObjectNode> copies) {
-    if (copies.contains(node)) {
+  /**
+   * The node itself if it is one of the copies already.
+   *
+   * @param copies null where only one change is made
+   */
+  private static ObjectNode copy(ObjectNode node, @Nullable Set<ObjectNode> copies) {
+    if (copies == null) {
+      return shallow(node);
+    } else if (copies.contains(node)) {
       return node;
     }
     ObjectNode copy = shallow(node);

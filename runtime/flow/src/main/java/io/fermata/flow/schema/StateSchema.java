@@ -306,6 +306,9 @@ public final class StateSchema<S extends Record> {
    * null nodes; nothing is returned for fields that were not mentioned.
    */
   public Checked check(ObjectNode sent, Limits limits) {
+    if (sent.isEmpty()) {
+      return new Checked(Map.of(), List.of());
+    }
     if (deeperThan(sent, limits.depth())) {
       return Checked.refused(
           new Violation(WHOLE, "is nested deeper than " + limits.depth() + " levels"));
