@@ -184,15 +184,15 @@ public final class Conversation {
   /** Takes an input in; a refusal is kept for {@link #refusal}. */
   public Conversation accept(ThreadInput input) {
     refusal = null;
-    Program.Acceptance<ThreadEvent> acceptance = program.accept(state, input);
-    if (acceptance instanceof Program.Accepted<ThreadEvent> accepted) {
+    Program.Acceptance<ThreadState, ThreadEvent> acceptance = program.accept(state, input);
+    if (acceptance instanceof Program.Accepted<ThreadState, ThreadEvent> accepted) {
       if (!accepted.events().isEmpty()) {
         boolean ended = input instanceof ThreadInput.EffectEnded;
         causes.add(new Cause(now, input, ended ? seen : null, ended ? world.received : null));
       }
       journal(accepted.events());
     } else {
-      refusal = ((Program.Refused<ThreadEvent>) acceptance).failure();
+      refusal = ((Program.Refused<ThreadState, ThreadEvent>) acceptance).failure();
     }
     track();
     return this;

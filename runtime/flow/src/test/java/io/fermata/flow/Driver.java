@@ -95,20 +95,20 @@ public final class Driver {
     return come(program.accept(state, input), input);
   }
 
-  private Outcome come(Program.Acceptance<Event> acceptance, @Nullable Input input) {
-    if (acceptance instanceof Program.Refused<Event> refused) {
+  private Outcome come(Program.Acceptance<RunState, Event> acceptance, @Nullable Input input) {
+    if (acceptance instanceof Program.Refused<RunState, Event> refused) {
       return refused.failure();
     }
-    List<Event> events = ((Program.Accepted<Event>) acceptance).events();
-    record(events, input);
-    boolean repeats = events.isEmpty() && program.open(state) != null;
+    Program.Accepted<RunState, Event> accepted = (Program.Accepted<RunState, Event>) acceptance;
+    record(accepted, input);
+    boolean repeats = accepted.events().isEmpty() && program.open(state) != null;
     return repeats ? program.now(state) : settle();
   }
 
   /** Feeds an input without performing what follows from it. */
   public void feed(Input input) {
-    if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
-      record(accepted.events(), input);
+    if (program.accept(state, input) instanceof Program.Accepted<RunState, Event> accepted) {
+      record(accepted, input);
     }
   }
 
@@ -119,7 +119,9 @@ public final class Driver {
    */
   public record Entry(long seq, long at, List<Event> events, @Nullable Input input) {}
 
-  private void record(List<Event> events, @Nullable Input input) {
+  private void record(Program.Accepted<RunState, Event> accepted, @Nullable Input input) {
+    List<Event> events = accepted.events();
+    RunState reached = program.after(state, accepted, 0);
     if (!events.isEmpty()) {
       entries.add(new Entry(entries.size() + 1L, now, events, input));
     }
@@ -127,6 +129,7 @@ public final class Driver {
       journal.add(event);
       state = program.apply(state, List.of(event), 0);
     }
+    assertThat(reached).as("what was decided is what the events are folded to").isEqualTo(state);
     observer.accept(this);
   }
 

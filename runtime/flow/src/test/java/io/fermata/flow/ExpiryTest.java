@@ -84,9 +84,10 @@ class ExpiryTest {
   record Note(String text) {}
 
   private static @Nullable Long expiry(FlowProgram<?> program) {
-    Program.Acceptance<Event> started =
+    Program.Acceptance<RunState, Event> started =
         program.accept(RunState.NONE, new Input.Start("run", "to note", Json.object(), 0));
-    return program.expiresAt(RunState.NONE.apply(((Program.Accepted<Event>) started).events()));
+    return program.expiresAt(
+        RunState.NONE.apply(((Program.Accepted<RunState, Event>) started).events()));
   }
 
   @Test

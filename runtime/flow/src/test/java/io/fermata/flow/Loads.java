@@ -226,11 +226,11 @@ public final class Loads {
 
   private static RunState fold(
       FlowProgram<?> program, RunState state, Input input, @Nullable RunObserver recording) {
-    if (program.accept(state, input) instanceof Program.Accepted<Event> accepted) {
+    if (program.accept(state, input) instanceof Program.Accepted<RunState, Event> accepted) {
       if (recording != null) {
         recording.record(state.tick(), 4, accepted.events());
       }
-      return state.apply(accepted.events());
+      return program.after(state, accepted, 1);
     }
     throw new IllegalStateException("Refused: " + input);
   }

@@ -193,11 +193,11 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (stranded != null) {
       return called(what, stranded);
     }
-    Program.Acceptance<Event> acceptance = threw(program.accept(state, input));
-    if (acceptance instanceof Program.Refused<Event> refused) {
+    Program.Acceptance<RunState, Event> acceptance = threw(program.accept(state, input));
+    if (acceptance instanceof Program.Refused<RunState, Event> refused) {
       return called(what, refused.failure());
     }
-    List<Event> events = ((Program.Accepted<Event>) acceptance).events();
+    List<Event> events = ((Program.Accepted<RunState, Event>) acceptance).events();
     happen(events);
     boolean repeats = events.isEmpty();
     if (input instanceof Input.Cancel) {
@@ -283,13 +283,13 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
     Outcome.Failure stranded = versions.changed(state).open(program.open(state));
     if (versions.takingOver(state).isPresent()) {
-      Program.Acceptance<Event> taken = threw(program.migrate(state, now.toEpochMilli()));
-      if (taken instanceof Program.Accepted<Event> accepted) {
+      Program.Acceptance<RunState, Event> taken = threw(program.migrate(state, now.toEpochMilli()));
+      if (taken instanceof Program.Accepted<RunState, Event> accepted) {
         happen(accepted.events());
         write();
         return null;
       }
-      stranded = ((Program.Refused<Event>) taken).failure();
+      stranded = ((Program.Refused<RunState, Event>) taken).failure();
     }
     // Only the version that ran the effects can compensate them.
     boolean owes = !state.done().isEmpty() || state.ending() != null;
@@ -401,12 +401,13 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   // --- the shell ------------------------------------------------------------------------------
 
   private void feed(Input input) {
-    if (threw(program.accept(state, input)) instanceof Program.Accepted<Event> accepted) {
+    if (threw(program.accept(state, input)) instanceof Program.Accepted<RunState, Event> accepted) {
       happen(accepted.events());
     }
   }
 
-  private Program.Acceptance<Event> threw(Program.Acceptance<Event> acceptance) {
+  private Program.Acceptance<RunState, Event> threw(
+      Program.Acceptance<RunState, Event> acceptance) {
     acceptance.thrown().forEach(each -> thrown = each);
     return acceptance;
   }

@@ -72,7 +72,7 @@ public final class ThreadProgram
   // --- inputs ----------------------------------------------------------------------------------
 
   @Override
-  public Acceptance<ThreadEvent> accept(ThreadState state, ThreadInput input) {
+  public Acceptance<ThreadState, ThreadEvent> accept(ThreadState state, ThreadInput input) {
     if (input instanceof ThreadInput.Create create) {
       return create(state, create);
     } else if (input instanceof ThreadInput.Fork fork) {
@@ -98,13 +98,14 @@ public final class ThreadProgram
       return new Refused<>(refusal);
     }
     loop.decided().reportStatus(state);
-    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
+    return new Accepted<>(loop.decided().events(), null, loop.decided().thrown());
   }
 
   /**
    * An effect whose result cannot be applied has failed, and ends the turn; else it would repeat.
    */
-  private Acceptance<ThreadEvent> broken(ThreadState state, ThreadInput input, Throwable thrown) {
+  private Acceptance<ThreadState, ThreadEvent> broken(
+      ThreadState state, ThreadInput input, Throwable thrown) {
     String reason = AuthorFailures.reason(thrown);
     boolean own =
         input instanceof ThreadInput.EffectEnded
@@ -123,10 +124,10 @@ public final class ThreadProgram
       loop.calls().end(result);
       loop.stop(null, StopCode.STEP_ERROR, reason, false);
     }
-    return new Accepted<>(loop.decided().events(), List.of(thrown));
+    return new Accepted<>(loop.decided().events(), null, List.of(thrown));
   }
 
-  private static Acceptance<ThreadEvent> absent(ThreadState state, ThreadInput input) {
+  private static Acceptance<ThreadState, ThreadEvent> absent(ThreadState state, ThreadInput input) {
     boolean late =
         input instanceof ThreadInput.EffectEnded || input instanceof ThreadInput.EffectDue;
     if (input instanceof ThreadInput.Recovered || (late && state.deleted())) {
@@ -136,7 +137,7 @@ public final class ThreadProgram
         "unknown_thread", "There is no such thread; it was never created, or it was deleted");
   }
 
-  private static Acceptance<ThreadEvent> refused(String code, String message) {
+  private static Acceptance<ThreadState, ThreadEvent> refused(String code, String message) {
     return new Refused<>(failure(code, message));
   }
 
@@ -182,11 +183,12 @@ public final class ThreadProgram
     return null;
   }
 
-  private Acceptance<ThreadEvent> unknownAgent(String name) {
+  private Acceptance<ThreadState, ThreadEvent> unknownAgent(String name) {
     return refused("unknown_agent", agents.unknown(name));
   }
 
-  private Acceptance<ThreadEvent> create(ThreadState state, ThreadInput.Create create) {
+  private Acceptance<ThreadState, ThreadEvent> create(
+      ThreadState state, ThreadInput.Create create) {
     if (state.created() != null) {
       return state.deleted()
           ? refused("unknown_thread", "The thread was deleted; choose another id")
@@ -223,7 +225,7 @@ public final class ThreadProgram
   }
 
   /** A fork continues where its source was, as a thread of its own. */
-  private Acceptance<ThreadEvent> fork(ThreadState source, ThreadInput.Fork fork) {
+  private Acceptance<ThreadState, ThreadEvent> fork(ThreadState source, ThreadInput.Fork fork) {
     if (!source.exists()) {
       return absent(source, fork);
     }
@@ -255,7 +257,7 @@ public final class ThreadProgram
       return new Refused<>(refusal);
     }
     loop.advance();
-    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
+    return new Accepted<>(loop.decided().events(), null, loop.decided().thrown());
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {

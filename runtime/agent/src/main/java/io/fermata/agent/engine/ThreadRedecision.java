@@ -162,10 +162,11 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
   }
 
   @Override
-  protected Stream<Program.Acceptance<ThreadEvent>> again(List<ThreadEvent> rest, long at) {
+  protected Stream<Program.Acceptance<ThreadState, ThreadEvent>> again(
+      List<ThreadEvent> rest, long at) {
     List<ThreadEffect> wanted = wanted(state());
     RecordedThreadInputs inputs = new RecordedThreadInputs(state(), wanted, rest, at);
-    Stream<Program.Acceptance<ThreadEvent>> ended =
+    Stream<Program.Acceptance<ThreadState, ThreadEvent>> ended =
         wanted.stream()
             .filter(effect -> !effect.timer())
             .map(effect -> RecordedEffect.of(state(), effect, rest))
@@ -179,15 +180,16 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
         .flatMap(each -> each);
   }
 
-  private Program.Acceptance<ThreadEvent> accept(ThreadInput input) {
+  private Program.Acceptance<ThreadState, ThreadEvent> accept(ThreadInput input) {
     return program.accept(state(), input);
   }
 
-  private Stream<Program.Acceptance<ThreadEvent>> ended(RecordedEffect recorded, long at) {
+  private Stream<Program.Acceptance<ThreadState, ThreadEvent>> ended(
+      RecordedEffect recorded, long at) {
     return recorded.endings().stream().flatMap(ending -> ended(recorded, ending, at));
   }
 
-  private Stream<Program.Acceptance<ThreadEvent>> ended(
+  private Stream<Program.Acceptance<ThreadState, ThreadEvent>> ended(
       RecordedEffect recorded, RecordedEffect.Ending ending, long at) {
     ThreadEffect effect = recorded.effect();
     if (ending instanceof RecordedEffect.Result known) {
@@ -199,7 +201,7 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
     return Stream.of(new Program.Accepted<>(recorded.events()));
   }
 
-  private Program.Acceptance<ThreadEvent> madeAgain(
+  private Program.Acceptance<ThreadState, ThreadEvent> madeAgain(
       ThreadState view, RecordedEffect recorded, RecordedEffect.Made made, long at) {
     RecordedOutside outside = new RecordedOutside(made.given(), at, earlier, next);
     ThreadInput.Result result =

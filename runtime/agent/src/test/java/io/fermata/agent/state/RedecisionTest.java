@@ -166,9 +166,11 @@ class RedecisionTest {
             new ThreadInput.EffectEnded(
                 ended.effect(), result(program, talk, cause, ended), ended.at());
       }
-      Program.Acceptance<ThreadEvent> now = program.accept(talk.folded(i - 1), input);
+      Program.Acceptance<ThreadState, ThreadEvent> now = program.accept(talk.folded(i - 1), input);
       List<ThreadEvent> events =
-          now instanceof Program.Accepted<ThreadEvent> accepted ? accepted.events() : List.of();
+          now instanceof Program.Accepted<ThreadState, ThreadEvent> accepted
+              ? accepted.events()
+              : List.of();
       if (!described(talk.record(i)).equals(described(events))) {
         return i;
       }

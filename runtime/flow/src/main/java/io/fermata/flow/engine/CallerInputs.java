@@ -42,7 +42,7 @@ final class CallerInputs {
     this.graph = flow.graph();
   }
 
-  Program.Acceptance<Event> start(RunState state, Input.Start start) {
+  Program.Acceptance<RunState, Event> start(RunState state, Input.Start start) {
     if (start.runId().equals(state.runId())) {
       return new Program.Accepted<>(List.of());
     }
@@ -66,7 +66,7 @@ final class CallerInputs {
     return answer(drive, filled(updates));
   }
 
-  Program.Acceptance<Event> proceed(RunState state, Input.Continue next) {
+  Program.Acceptance<RunState, Event> proceed(RunState state, Input.Continue next) {
     StateSchema.Checked updates = checked(next.updates());
     if (!updates.violations().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
@@ -98,7 +98,7 @@ final class CallerInputs {
     return fits(drive, news.keySet());
   }
 
-  Program.Acceptance<Event> reset(RunState state, Input.Reset reset) {
+  Program.Acceptance<RunState, Event> reset(RunState state, Input.Reset reset) {
     StateSchema.Checked updates = checked(reset.updates());
     if (!updates.violations().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
@@ -154,7 +154,7 @@ final class CallerInputs {
   }
 
   /** A run that ends accepts no answers; what could not be undone is retried. */
-  private Program.Acceptance<Event> ending(Drive drive, Map<String, JsonNode> news) {
+  private Program.Acceptance<RunState, Event> ending(Drive drive, Map<String, JsonNode> news) {
     if (!news.isEmpty()) {
       return refused(drive.before(), Outcome.Failure.of(ErrorCode.RUN_ENDING));
     }
@@ -163,7 +163,7 @@ final class CallerInputs {
   }
 
   /** What is not asked cannot be put off. */
-  static Program.Acceptance<Event> postpone(RunState state, Input.Postpone postpone) {
+  static Program.Acceptance<RunState, Event> postpone(RunState state, Input.Postpone postpone) {
     List<Event> events = new ArrayList<>();
     for (Place place : state.inOrder()) {
       PlaceState at = state.at(place);
@@ -177,7 +177,7 @@ final class CallerInputs {
     return new Program.Accepted<>(events);
   }
 
-  Program.Acceptance<Event> cancel(RunState state, Input.Cancel cancel) {
+  Program.Acceptance<RunState, Event> cancel(RunState state, Input.Cancel cancel) {
     if (state.ending() != null) {
       return new Program.Accepted<>(List.of());
     }
@@ -190,7 +190,7 @@ final class CallerInputs {
     return drive.accepted();
   }
 
-  Program.Acceptance<Event> signal(RunState state, Input.Signal signal) {
+  Program.Acceptance<RunState, Event> signal(RunState state, Input.Signal signal) {
     if (state.ending() != null) {
       return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
     }
@@ -203,7 +203,7 @@ final class CallerInputs {
     return drive.accepted();
   }
 
-  Program.Acceptance<Event> resolve(RunState state, Input.Resolve resolve) {
+  Program.Acceptance<RunState, Event> resolve(RunState state, Input.Resolve resolve) {
     Place place = PauseReport.undecided(state);
     if (place == null) {
       return refused(state, Outcome.Failure.of(ErrorCode.NOTHING_TO_RESOLVE));
@@ -217,7 +217,7 @@ final class CallerInputs {
   }
 
   /** Gives changed answers to a run that was just forked from another one. */
-  Program.Acceptance<Event> fork(RunState state, ObjectNode answers, long at) {
+  Program.Acceptance<RunState, Event> fork(RunState state, ObjectNode answers, long at) {
     StateSchema.Checked updates = checked(answers);
     if (!updates.violations().isEmpty()) {
       return refused(state, Outcome.Failure.of(ErrorCode.INVALID_UPDATES, updates.violations()));
@@ -248,30 +248,30 @@ final class CallerInputs {
     RunState now = state;
     for (Input input : List.of(new Input.Reset(corrected, at), new Input.Continue(early, at))) {
       ObjectNode values = input instanceof Input.Reset ? corrected : early;
-      Program.Acceptance<Event> next =
+      Program.Acceptance<RunState, Event> next =
           values.isEmpty() ? new Program.Accepted<>(List.of()) : program.accept(now, input);
-      if (!(next instanceof Program.Accepted<Event> accepted)) {
+      if (!(next instanceof Program.Accepted<RunState, Event> accepted)) {
         return next;
       }
       events.addAll(accepted.events());
       thrown.addAll(accepted.thrown());
-      now = now.apply(accepted.events());
+      now = program.after(now, accepted, 0);
     }
-    Program.Accepted<Event> onward = program.onward(now, at);
+    Program.Accepted<RunState, Event> onward = program.onward(now, at);
     events.addAll(onward.events());
     thrown.addAll(onward.thrown());
-    return new Program.Accepted<>(events, thrown);
+    return new Program.Accepted<>(events, program.after(now, onward, 0), thrown);
   }
 
   // --- what is given ---------------------------------------------------------------------------
 
   /** Gives values to a run and continues, unless they make its state too large or unreadable. */
-  private Program.Acceptance<Event> answer(Drive drive, Map<String, JsonNode> values) {
+  private Program.Acceptance<RunState, Event> answer(Drive drive, Map<String, JsonNode> values) {
     drive.answered(values, List.of(), false);
     return fits(drive, values.keySet());
   }
 
-  private Program.Acceptance<Event> fits(Drive drive, Set<String> fields) {
+  private Program.Acceptance<RunState, Event> fits(Drive drive, Set<String> fields) {
     RunState answered = drive.state();
     if (tooLarge(answered)) {
       return refused(
@@ -318,7 +318,7 @@ final class CallerInputs {
     return filled;
   }
 
-  private Program.Acceptance<Event> refused(RunState state, Outcome.Failure failure) {
+  private Program.Acceptance<RunState, Event> refused(RunState state, Outcome.Failure failure) {
     return new Program.Refused<>(failure.open(program.open(state)));
   }
 }

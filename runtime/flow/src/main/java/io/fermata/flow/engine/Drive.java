@@ -240,20 +240,32 @@ final class Drive {
   // --- moving -------------------------------------------------------------------------------
 
   /** Drives until nothing moves any more. */
-  Program.Accepted<Event> accepted() {
-    for (Place place : List.copyOf(state.places().keySet())) {
-      if (state.undoing().isEmpty() && waits(place)) {
+  Program.Accepted<RunState, Event> accepted() {
+    for (Place place : waiting()) {
+      if (state.undoing().isEmpty() && waits(state.places().get(place))) {
         enter(place);
         while (forks.joins()) {}
       }
     }
     while (state.running() && advances()) {}
-    return new Program.Accepted<>(events(), List.copyOf(thrown));
+    return new Program.Accepted<>(events(), state, List.copyOf(thrown));
+  }
+
+  private List<Place> waiting() {
+    List<Place> waiting = new ArrayList<>(0);
+    state
+        .places()
+        .forEach(
+            (place, there) -> {
+              if (waits(there)) {
+                waiting.add(place);
+              }
+            });
+    return waiting;
   }
 
   /** Whether a place waits for somebody, who may have said something by now. */
-  private boolean waits(Place place) {
-    PlaceState there = state.places().get(place);
+  private static boolean waits(@Nullable PlaceState there) {
     return there != null
         && (there.phase() instanceof Phase.Asking
             || there.phase() instanceof Phase.Showing

@@ -75,7 +75,7 @@ public final class FlowProgram<S extends Record>
   }
 
   @Override
-  public Acceptance<Event> accept(RunState state, Input input) {
+  public Acceptance<RunState, Event> accept(RunState state, Input input) {
     if (input instanceof Input.Start start) {
       return callers.start(state, start);
     }
@@ -114,7 +114,7 @@ public final class FlowProgram<S extends Record>
    * Takes over a run that is on another version. What it waited for is asked again, as this version
    * asks it; answers that were accepted stand.
    */
-  public Acceptance<Event> migrate(RunState state, long at) {
+  public Acceptance<RunState, Event> migrate(RunState state, long at) {
     if (expired(state, at)) {
       return new Refused<>(Outcome.Failure.of(ErrorCode.RUN_EXPIRED).open(open(state)));
     }
@@ -165,12 +165,12 @@ public final class FlowProgram<S extends Record>
    *
    * @param state its state after {@link Event.ForkedFrom}
    */
-  public Acceptance<Event> fork(RunState state, ObjectNode answers, long at) {
+  public Acceptance<RunState, Event> fork(RunState state, ObjectNode answers, long at) {
     return callers.fork(state, answers, at);
   }
 
   /** What a run does by itself that was read up to an event within a step. */
-  Accepted<Event> onward(RunState state, long at) {
+  Accepted<RunState, Event> onward(RunState state, long at) {
     return state.running()
         ? new Drive(flow, limits, state, at).accepted()
         : new Accepted<>(List.of());
@@ -241,7 +241,7 @@ public final class FlowProgram<S extends Record>
 
   // --- effects --------------------------------------------------------------------------------
 
-  private Acceptance<Event> effectEnded(RunState state, Input.EffectEnded ended) {
+  private Acceptance<RunState, Event> effectEnded(RunState state, Input.EffectEnded ended) {
     StepEffect effect = ended.effect();
     Drive drive = new Drive(flow, limits, state, ended.at());
     if (effect.kind() == StepEffect.Kind.REMIND) {
@@ -258,7 +258,8 @@ public final class FlowProgram<S extends Record>
     return drive.accepted();
   }
 
-  private Acceptance<Event> reminded(Drive drive, StepEffect effect, Input.EffectEnded ended) {
+  private Acceptance<RunState, Event> reminded(
+      Drive drive, StepEffect effect, Input.EffectEnded ended) {
     String failure = ended.result() instanceof Input.Failed failed ? failed.message() : null;
     if (ended.result() instanceof Input.Wrote wrote) {
       try {
@@ -276,7 +277,7 @@ public final class FlowProgram<S extends Record>
     return new Accepted<>(drive.events());
   }
 
-  private Acceptance<Event> effectDue(RunState state, Input.EffectDue due) {
+  private Acceptance<RunState, Event> effectDue(RunState state, Input.EffectDue due) {
     StepEffect effect = due.effect();
     if (effect.kind() == StepEffect.Kind.EXPIRE) {
       return effect.equals(expiry(state)) ? expire(state, due.at()) : new Accepted<>(List.of());
@@ -297,7 +298,7 @@ public final class FlowProgram<S extends Record>
   }
 
   /** Undoes what the run did, as a cancellation does; the flow is notified last. */
-  private Acceptance<Event> expire(RunState state, long at) {
+  private Acceptance<RunState, Event> expire(RunState state, long at) {
     Drive drive = new Drive(flow, limits, state, at);
     List<Place> undo = new ArrayList<>(new Forks(drive).undoable((place, tick) -> true));
     if (flow.compensations().containsKey(Flow.START) && !state.sandboxed()) {
@@ -354,14 +355,14 @@ public final class FlowProgram<S extends Record>
   }
 
   /** What follows from an event, from any source. */
-  Accepted<Event> following(RunState state, Event event, long at) {
+  Accepted<RunState, Event> following(RunState state, Event event, long at) {
     Drive drive = new Drive(flow, limits, state, at);
     drive.emit(event);
     return drive.accepted();
   }
 
   /** A pause that is reached later is not given to the caller. */
-  private Acceptance<Event> unattended(RunState state, Input.Unattended unattended) {
+  private Acceptance<RunState, Event> unattended(RunState state, Input.Unattended unattended) {
     return new Accepted<>(
         attended(state) ? List.of(new Event.Unattended(true, unattended.at())) : List.of());
   }
@@ -375,7 +376,7 @@ public final class FlowProgram<S extends Record>
    * Restarts what a crash interrupted, and continues where a journal ends within a step. The call
    * that waited for it is lost.
    */
-  private Acceptance<Event> recovered(RunState state, Input.Recovered recovered) {
+  private Acceptance<RunState, Event> recovered(RunState state, Input.Recovered recovered) {
     Drive drive = new Drive(flow, limits, state, recovered.at());
     if (attended(state)) {
       drive.emit(new Event.Unattended(false, recovered.at()));

@@ -287,7 +287,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
   }
 
   @Override
-  protected Stream<Program.Acceptance<Event>> again(List<Event> rest, long at) {
+  protected Stream<Program.Acceptance<RunState, Event>> again(List<Event> rest, long at) {
     Event first = rest.get(0);
     if (first instanceof Event.Migrated) {
       return Stream.of(migrated(rest));
@@ -295,7 +295,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
       return Stream.of(new Program.Accepted<>(rest));
     }
     RunState state = state();
-    List<Program.Acceptance<Event>> again = new ArrayList<>();
+    List<Program.Acceptance<RunState, Event>> again = new ArrayList<>();
     if (!(first instanceof Event.Stopped stopped && EffectAttempts.ofDiscarded(stopped))) {
       RecordedInputs inputs = new RecordedInputs(program, graph, wanted, state, rest, at);
       for (Input input : inputs.candidates()) {
@@ -313,7 +313,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
     return again.stream();
   }
 
-  private Program.Acceptance<Event> migrated(List<Event> rest) {
+  private Program.Acceptance<RunState, Event> migrated(List<Event> rest) {
     return program.migrate(state(), rest.get(migrated(rest, 0) - 1).at());
   }
 

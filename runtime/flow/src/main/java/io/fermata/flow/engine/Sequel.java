@@ -129,12 +129,12 @@ final class Sequel {
   }
 
   private boolean happen(Input input) {
-    if (!(program.accept(state, input) instanceof Program.Accepted<Event> accepted)
+    if (!(program.accept(state, input) instanceof Program.Accepted<RunState, Event> accepted)
         || accepted.events().isEmpty()) {
       return false;
     }
     events.addAll(accepted.events());
-    state = state.apply(accepted.events());
+    state = program.after(state, accepted, 0);
     return true;
   }
 

@@ -42,7 +42,7 @@ public abstract class JournalCheck<S, E> {
    * What the program makes of the inputs that the first of the events may have come from, the
    * likeliest first. Inputs that the journal does not distinguish are equivalent.
    */
-  protected abstract Stream<Program.Acceptance<E>> again(List<E> rest, long at);
+  protected abstract Stream<Program.Acceptance<S, E>> again(List<E> rest, long at);
 
   /** Whether two events have the same effect. */
   protected abstract boolean same(E recorded, E now);
@@ -103,7 +103,7 @@ public abstract class JournalCheck<S, E> {
       return new Match<>(rest.size(), List.of(), null);
     }
     Match<E> best = null;
-    Iterator<Program.Acceptance<E>> all = again(rest, at).iterator();
+    Iterator<Program.Acceptance<S, E>> all = again(rest, at).iterator();
     while (all.hasNext()) {
       Match<E> next = match(rest, all.next());
       if (next.whole()) {
@@ -114,12 +114,12 @@ public abstract class JournalCheck<S, E> {
     return best == null || best.whole() ? new Match<>(0, List.of(), null) : best;
   }
 
-  private Match<E> match(List<E> rest, Program.Acceptance<E> again) {
-    if (again instanceof Program.Refused<E> refused) {
+  private Match<E> match(List<E> rest, Program.Acceptance<S, E> again) {
+    if (again instanceof Program.Refused<S, E> refused) {
       return new Match<>(0, List.of(), refused.failure());
     }
     List<E> now =
-        ((Program.Accepted<E>) again).events().stream().filter(e -> !incidental(e)).toList();
+        ((Program.Accepted<S, E>) again).events().stream().filter(e -> !incidental(e)).toList();
     int recorded = 0;
     int compared = 0;
     while (recorded < rest.size()) {

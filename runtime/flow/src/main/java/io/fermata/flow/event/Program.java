@@ -30,7 +30,18 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   S apply(S state, List<E> events, long seq);
 
   /** What an input means in this state. Changes nothing. */
-  Acceptance<E> accept(S state, I input);
+  Acceptance<S, E> accept(S state, I input);
+
+  /**
+   * The state after an input that was accepted.
+   *
+   * @param state the one that it was accepted in
+   * @param seq the number of the journal entry that holds the events
+   */
+  default S after(S state, Accepted<S, E> accepted, long seq) {
+    S reached = accepted.reached();
+    return reached == null ? apply(state, accepted.events(), seq) : reached;
+  }
 
   /** What is to be done now. Changes nothing and calls no code of the author. */
   Next<F> next(S state);
@@ -61,7 +72,7 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   I recovered(Set<String> running, long at);
 
   /** Events that follow from an input, or the reason why it is refused. */
-  sealed interface Acceptance<E> {
+  sealed interface Acceptance<S, E> {
     /** What the author's code threw meanwhile, for logs and tests only. */
     List<Throwable> thrown();
   }
@@ -69,16 +80,20 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   /**
    * What happened because of an input; nothing if the input only asks again.
    *
+   * @param reached the state that the events lead to, if deciding them has folded them already, so
+   *     that nobody needs to fold them again
    * @param thrown what the author's code threw meanwhile; events describe it
    */
-  record Accepted<E>(List<E> events, List<Throwable> thrown) implements Acceptance<E> {
+  record Accepted<S, E>(List<E> events, @Nullable S reached, List<Throwable> thrown)
+      implements Acceptance<S, E> {
     public Accepted(List<E> events) {
-      this(events, List.of());
+      this(events, null, List.of());
     }
   }
 
   /** The input changes nothing. */
-  record Refused<E>(Outcome.Failure failure, List<Throwable> thrown) implements Acceptance<E> {
+  record Refused<S, E>(Outcome.Failure failure, List<Throwable> thrown)
+      implements Acceptance<S, E> {
     public Refused(Outcome.Failure failure) {
       this(failure, List.of());
     }

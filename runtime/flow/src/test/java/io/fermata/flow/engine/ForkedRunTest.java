@@ -91,8 +91,9 @@ class ForkedRunTest {
       return null;
     }
     RunState state = RunState.NONE.apply(events);
-    Program.Acceptance<Event> onward = run.program.fork(state, options.answers(), run.now);
-    events.addAll(((Program.Accepted<Event>) onward).events());
+    Program.Acceptance<RunState, Event> onward =
+        run.program.fork(state, options.answers(), run.now);
+    events.addAll(((Program.Accepted<RunState, Event>) onward).events());
     run.entries.add(new Driver.Entry(1, run.now++, events, null));
     run.journal.addAll(events);
     run.state = RunState.NONE.apply(events);

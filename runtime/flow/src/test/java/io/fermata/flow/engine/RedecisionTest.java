@@ -247,10 +247,10 @@ class RedecisionTest {
     for (int i = 0; i < entries.size(); i++) {
       Driver.Entry entry = entries.get(i);
       Input input = entry.input();
-      Program.Acceptance<Event> now =
+      Program.Acceptance<RunState, Event> now =
           input == null ? program.migrate(state, at(entry)) : program.accept(state, input);
       List<Event> events =
-          now instanceof Program.Accepted<Event> accepted ? accepted.events() : List.of();
+          now instanceof Program.Accepted<RunState, Event> accepted ? accepted.events() : List.of();
       if (!same(events, entry.events())) {
         return i;
       }

@@ -156,9 +156,10 @@ class CompensationTest {
             new Input.Continue(object("a", "x"), 6),
             new Input.Reset(object("a", "x"), 6),
             new Input.Start("other", "i", Json.object(), 6))) {
-      Program.Acceptance<Event> acceptance = talk.program.accept(talk.state, call);
+      Program.Acceptance<RunState, Event> acceptance = talk.program.accept(talk.state, call);
       assertThat(acceptance).isInstanceOf(Program.Refused.class);
-      assertThat(((Program.Refused<Event>) acceptance).failure().code()).isEqualTo("run_ending");
+      assertThat(((Program.Refused<RunState, Event>) acceptance).failure().code())
+          .isEqualTo("run_ending");
     }
     talk.feed(new Input.Cancel(7));
     assertThat(talk.journal).hasSize(events);

@@ -316,8 +316,8 @@ class ReplayedTest {
     Driver run = new Driver(by);
     run.now = 9_001;
     run.state = RunState.NONE.apply(events);
-    Program.Acceptance<Event> onward = run.program.fork(run.state, Json.object(), 9_000);
-    events.addAll(((Program.Accepted<Event>) onward).events());
+    Program.Acceptance<RunState, Event> onward = run.program.fork(run.state, Json.object(), 9_000);
+    events.addAll(((Program.Accepted<RunState, Event>) onward).events());
     run.state = RunState.NONE.apply(events);
     run.entries.add(new Driver.Entry(1, 9_000, events, null));
     run.proceed("guest", "Ann");

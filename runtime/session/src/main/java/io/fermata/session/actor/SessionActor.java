@@ -194,7 +194,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
 
     @Override
-    public void threw(Program.Acceptance<?> acceptance) {
+    public void threw(Program.Acceptance<?, ?> acceptance) {
       for (Throwable thrown : acceptance.thrown()) {
         warn("step", masked(thrown.toString()), thrown);
         host.handlers().steps().threw(thrown);

@@ -145,7 +145,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
       if (happen.first() && waiting != null) {
         calls.putBack(waiting);
       }
-      return happened(state, happen.events());
+      return happened(state, new Program.Accepted<>(happen.events()));
     }
     return accept(state, ((SessionPort.Accept<I, E>) admission).input());
   }
@@ -154,12 +154,12 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   private Effect<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
     Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
-    Program.Acceptance<E> acceptance = program.accept(ahead, input);
+    Program.Acceptance<S, E> acceptance = program.accept(ahead, input);
     session.threw(acceptance);
-    if (acceptance instanceof Program.Accepted<E> accepted) {
-      return happened(state, accepted.events());
+    if (acceptance instanceof Program.Accepted<S, E> accepted) {
+      return happened(state, accepted);
     }
-    return refused(state, ((Program.Refused<E>) acceptance).failure());
+    return refused(state, ((Program.Refused<S, E>) acceptance).failure());
   }
 
   private Effect<Entry<E>, SessionState<S>> refused(SessionState<S> state, Outcome.Failure why) {
@@ -169,8 +169,10 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return answer(port.refused(situation(state), why), state);
   }
 
-  private Effect<Entry<E>, SessionState<S>> happened(SessionState<S> state, List<E> events) {
-    happens(events);
+  private Effect<Entry<E>, SessionState<S>> happened(
+      SessionState<S> state, Program.Accepted<S, E> accepted) {
+    List<E> events = accepted.events();
+    happens(accepted);
     Waiting current = calls.current();
     if (current != null) {
       long now = host.now();
@@ -179,18 +181,19 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return drive(state, events.isEmpty());
   }
 
-  private void happens(List<E> events) {
-    if (!events.isEmpty()) {
-      ahead = port.newest().apply(ahead, events, seq + 1);
-      unjournaled.addAll(events);
+  private void happens(Program.Accepted<S, E> accepted) {
+    if (!accepted.events().isEmpty()) {
+      ahead = port.newest().after(ahead, accepted, seq + 1);
+      unjournaled.addAll(accepted.events());
     }
   }
 
   /** The work continues, and nobody waits for its outcome. */
   void unattended(SessionState<S> state) {
     I input = port.unattended(situation(state));
-    if (input != null && program().accept(ahead, input) instanceof Program.Accepted<E> accepted) {
-      happens(accepted.events());
+    if (input != null
+        && program().accept(ahead, input) instanceof Program.Accepted<S, E> accepted) {
+      happens(accepted);
     }
   }
 

@@ -50,7 +50,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     String masked(@Nullable String text);
 
     /** Logs what the author's code threw while something was accepted or refused. */
-    void threw(Program.Acceptance<?> acceptance);
+    void threw(Program.Acceptance<?, ?> acceptance);
 
     /** Logs that something failed, which throws nothing or this. */
     void warn(String what, String failure, @Nullable Throwable thrown);

@@ -189,7 +189,7 @@ public final class FlowCatalog {
     if (heir.isEmpty()) {
       return versions(flow).changed(run).message();
     }
-    return heir.get().migrate(run, at) instanceof Program.Refused<Event> refused
+    return heir.get().migrate(run, at) instanceof Program.Refused<RunState, Event> refused
         ? refused.failure().message()
         : null;
   }

@@ -209,12 +209,13 @@ public final class RunPort
     if (signal != null && !signal.runId().equals(run.runId())) {
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
     }
-    Program.Acceptance<Event> migrated = request.action() == CallAction.START ? null : migrated(at);
-    if (migrated instanceof Program.Accepted<Event> accepted) {
+    Program.Acceptance<RunState, Event> migrated =
+        request.action() == CallAction.START ? null : migrated(at);
+    if (migrated instanceof Program.Accepted<RunState, Event> accepted) {
       return migrate(run, accepted.events());
     } else if (request.action() == CallAction.CANCEL) {
       return cancel(at, new Input.Cancel(at.now()));
-    } else if (migrated instanceof Program.Refused<Event> refused) {
+    } else if (migrated instanceof Program.Refused<RunState, Event> refused) {
       return answer(cannotMigrate(at, refused.failure()));
     } else if (request.action() == CallAction.START && !run.running() && beyondQuota(call)) {
       return answer(replies.of(tooManyRuns(), RunState.NONE, 0));
@@ -249,20 +250,20 @@ public final class RunPort
       return answer(replies.of(replies.versionChanged(run), RunState.NONE, 0));
     }
     if (!runs(program, run)) {
-      Program.Acceptance<Event> migrated = program.migrate(run, now);
+      Program.Acceptance<RunState, Event> migrated = program.migrate(run, now);
       session.threw(migrated);
-      if (migrated instanceof Program.Refused<Event> refused) {
+      if (migrated instanceof Program.Refused<RunState, Event> refused) {
         return answer(replies.of(refused.failure(), RunState.NONE, 0));
       }
-      events.addAll(((Program.Accepted<Event>) migrated).events());
+      events.addAll(((Program.Accepted<RunState, Event>) migrated).events());
     }
-    Program.Acceptance<Event> begun =
+    Program.Acceptance<RunState, Event> begun =
         program.fork(RunState.NONE.apply(events), request(call).updates(), now);
     session.threw(begun);
-    if (begun instanceof Program.Refused<Event> refused) {
+    if (begun instanceof Program.Refused<RunState, Event> refused) {
       return answer(replies.of(refused.failure(), RunState.NONE, 0));
     }
-    events.addAll(((Program.Accepted<Event>) begun).events());
+    events.addAll(((Program.Accepted<RunState, Event>) begun).events());
     return new Happen<>(events, false);
   }
 
@@ -354,10 +355,10 @@ public final class RunPort
   @Override
   public Admission<Input, Event> resume(Situation<RunState, Event> at, Set<String> running) {
     RunState run = at.state().program();
-    Program.Acceptance<Event> migrated = migrated(at);
-    if (migrated instanceof Program.Accepted<Event> accepted) {
+    Program.Acceptance<RunState, Event> migrated = migrated(at);
+    if (migrated instanceof Program.Accepted<RunState, Event> accepted) {
       return migrate(run, accepted.events());
-    } else if (migrated instanceof Program.Refused<Event> refused) {
+    } else if (migrated instanceof Program.Refused<RunState, Event> refused) {
       return answer(cannotMigrate(at, refused.failure()));
     }
     if (program(run) == null) {
@@ -369,7 +370,7 @@ public final class RunPort
   }
 
   /** Migrates the run to a newer version; null if it need not or cannot. */
-  private Program.@Nullable Acceptance<Event> migrated(Situation<RunState, Event> at) {
+  private Program.@Nullable Acceptance<RunState, Event> migrated(Situation<RunState, Event> at) {
     RunState run = at.state().program();
     if (!run.running() || program(run) != null) {
       return null;
@@ -379,7 +380,7 @@ public final class RunPort
         .takingOver(run)
         .map(
             heir -> {
-              Program.Acceptance<Event> migrated = heir.migrate(run, at.now());
+              Program.Acceptance<RunState, Event> migrated = heir.migrate(run, at.now());
               session.threw(migrated);
               return migrated;
             })

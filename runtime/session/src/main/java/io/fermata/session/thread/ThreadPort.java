@@ -167,13 +167,14 @@ public final class ThreadPort
     if (source != null && host.listing().threads().full(source.principal())) {
       return new Answer<>(refused(at, tooManyThreads()));
     }
-    Program.Acceptance<ThreadEvent> begun = program.accept(fork.source().state(), fork.input());
+    Program.Acceptance<ThreadState, ThreadEvent> begun =
+        program.accept(fork.source().state(), fork.input());
     session.threw(begun);
-    if (begun instanceof Program.Refused<ThreadEvent> refused) {
+    if (begun instanceof Program.Refused<ThreadState, ThreadEvent> refused) {
       return new Answer<>(refused(at, refused.failure()));
     }
     List<ThreadEvent> events = new ArrayList<>(fork.source().events());
-    events.addAll(((Program.Accepted<ThreadEvent>) begun).events());
+    events.addAll(((Program.Accepted<ThreadState, ThreadEvent>) begun).events());
     return new Happen<>(events, false);
   }
 

@@ -278,8 +278,9 @@ final class SmallHeapTest {
       Entry<?> next = template;
       if (template.seq() > 1) {
         Input input = new Input.Continue(word, template.at());
-        Program.Acceptance<Event> answered = program.accept(run[0], input);
-        next = with(template.seq(), template, ((Program.Accepted<Event>) answered).events());
+        Program.Acceptance<RunState, Event> answered = program.accept(run[0], input);
+        next =
+            with(template.seq(), template, ((Program.Accepted<RunState, Event>) answered).events());
       }
       run[0] = run[0].apply((List<Event>) next.events());
       return next;

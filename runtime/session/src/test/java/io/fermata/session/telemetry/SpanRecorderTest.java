@@ -101,7 +101,8 @@ class SpanRecorderTest {
   }
 
   private void feed(Input input) {
-    List<Event> events = ((Program.Accepted<Event>) program.accept(state, input)).events();
+    List<Event> events =
+        ((Program.Accepted<RunState, Event>) program.accept(state, input)).events();
     for (Event event : events) {
       state = program.apply(state, List.of(event), 0);
     }
