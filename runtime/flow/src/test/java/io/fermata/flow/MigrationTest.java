@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -119,6 +120,30 @@ class MigrationTest {
     Driver before = started(first);
     before.signal("sized", "large");
     assertThat(refused(before, second)).contains("signal sized").contains("version 2");
+  }
+
+  @Test
+  void theJournalHasTheNewNamesInTheOrderTheyWereDeclaredIn() {
+    List<String> names = IntStream.range(0, 10).mapToObj(i -> "step" + i).toList();
+    Driver after =
+        new Driver(
+            acting(
+                next(m -> names.forEach(name -> m.node("old_" + name, name))),
+                "Which city?",
+                names));
+    after.takeOver(
+        started(acting(old(), "City?", names.stream().map(name -> "old_" + name).toList())));
+    Event.Migrated migrated = after.events(Event.Migrated.class).get(0);
+    assertThat(migrated.nodes().values()).containsExactlyElementsOf(names);
+  }
+
+  private static <S extends Record> Flow<S> acting(
+      FlowBuilder<S> flow, String question, List<String> names) {
+    flow.ask("ask_city", q -> q.question("city", question));
+    names.forEach(name -> flow.act(name, run -> {}));
+    List<String> nodes = new ArrayList<>(List.of("ask_city"));
+    nodes.addAll(names);
+    return Flows.chain(flow, nodes.toArray(String[]::new)).compile();
   }
 
   private static Driver started(Flow<?> flow, Object... updates) {

@@ -133,8 +133,8 @@ final class Migrations {
         state.version(),
         next == null ? flow.version() : next,
         next == null ? flow.fingerprint() : "",
-        Map.copyOf(migration.nodes()),
-        Map.copyOf(fields),
+        new LinkedHashMap<>(migration.nodes()),
+        fields,
         rewrites(state, migration.state(), fields),
         state.inOrder().stream().map(place -> carried(state, place, migration, next)).toList(),
         at);
