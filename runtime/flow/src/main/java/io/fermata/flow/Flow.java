@@ -83,6 +83,9 @@ public final class Flow<S extends Record> {
   private final String fingerprint;
   private @Nullable Graph graph;
 
+  /** Asked for in each call, and made from all steps. */
+  private @Nullable SecretFields secretFields;
+
   Flow(
       Header header,
       StateSchema<S> schema,
@@ -330,7 +333,12 @@ public final class Flow<S extends Record> {
    * it takes over had in their place.
    */
   public SecretFields secretFields() {
-    return new MigrationPath(this).secretFields(graph().secretFields());
+    SecretFields made = secretFields;
+    if (made == null) {
+      made = new MigrationPath(this).secretFields(graph().secretFields());
+      secretFields = made;
+    }
+    return made;
   }
 
   /** Its recorders, and those of its sub-flows, which receive what happens there. */

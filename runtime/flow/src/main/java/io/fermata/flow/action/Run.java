@@ -69,7 +69,9 @@ public final class Run<S extends Record> {
     this.caller = caller;
     this.principal = principal;
     this.data = data;
-    allowed.forEach(field -> reads.add(prefix + field));
+    for (String field : allowed) {
+      reads.add(prefix + field);
+    }
   }
 
   /**

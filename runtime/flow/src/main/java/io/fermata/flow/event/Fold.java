@@ -240,7 +240,9 @@ public final class Fold {
   private static void write(Draft state, String branch, List<Write> writes) {
     if (!writes.isEmpty()) {
       state.branch(branch, b -> b.memory(b.memory().write(writes, state.tick)));
-      writes.forEach(write -> touch(state, branch, write.path()));
+      for (Write write : writes) {
+        touch(state, branch, write.path());
+      }
     }
   }
 

@@ -141,9 +141,7 @@ public record PlaceState(
   }
 
   PlaceState accept(String field, boolean called) {
-    Set<String> more = new LinkedHashSet<>(accepted);
-    more.add(field);
-    return judged(afterVerdict(called), more, without(field));
+    return judged(afterVerdict(called), withAccepted(field), without(field));
   }
 
   PlaceState reject(String field, boolean called, long tick) {
@@ -189,6 +187,15 @@ public record PlaceState(
         phase instanceof Phase.Working before && Objects.equals(before.field(), attempted.field());
     Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null);
     return begun(working, attempted.attempt(), again ? base : attempts, attempted.at());
+  }
+
+  private Set<String> withAccepted(String field) {
+    if (accepted.isEmpty()) {
+      return Set.of(field);
+    }
+    Set<String> more = new LinkedHashSet<>(accepted);
+    more.add(field);
+    return more;
   }
 
   private Map<String, Long> with(String field, long tick) {

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 /** The flows of a host, in all their registered versions. */
 public final class FlowCatalog {
   private final Map<String, FlowVersions> registered = new LinkedHashMap<>();
+  private final Map<String, SecretFields> secretFields = new LinkedHashMap<>();
 
   /** Those that runs start on or migrate to; in a rollout the newest are not among them yet. */
   private volatile Map<String, FlowVersions> versions;
@@ -48,7 +49,14 @@ public final class FlowCatalog {
           flow.id(),
           (id, others) -> others == null ? FlowVersions.of(program) : others.and(program));
     }
+    registered.forEach((id, each) -> secretFields.put(id, marked(each)));
     versions = registered;
+  }
+
+  private static SecretFields marked(FlowVersions versions) {
+    return versions.all().stream()
+        .map(program -> program.flow().secretFields())
+        .reduce(SecretFields.NONE, SecretFields::and);
   }
 
   /** The flows of a release, of which those of its agents are. */
@@ -103,17 +111,14 @@ public final class FlowCatalog {
 
   /** The fields that flows mark as secret in any version; flows without secrets are absent. */
   public Map<String, SecretFields> secretFields() {
-    Map<String, SecretFields> fields = new LinkedHashMap<>();
-    registered.keySet().forEach(flow -> fields.put(flow, secretFields(flow)));
+    Map<String, SecretFields> fields = new LinkedHashMap<>(secretFields);
     fields.values().removeIf(SecretFields::isEmpty);
     return fields;
   }
 
   /** The fields that a flow marks as secret in any version. */
   public SecretFields secretFields(String flow) {
-    return all(flow).all().stream()
-        .map(p -> p.flow().secretFields())
-        .reduce(SecretFields.NONE, SecretFields::and);
+    return known(flow, secretFields.get(flow));
   }
 
   /** The tool of a flow; null if clients call the flow directly. */
@@ -176,8 +181,8 @@ public final class FlowCatalog {
     return known(flow, registered.get(flow));
   }
 
-  private static FlowVersions known(String flow, @Nullable FlowVersions versions) {
-    return Objects.requireNonNull(versions, () -> "There is no flow " + flow);
+  private static <T> T known(String flow, @Nullable T found) {
+    return Objects.requireNonNull(found, () -> "There is no flow " + flow);
   }
 
   /** Why an unfinished run cannot continue, by itself or after a migration; null if it can. */
