@@ -8,9 +8,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A deterministic state machine: it decides what happens, and never does it.
  *
- * <p>The session actor runs it: it journals what {@link #accept} yields, folds it with {@link
- * #apply}, asks {@link #next}, performs the effects that this names, and feeds their results back
- * as inputs. Replaying a journal calls {@link #apply} alone, and with it no code of the author.
+ * <p>The session actor runs it: it journals what {@link #accept} yields, continues with the state
+ * {@link #after} it, asks {@link #next}, performs the effects that this names, and feeds their
+ * results back as inputs. Replaying a journal calls {@link #apply} alone, and with it no code of
+ * the author.
  *
  * @param <S> the state, a fold of events
  * @param <I> what comes in: calls, results of effects, time
