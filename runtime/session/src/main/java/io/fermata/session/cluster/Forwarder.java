@@ -25,6 +25,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
@@ -43,6 +44,8 @@ import org.jspecify.annotations.Nullable;
  * is lost. However often it arrives, it has its effect once: what would have another one at its
  * second arrival carries an id, which the session journals with what it did. The latest 256 are
  * remembered.
+ *
+ * <p>A deletion is sent again, too; its shard knows the latest ones.
  */
 final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Message> {
   /** How long a call may take until its host confirms it; twice as long each time, up to 2 s. */
@@ -110,6 +113,9 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
   private record Request(
       ToHost.Sent message, Set<String> hosts, CompletableFuture<Void> confirmed) {}
 
+  /** A deletion on its way to its shard. */
+  private record Deleting(int shard, long sentNanos) {}
+
   /** The name of this host, which no other has or had. */
   private final String name;
 
@@ -123,6 +129,9 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
   private final LongSupplier nanos;
   private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
   private final Map<Long, Request> requests = new HashMap<>();
+
+  /** The deletions that no host has confirmed yet. */
+  private final Map<ToShard.Delete, Deleting> deletions = new ConcurrentHashMap<>();
 
   /** The latest notification of each session that this host follows at another one. */
   private final Map<String, ToHost.Notice> heard = new ConcurrentHashMap<>();
@@ -295,6 +304,12 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
             resend(id, false);
           }
         });
+    deletions.forEach(
+        (delete, sent) -> {
+          if (sent.shard() == shard) {
+            send(delete, shard);
+          }
+        });
   }
 
   private void resend(long id, boolean confirmed) {
@@ -328,6 +343,12 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
           boolean late = now - sent.sentNanos() > sent.patience().toNanos();
           if (late || (confirmed && gateway.left(id) == null)) {
             resend(id, confirmed);
+          }
+        });
+    deletions.forEach(
+        (delete, sent) -> {
+          if (now - sent.sentNanos() > REPLIED.toNanos()) {
+            send(delete, sent.shard());
           }
         });
   }
@@ -383,22 +404,43 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
   }
 
   private CompletionStage<Deleted> delete(int shard, List<String> ids) {
+    AtomicReference<ToShard.@Nullable Delete> asked = new AtomicReference<>();
     return AskPattern.<ShardingEnvelope<ToShard>, ToShard.Deletion>ask(
             toShards,
-            replyTo ->
-                new ShardingEnvelope<>(Integer.toString(shard), new ToShard.Delete(ids, replyTo)),
+            replyTo -> {
+              ToShard.Delete delete = new ToShard.Delete(ids, replyTo);
+              asked.set(delete);
+              deletions.put(delete, new Deleting(shard, nanos.getAsLong()));
+              return new ShardingEnvelope<>(Integer.toString(shard), delete);
+            },
             DELETES,
             system.scheduler())
-        .thenApply(
-            deletion -> {
-              if (deletion.why() != null) {
+        .handle(
+            (deletion, thrown) -> {
+              ToShard.Delete over = asked.get();
+              if (over != null) {
+                deletions.remove(over);
+              }
+              String why =
+                  thrown == null
+                      ? deletion.why()
+                      : "it has not confirmed that for %d s; erase again when all hosts are there"
+                          .formatted(DELETES.toSeconds());
+              if (why != null) {
                 throw new CompletionException(
                     new IllegalStateException(
-                        "The host of shard %d could not delete: %s"
-                            .formatted(shard, deletion.why())));
+                        "The host of shard %d could not delete: %s".formatted(shard, why)));
               }
               return deletion.deleted();
             });
+  }
+
+  /** Sends a deletion again, unless it was confirmed meanwhile. */
+  private void send(ToShard.Delete delete, int shard) {
+    Deleting again = new Deleting(shard, nanos.getAsLong());
+    if (deletions.computeIfPresent(delete, (same, sent) -> again) != null) {
+      send(shard, delete);
+    }
   }
 
   // --- messages of servers ---------------------------------------------------------------------

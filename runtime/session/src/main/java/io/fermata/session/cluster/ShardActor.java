@@ -2,7 +2,10 @@ package io.fermata.session.cluster;
 
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.PostStop;
 import org.apache.pekko.actor.typed.SupervisorStrategy;
@@ -27,14 +30,21 @@ final class ShardActor {
   /** Calls that arrive while the shard is being taken. */
   private static final int MOST_STASHED = 10_000;
 
+  /** Deletions that are known again when they arrive once more. */
+  private static final int MOST_DELETIONS = 100;
+
   private final int shard;
   private final ShardHost host;
   private final ActorContext<ToShard> context;
   private final TimerScheduler<ToShard> timers;
   private final StashBuffer<ToShard> stash;
 
-  /** The calls in the stash. */
-  private final Set<ShardHost.Arrival> waiting = new HashSet<>();
+  /** The calls and the deletions in the stash. */
+  private final Set<Object> waiting = new HashSet<>();
+
+  /** The latest deletions: one that is sent again must not delete what has begun since. */
+  private final Map<ToShard.Delete, CompletionStage<ToShard.Deletion>> deletions =
+      new LinkedHashMap<>();
 
   private ShardActor(
       int shard,
@@ -115,10 +125,11 @@ final class ShardActor {
         .build();
   }
 
-  /** A call is sent again while the shard cannot be taken. */
+  /** A call or a deletion is sent again while the shard cannot be taken. */
   private boolean isRepeated(ToShard message) {
-    return message instanceof ToShard.Deliver deliver
-        && !waiting.add(ShardHost.Arrival.of(deliver));
+    return (message instanceof ToShard.Deliver deliver
+            && !waiting.add(ShardHost.Arrival.of(deliver)))
+        || (message instanceof ToShard.Delete && !waiting.add(message));
   }
 
   private Behavior<ToShard> opened(long mark) {
@@ -139,7 +150,7 @@ final class ShardActor {
         .onMessage(
             ToShard.Delete.class,
             delete -> {
-              host.delete(delete);
+              delete(delete);
               return Behaviors.same();
             })
         .onMessage(
@@ -158,6 +169,13 @@ final class ShardActor {
   private Behavior<ToShard> deliver(ToShard.Deliver deliver) {
     host.deliver(deliver);
     return Behaviors.same();
+  }
+
+  private void delete(ToShard.Delete delete) {
+    deletions.computeIfAbsent(delete, host::delete).thenAccept(delete.replyTo()::tell);
+    if (deletions.size() > MOST_DELETIONS) {
+      deletions.remove(deletions.keySet().iterator().next());
+    }
   }
 
   /** What arrives meanwhile is sent again. */

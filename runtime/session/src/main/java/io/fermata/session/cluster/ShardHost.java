@@ -336,18 +336,14 @@ final class ShardHost {
   }
 
   /** Only the host that holds the shard may delete what is in it. */
-  void delete(ToShard.Delete delete) {
-    upkeep
+  CompletionStage<ToShard.Deletion> delete(ToShard.Delete delete) {
+    return upkeep
         .delete(delete.entityIds())
-        .whenComplete(
+        .handle(
             (deleted, thrown) ->
-                delete
-                    .replyTo()
-                    .tell(
-                        thrown == null
-                            ? new ToShard.Deletion(deleted, null)
-                            : new ToShard.Deletion(
-                                Deleted.NOTHING, RootCauses.of(thrown).toString())));
+                thrown == null
+                    ? new ToShard.Deletion(deleted, null)
+                    : new ToShard.Deletion(Deleted.NOTHING, RootCauses.of(thrown).toString()));
   }
 
   // --- subscriptions of other hosts ------------------------------------------------------------

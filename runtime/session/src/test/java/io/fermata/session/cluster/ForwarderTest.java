@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.json.Json;
+import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Gateway;
@@ -139,6 +140,27 @@ class ForwarderTest {
         .as("another host may have carried it out")
         .containsExactly(false, true);
     assertThat(forwarder.resends()).isEqualTo(1);
+  }
+
+  @Test
+  void aDeletionThatNobodyConfirmedIsSentAgainWhenItsShardOpensAndAfterAWhile() {
+    CompletableFuture<Deleted> deleted =
+        forwarder.delete(List.of(RUN.entityId())).toCompletableFuture();
+    ToShard.Delete first = (ToShard.Delete) sent();
+
+    forwarder.opened(SHARD);
+    assertThat(sent()).isEqualTo(new ToShard.Touch());
+    assertThat(sent()).isEqualTo(first);
+
+    pass(Duration.ofSeconds(4));
+    toShards.expectNoMessage();
+    pass(Duration.ofSeconds(2));
+    assertThat(sent()).isEqualTo(first);
+
+    first.replyTo().tell(new ToShard.Deletion(Deleted.of(2, 0, 1), null));
+    assertThat(deleted.join()).isEqualTo(Deleted.of(2, 0, 1));
+    pass(Duration.ofMinutes(1));
+    toShards.expectNoMessage();
   }
 
   @Test

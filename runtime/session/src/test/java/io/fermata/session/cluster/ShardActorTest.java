@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -47,6 +48,8 @@ class ShardActorTest {
 
   /** Completes when the shard may be taken. */
   private final CompletableFuture<Long> acquired = new CompletableFuture<>();
+
+  private final AtomicInteger deletions = new AtomicInteger();
 
   /** Completes when the last changes of the sessions are listed. */
   private CompletableFuture<Void> listed = CompletableFuture.completedFuture(null);
@@ -90,6 +93,7 @@ class ShardActorTest {
 
     @Override
     public CompletionStage<Deleted> delete(List<String> entityIds) {
+      deletions.incrementAndGet();
       return CompletableFuture.completedFuture(Deleted.NOTHING);
     }
   }
@@ -190,6 +194,23 @@ class ShardActorTest {
 
     other.expectMessageClass(ToHost.Replied.class);
     other.expectNoMessage();
+  }
+
+  @Test
+  void aDeletionThatIsSentAgainIsCarriedOutOnceAndConfirmedEachTime() {
+    TestProbe<ToShard.Deletion> eraser = kit.createTestProbe();
+    ToShard.Delete delete = new ToShard.Delete(List.of("session"), eraser.ref());
+    ActorRef<ToShard> shard = kit.spawn(ShardActor.create(SHARD, host(LONG)));
+    shard.tell(delete);
+    shard.tell(delete);
+
+    acquired.complete(1L);
+    eraser.expectMessage(new ToShard.Deletion(Deleted.NOTHING, null));
+
+    shard.tell(delete);
+    eraser.expectMessage(new ToShard.Deletion(Deleted.NOTHING, null));
+    eraser.expectNoMessage();
+    assertThat(deletions).hasValue(1);
   }
 
   @Test
