@@ -429,7 +429,7 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
               if (why != null) {
                 throw new CompletionException(
                     new IllegalStateException(
-                        "The host of shard %d could not delete: %s".formatted(shard, why)));
+                        "The host of shard %d could not delete: %s".formatted(shard, why), thrown));
               }
               return deletion.deleted();
             });

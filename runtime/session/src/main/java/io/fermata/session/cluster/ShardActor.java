@@ -127,9 +127,10 @@ final class ShardActor {
 
   /** A call or a deletion is sent again while the shard cannot be taken. */
   private boolean isRepeated(ToShard message) {
-    return (message instanceof ToShard.Deliver deliver
-            && !waiting.add(ShardHost.Arrival.of(deliver)))
-        || (message instanceof ToShard.Delete && !waiting.add(message));
+    if (message instanceof ToShard.Deliver deliver) {
+      return !waiting.add(ShardHost.Arrival.of(deliver));
+    }
+    return message instanceof ToShard.Delete && !waiting.add(message);
   }
 
   private Behavior<ToShard> opened(long mark) {
