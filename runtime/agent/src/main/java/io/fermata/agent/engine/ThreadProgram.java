@@ -98,7 +98,7 @@ public final class ThreadProgram
       return new Refused<>(refusal);
     }
     loop.decided().reportStatus(state);
-    return new Accepted<>(loop.decided().events(), null, loop.decided().thrown());
+    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
   }
 
   /**
@@ -124,7 +124,7 @@ public final class ThreadProgram
       loop.calls().end(result);
       loop.stop(null, StopCode.STEP_ERROR, reason, false);
     }
-    return new Accepted<>(loop.decided().events(), null, List.of(thrown));
+    return new Accepted<>(loop.decided().events(), List.of(thrown));
   }
 
   private static Acceptance<ThreadState, ThreadEvent> absent(ThreadState state, ThreadInput input) {
@@ -257,7 +257,7 @@ public final class ThreadProgram
       return new Refused<>(refusal);
     }
     loop.advance();
-    return new Accepted<>(loop.decided().events(), null, loop.decided().thrown());
+    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {

@@ -266,10 +266,7 @@ final class Drive {
 
   /** Whether a place waits for somebody, who may have said something by now. */
   private static boolean waits(@Nullable PlaceState there) {
-    return there != null
-        && (there.phase() instanceof Phase.Asking
-            || there.phase() instanceof Phase.Showing
-            || there.phase() instanceof Phase.Awaiting);
+    return there != null && PendingEffects.waits(there.phase());
   }
 
   /**

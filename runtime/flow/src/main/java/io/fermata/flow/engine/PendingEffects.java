@@ -53,7 +53,8 @@ final class PendingEffects {
     }
   }
 
-  private static boolean waits(Phase phase) {
+  /** Whether it waits for somebody. */
+  static boolean waits(Phase phase) {
     return phase instanceof Phase.Asking
         || phase instanceof Phase.Showing
         || phase instanceof Phase.Awaiting;

@@ -88,7 +88,11 @@ public interface Program<S, I, E, F extends Effect, R, W> {
   record Accepted<S, E>(List<E> events, @Nullable S reached, List<Throwable> thrown)
       implements Acceptance<S, E> {
     public Accepted(List<E> events) {
-      this(events, null, List.of());
+      this(events, List.of());
+    }
+
+    public Accepted(List<E> events, List<Throwable> thrown) {
+      this(events, null, thrown);
     }
   }
 
