@@ -46,6 +46,10 @@ public final class Loads {
       @Computed List<Line> lines,
       @Computed Map<String, String> notes) {}
 
+  record Item(Integer pieces) {}
+
+  record Orders(String title) {}
+
   private Loads() {}
 
   // --- flows ----------------------------------------------------------------------------------
@@ -165,6 +169,21 @@ public final class Loads {
   private static Line line(int i) {
     return new Line(
         "an item of the order, the one with number " + (100_000 + i), i, List.of("red", "large"));
+  }
+
+  /** A list of so many items, each of which asks. */
+  public static Flow<Orders> list(int items) {
+    FlowBuilder<Item> item =
+        Flow.of("item", Item.class)
+            .description("Counts one.")
+            .ask("ask", q -> q.question("pieces", "How many?"));
+    List<String> names = IntStream.range(0, items).mapToObj(i -> "item " + i).toList();
+    return Flow.of("list", Orders.class)
+        .description("Counts all.")
+        .<Item, String>forEach("each", chain(item, "ask").compile(), e -> e.items(o -> names).atMost(items))
+        .edge(START, "each")
+        .edge("each", END)
+        .compile();
   }
 
   private static FlowBuilder<Count> count(String id) {

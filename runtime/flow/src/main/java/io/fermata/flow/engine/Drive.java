@@ -240,11 +240,14 @@ final class Drive {
   // --- moving -------------------------------------------------------------------------------
 
   /** Drives until nothing moves any more. */
+  @SuppressWarnings("ReferenceEquality") // whether anything has happened
   Program.Accepted<RunState, Event> accepted() {
+    RunState joined = null;
     for (Place place : waiting()) {
       if (state.undoing().isEmpty() && waits(state.places().get(place))) {
         enter(place);
-        while (forks.joins()) {}
+        while (state != joined && forks.joins()) {}
+        joined = state;
       }
     }
     while (state.running() && advances()) {}

@@ -124,7 +124,7 @@ final class Forks {
   private boolean joins(Place place, Phase.Forked forked) {
     Joining joining = joining(place);
     long arrived = forked.ended().values().stream().filter(Phase.End::arrived).count();
-    int open = forked.open().size();
+    int open = forked.open();
     int needed = joining.neededOf(forked.labels().size());
     boolean enough = joining.needed() == 0 ? open == 0 : arrived >= needed;
     if (enough) {

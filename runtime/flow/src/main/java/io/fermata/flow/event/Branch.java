@@ -2,7 +2,6 @@ package io.fermata.flow.event;
 
 import io.fermata.flow.json.PersistentMap;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -109,7 +108,7 @@ public record Branch(
     return new Branch(restored, numbered, back.passes(), earlier, kept, touched);
   }
 
-  /** Takes over from a branch that has joined what is not data: what was answered and done. */
+  /** Takes over from a branch that has joined what is neither data nor answers. */
   Branch join(Branch joined, String fork) {
     Set<String> changed = new LinkedHashSet<>(touched);
     changed.addAll(joined.touched);
@@ -139,15 +138,14 @@ public record Branch(
   /** What was done in another branch of the same flow counts here, too. */
   private Branch over(Branch other, String fork) {
     String flow = fork.substring(0, fork.lastIndexOf('/') + 1);
-    Map<String, Integer> counted = new LinkedHashMap<>(passes);
-    other.passes.forEach(
-        (node, times) -> {
-          if (node.startsWith(flow) && node.indexOf('/', flow.length()) < 0) {
-            counted.merge(node, times, Integer::sum);
-          }
-        });
-    Map<String, Long> done = new LinkedHashMap<>(committed);
-    other.committed.forEach((node, tick) -> done.merge(node, tick, Math::max));
+    Map<String, Integer> counted = passes;
+    for (Map.Entry<String, Integer> its : other.passes.entrySet()) {
+      String node = its.getKey();
+      if (node.startsWith(flow) && node.indexOf('/', flow.length()) < 0) {
+        counted = PersistentMap.with(counted, node, passes(node) + its.getValue());
+      }
+    }
+    Map<String, Long> done = StateMemory.latest(committed, other.committed);
     return new Branch(memory, visits, counted, entered, done, touched);
   }
 

@@ -114,12 +114,7 @@ public final class Fold {
     }
     state.changedAt = e.at();
     state.places = places;
-    if (!e.values().isEmpty()) {
-      state
-          .branches
-          .keySet()
-          .forEach(branch -> applyAnswers(state, branch, e.values(), e.recipients()));
-    }
+    applyAnswers(state, List.copyOf(state.branches.keySet()), e.values(), e.recipients());
     if (e.left() != null) {
       e.left().forEach(field -> leftOpen(state, field));
     }
@@ -136,26 +131,28 @@ public final class Fold {
         });
   }
 
-  /** Gives a branch what concerns it. What it alone gets is a change that it makes. */
+  /** Gives each branch what concerns it. What it alone gets is a change that it makes. */
   private static void applyAnswers(
       Draft state,
-      String branch,
+      List<String> branches,
       Map<String, JsonNode> values,
       @Nullable Map<String, List<String>> recipients) {
-    Map<String, JsonNode> received = new LinkedHashMap<>(values);
-    received.keySet().removeIf(field -> !receives(branch, field, recipients));
-    if (!received.isEmpty()) {
-      List<JsonNode> about = RunState.about(state.places, branch);
-      state.branch(branch, b -> b.memory(b.memory().answer(received, about, state.tick)));
+    Map<String, Map<String, JsonNode>> received = new LinkedHashMap<>();
+    Map<String, List<String>> alone = recipients == null ? Map.of() : recipients;
+    values.forEach(
+        (field, value) -> {
+          for (String branch : alone.getOrDefault(field, branches)) {
+            received.computeIfAbsent(branch, b -> new LinkedHashMap<>()).put(field, value);
+          }
+        });
+    for (String branch : branches) {
+      Map<String, JsonNode> given = received.get(branch);
+      if (given != null) {
+        List<JsonNode> about = RunState.about(state.places, branch);
+        state.branch(branch, b -> b.memory(b.memory().answer(given, about, state.tick)));
+        touch(state, branch, given.keySet().stream().filter(alone::containsKey).toList());
+      }
     }
-    received.keySet().removeIf(field -> recipients == null || !recipients.containsKey(field));
-    touch(state, branch, received.keySet());
-  }
-
-  private static boolean receives(
-      String branch, String field, @Nullable Map<String, List<String>> recipients) {
-    List<String> alone = recipients == null ? null : recipients.get(field);
-    return alone == null || alone.contains(branch);
   }
 
   private static void accepted(Draft state, Event.Accepted e) {
@@ -252,14 +249,14 @@ public final class Fold {
   }
 
   private static void touch(Draft state, String branch, Collection<String> paths) {
-    if (!branch.isEmpty()) {
+    if (!branch.isEmpty() && !paths.isEmpty()) {
       state.branch(branch, b -> b.touch(paths));
     }
   }
 
   private static void moved(Draft state, Event.Moved e) {
     state.changedAt = e.at();
-    state.places = RunState.remove(state.places, e.from());
+    state.remove(e.from());
     state.branch(e.from().branch(), b -> b.leave(e.from().node(), state.tick));
     enter(state, e.to(), e.asks(), e.at());
   }
@@ -424,7 +421,7 @@ public final class Fold {
     state.at(e.place(), at -> at.phase(new Phase.Forked(labels, items, Map.of())));
     for (Event.Head head : e.heads()) {
       String branch = head.place().branch();
-      state.branches = RunState.put(state.branches, branch, state.branch(from).forked());
+      state.put(branch, state.branch(from).forked());
       enter(state, head.place(), head.asks(), e.at());
     }
   }
@@ -473,12 +470,7 @@ public final class Fold {
     Place fork = e.place();
     state.changedAt = e.at();
     queueUndo(state, e.undo());
-    Map<String, StateMemory.Answer> said = answers(state, fork.branch());
-    for (String label : e.merged()) {
-      Branch branch = state.branch(fork.branch(label));
-      state.branch(fork.branch(), b -> b.join(branch, fork.node()));
-    }
-    state.branch(fork.branch(), b -> b.memory(b.memory().knowing(said)));
+    join(state, fork.branch(), e.merged().stream().map(fork::branch).toList());
     e.dropped().forEach(label -> dropped(state, fork, fork.branch(label)));
     for (Write write : e.writes()) {
       state.branch(fork.branch(), b -> b.memory(b.memory().replace(write)));
@@ -504,16 +496,23 @@ public final class Fold {
 
   /** Of what branches off a branch that is dropped, it knows itself what was said and done. */
   private static void fold(Draft state, String name) {
-    Map<String, Branch> kept = new LinkedHashMap<>(state.branches);
-    state.branches.forEach(
-        (other, inner) -> {
-          if (!other.equals(name) && Place.within(other, name)) {
-            String fork = Objects.requireNonNull(Place.forkOf(other)).node();
-            kept.computeIfPresent(name, (n, branch) -> branch.join(inner, fork));
-            kept.remove(other);
-          }
-        });
-    state.branches = kept;
+    List<String> inner =
+        state.branches.keySet().stream()
+            .filter(other -> !other.equals(name) && Place.within(other, name))
+            .toList();
+    join(state, name, inner);
+    inner.forEach(state::forget);
+  }
+
+  /** Gives a branch what others that branch off it have learned, besides their data. */
+  private static void join(Draft state, String name, List<String> others) {
+    Map<String, StateMemory.Answer> said = answers(state, name);
+    for (String other : others) {
+      String fork = Objects.requireNonNull(Place.forkOf(other)).node();
+      Branch joined = state.branch(other);
+      state.branch(name, branch -> branch.join(joined, fork));
+    }
+    state.branch(name, branch -> branch.memory(branch.memory().knowing(said)));
   }
 
   private static boolean mayHaveRun(Phase phase) {
@@ -622,9 +621,11 @@ public final class Fold {
       goBack(state, back, e);
     }
     List<String> corrected = e.to().stream().map(back -> back.place().branch()).toList();
-    state.branches.keySet().stream()
-        .filter(name -> corrected.stream().noneMatch(c -> Place.within(name, c)))
-        .forEach(name -> applyAnswers(state, name, e.corrected(), e.recipients()));
+    List<String> others =
+        state.branches.keySet().stream()
+            .filter(name -> corrected.stream().noneMatch(c -> Place.within(name, c)))
+            .toList();
+    applyAnswers(state, others, e.corrected(), e.recipients());
   }
 
   private static void goBack(Draft state, Event.Back back, Event.Reset e) {
@@ -644,10 +645,11 @@ public final class Fold {
             .answer(corrected, about, state.tick);
     state.drop(name);
     Branch earlier = branch.backTo(checkpoint, restored, back.place().node(), back.place().visit());
-    state.branches = RunState.put(state.branches, name, earlier);
+    state.put(name, earlier);
     Map<String, List<String>> recipients = e.recipients();
     if (recipients != null) {
-      corrected.keySet().removeIf(field -> !receives(name, field, recipients));
+      List<String> here = List.of(name);
+      corrected.keySet().removeIf(f -> !recipients.getOrDefault(f, here).contains(name));
       touch(state, name, corrected.keySet());
     }
     PlaceState at = PlaceState.entered(e.at());
@@ -713,7 +715,7 @@ public final class Fold {
   }
 
   private static void undone(Draft state, Place place) {
-    state.places = RunState.remove(state.places, place.undo());
+    state.remove(place.undo());
     state.undoing = state.undoing.stream().filter(u -> !u.place().equals(place)).toList();
   }
 

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.annotation.JsonTypeIdResolver;
 import io.fermata.flow.json.KindNames;
 import io.fermata.flow.json.SharedTrees;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -68,16 +69,21 @@ public sealed interface Phase {
       return items != null;
     }
 
-    public List<String> open() {
-      return labels.stream().filter(label -> !ended.containsKey(label)).toList();
+    /** How many of its branches have not ended. */
+    public int open() {
+      return labels.size() - ended.size();
     }
 
     Forked end(String label, End end) {
-      return new Forked(labels, items, RunState.put(ended, label, end));
+      Map<String, End> more = new LinkedHashMap<>(ended);
+      more.put(label, end);
+      return new Forked(labels, items, more);
     }
 
     Forked reopen(String label) {
-      return new Forked(labels, items, RunState.remove(ended, label));
+      Map<String, End> fewer = new LinkedHashMap<>(ended);
+      fewer.remove(label);
+      return new Forked(labels, items, fewer);
     }
   }
 

@@ -9,6 +9,7 @@ import io.fermata.flow.json.SharedTrees;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,11 +37,6 @@ public record RunState(
     List<String> tags,
     @JsonUnwrapped Activity activity,
     @JsonUnwrapped End end) {
-
-  public RunState {
-    // A snapshot may be older than the tags of runs.
-    tags = tags == null ? List.of() : tags;
-  }
 
   /**
    * Which run it is, and of what.
@@ -367,15 +363,20 @@ public record RunState(
 
   /** The widget that is shown, the oldest if several wait to be: it must not change on its own. */
   public @Nullable Place shown() {
-    Place oldest = null;
-    for (Place place : inOrder()) {
-      PlaceState at = at(place);
-      if (at.phase() instanceof Phase.Showing
-          && (oldest == null || at.since() < at(oldest).since())) {
-        oldest = place;
-      }
+    List<Place> showing = new ArrayList<>(1);
+    places.forEach(
+        (place, at) -> {
+          if (at.phase() instanceof Phase.Showing) {
+            showing.add(place);
+          }
+        });
+    if (showing.size() <= 1) {
+      return showing.isEmpty() ? null : showing.get(0);
     }
-    return oldest;
+    return inOrder().stream()
+        .filter(showing::contains)
+        .min(Comparator.comparingLong(place -> at(place).since()))
+        .orElse(null);
   }
 
   public PlaceState at(Place place) {
@@ -401,22 +402,8 @@ public record RunState(
     return draft.build();
   }
 
-  static <K, V> Map<K, V> put(Map<K, V> map, K key, V value) {
-    if (map.isEmpty() || (map.size() == 1 && map.containsKey(key))) {
-      return Collections.singletonMap(key, value);
-    }
-    Map<K, V> copy = new LinkedHashMap<>(map);
-    copy.put(key, value);
-    return copy;
-  }
-
-  static <K, V> Map<K, V> remove(Map<K, V> map, K key) {
-    if (map.size() == 1 && map.containsKey(key)) {
-      return Map.of();
-    }
-    Map<K, V> copy = new LinkedHashMap<>(map);
-    copy.remove(key);
-    return copy;
+  private static <K> boolean holdsOnly(Map<K, ?> map, K key) {
+    return map.isEmpty() || (map.size() == 1 && map.containsKey(key));
   }
 
   public static <T> List<T> plus(List<T> list, T element) {
@@ -445,6 +432,11 @@ public record RunState(
     List<Violation> refused;
     boolean called;
     End end;
+
+    /** The copies that this draft has made, which it may change as long as nobody else has them. */
+    private @Nullable Map<Place, PlaceState> ownPlaces;
+
+    private @Nullable Map<String, Branch> ownBranches;
 
     private Draft(RunState from) {
       this.from = from;
@@ -503,7 +495,28 @@ public record RunState(
     }
 
     void put(Place place, PlaceState at) {
-      places = RunState.put(places, place, at);
+      if (holdsOnly(places, place)) {
+        places = Collections.singletonMap(place, at);
+      } else {
+        changePlaces().put(place, at);
+      }
+    }
+
+    void remove(Place place) {
+      if (places.size() == 1 && places.containsKey(place)) {
+        places = Map.of();
+      } else {
+        changePlaces().remove(place);
+      }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // this very copy
+    private Map<Place, PlaceState> changePlaces() {
+      if (ownPlaces == null || places != ownPlaces) {
+        ownPlaces = new LinkedHashMap<>(places);
+        places = ownPlaces;
+      }
+      return ownPlaces;
     }
 
     Branch branch(String name) {
@@ -513,26 +526,46 @@ public record RunState(
     void branch(String name, UnaryOperator<Branch> change) {
       Branch branch = branches.get(name);
       if (branch != null) {
-        branches = RunState.put(branches, name, change.apply(branch));
+        put(name, change.apply(branch));
       }
+    }
+
+    void put(String name, Branch branch) {
+      if (holdsOnly(branches, name)) {
+        branches = Collections.singletonMap(name, branch);
+      } else {
+        changeBranches().put(name, branch);
+      }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // this very copy
+    private Map<String, Branch> changeBranches() {
+      if (ownBranches == null || branches != ownBranches) {
+        ownBranches = new LinkedHashMap<>(branches);
+        branches = ownBranches;
+      }
+      return ownBranches;
+    }
+
+    /** Forgets a branch, but not its places. */
+    void forget(String name) {
+      changeBranches().remove(name);
     }
 
     /** Forgets a branch with all that branches off it, and its places. */
     void drop(String name) {
-      Map<String, Branch> kept = new LinkedHashMap<>(branches);
-      kept.keySet().removeIf(other -> Place.within(other, name));
-      branches = kept;
+      changeBranches().keySet().removeIf(other -> Place.within(other, name));
       leave(name);
     }
 
     /** Leaves every place of a branch and of those that branch off it. */
     void leave(String branch) {
-      Map<Place, PlaceState> kept = new LinkedHashMap<>(places);
-      kept.keySet().removeIf(place -> Place.within(place.branch(), branch));
-      places = kept;
+      changePlaces().keySet().removeIf(place -> Place.within(place.branch(), branch));
     }
 
     RunState build() {
+      ownPlaces = null;
+      ownBranches = null;
       return new RunState(
           status,
           identity,

@@ -224,22 +224,24 @@ public record StateMemory(
     return new StateMemory(data, known, accepted, written, left, bytes);
   }
 
-  /** Takes over what a branch has learned besides its data. */
+  /** Takes over when a branch accepted, wrote and left what. */
   StateMemory join(StateMemory branch) {
-    Map<String, Answer> newAnswers = new LinkedHashMap<>(answers);
-    branch.answers.forEach((path, answer) -> newAnswers.merge(path, answer, Answer::later));
     return new StateMemory(
         data,
-        newAnswers,
+        answers,
         latest(accepted, branch.accepted),
         latest(written, branch.written),
         latest(left, branch.left),
         bytes);
   }
 
-  private static Map<String, Long> latest(Map<String, Long> a, Map<String, Long> b) {
-    Map<String, Long> latest = new LinkedHashMap<>(a);
-    b.forEach((key, tick) -> latest.merge(key, tick, Math::max));
+  static Map<String, Long> latest(Map<String, Long> known, Map<String, Long> others) {
+    Map<String, Long> latest = known;
+    for (Map.Entry<String, Long> other : others.entrySet()) {
+      if (other.getValue() > latest.getOrDefault(other.getKey(), Long.MIN_VALUE)) {
+        latest = PersistentMap.with(latest, other.getKey(), other.getValue());
+      }
+    }
     return latest;
   }
 

@@ -98,6 +98,18 @@ class CostTest {
     assertThat(times(goBack(4_000), goBack(400), 5)).isLessThan(25);
   }
 
+  @Test
+  void anAnswerForAnItemOfAListCostsAtMostInProportionToItsItems() {
+    assertThat((double) allocated(answerItem(1_000)) / allocated(answerItem(100))).isLessThan(12);
+  }
+
+  private static Runnable answerItem(int items) {
+    FlowProgram<?> program = FlowProgram.of(Loads.list(items), Loads.ROOMY);
+    RunState asking = Loads.take(program, RunState.NONE, Loads.start(), null);
+    ObjectNode answer = Json.object().put("each.3.pieces", 3);
+    return () -> Loads.take(program, asking, new Input.Continue(answer, 3), null);
+  }
+
   private static Map<String, JsonNode> given(int fields, int filled) {
     Map<String, JsonNode> values = new LinkedHashMap<>();
     for (int i = 0; i < fields; i++) {
