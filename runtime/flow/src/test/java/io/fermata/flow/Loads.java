@@ -146,6 +146,17 @@ public final class Loads {
         run -> run.append("lines", line(Objects.requireNonNull(run.state().lines()).size())));
   }
 
+  /** The same with actions that each write so many values into one map. */
+  public static Flow<Order> noting(int notes) {
+    return order(
+        10,
+        run -> {
+          for (int i = 0; i < notes; i++) {
+            run.set("notes.note" + i, "written by " + run.visit());
+          }
+        });
+  }
+
   private static Flow<Order> order(int lines, Action<Order> action) {
     FlowBuilder<Order> flow =
         Flow.of("order", Order.class)

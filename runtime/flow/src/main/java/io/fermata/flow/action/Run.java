@@ -41,7 +41,9 @@ public final class Run<S extends Record> {
   private final List<Event.Emitted> emitted = new ArrayList<>();
   private Tagging tagging = Tagging.NONE;
   private @Nullable String ends;
+  private final ObjectNode began;
   private ObjectNode data;
+  private int applied;
   private @Nullable S view;
   private boolean closed;
 
@@ -68,6 +70,7 @@ public final class Run<S extends Record> {
     this.progress = progress;
     this.caller = caller;
     this.principal = principal;
+    this.began = data;
     this.data = data;
     for (String field : allowed) {
       reads.add(prefix + field);
@@ -91,28 +94,34 @@ public final class Run<S extends Record> {
 
   private ObjectNode readable() {
     if (allowed.isEmpty()) {
-      return data;
+      return data();
     }
     ObjectNode part = Json.object();
     for (String field : allowed) {
-      JsonNode value = Paths.get(data, field);
+      JsonNode value = Paths.get(began, field);
       part = value.isMissingNode() ? part : Paths.set(part, field, value);
     }
-    for (Write write : writes) {
-      part = write.applyTo(part);
+    return Write.all(part, writes);
+  }
+
+  /** What it began with, and what it has written since. */
+  private ObjectNode data() {
+    if (applied < writes.size()) {
+      data = Write.all(data, writes.subList(applied, writes.size()));
+      applied = writes.size();
     }
-    return part;
+    return data;
   }
 
   /** One value of the state; null if there is none. The journal then says what the action read. */
   public <T> @Nullable T get(String path, Class<T> type) {
     requireField("reads", path);
-    if (!allowed.isEmpty() && allowed.stream().noneMatch(field -> Paths.related(field, path))) {
+    if (!allowed.isEmpty() && allowed.stream().noneMatch(field -> Paths.contains(field, path))) {
       throw new IllegalArgumentException(
           "Step " + effect.place() + " does not declare that it reads " + path);
     }
     reads.add(prefix + path);
-    JsonNode value = Paths.get(data, path);
+    JsonNode value = Paths.get(data(), path);
     return Paths.filled(value) ? Json.value(value, type) : null;
   }
 
@@ -265,10 +274,7 @@ public final class Run<S extends Record> {
   private Run<S> write(String path, List<Write> parts) {
     requireOpen("writes");
     requireField("writes", path);
-    for (Write write : parts) {
-      writes.add(write);
-      data = write.applyTo(data);
-    }
+    writes.addAll(parts);
     view = null;
     return this;
   }

@@ -243,11 +243,7 @@ public final class MigrationFold {
   }
 
   private ObjectNode rewritten(ObjectNode data, List<Write> writes) {
-    ObjectNode next = renamed(data, event.fields());
-    for (Write write : writes) {
-      next = write.applyTo(next);
-    }
-    return next;
+    return Write.all(renamed(data, event.fields()), writes);
   }
 
   /**

@@ -177,11 +177,12 @@ public record StateMemory(
 
   /** What was written in the course of an action or a join, in one go. */
   StateMemory write(List<Write> writes, long tick) {
-    StateMemory memory = this;
+    Map<String, Long> newWritten = written;
     for (Write write : writes) {
-      memory = memory.write(write.path(), write.applyTo(memory.data), tick);
+      newWritten = PersistentMap.with(newWritten, write.path(), tick);
     }
-    return memory;
+    return new StateMemory(data, answers, accepted, newWritten, left, bytes)
+        .data(Write.all(data, writes));
   }
 
   /** A value that counts as known for as long as the answers it was made of. */

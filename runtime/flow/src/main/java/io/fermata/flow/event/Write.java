@@ -6,6 +6,7 @@ import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -55,14 +56,28 @@ public record Write(Verb verb, String path, @Nullable JsonNode value) {
   }
 
   public ObjectNode applyTo(ObjectNode data) {
+    return applyTo(data, null);
+  }
+
+  /** What several writes leave of a tree, each object of which they copy at most once. */
+  public static ObjectNode all(ObjectNode data, List<Write> writes) {
+    Set<ObjectNode> copies = writes.size() > 1 ? Paths.copies() : null;
+    ObjectNode changed = data;
+    for (Write write : writes) {
+      changed = write.applyTo(changed, copies);
+    }
+    return changed;
+  }
+
+  private ObjectNode applyTo(ObjectNode data, @Nullable Set<ObjectNode> copies) {
     if (value == null) {
-      return Paths.delete(data, path);
+      return Paths.delete(data, path, copies);
     }
     return switch (verb) {
-      case SET -> Paths.set(data, path, value);
-      case MERGE -> Paths.merge(data, path, value);
-      case APPEND -> Paths.append(data, path, value);
-      case DELETE -> Paths.delete(data, path);
+      case SET -> Paths.set(data, path, value, copies);
+      case MERGE -> Paths.merge(data, path, value, copies);
+      case APPEND -> Paths.append(data, path, value, copies);
+      case DELETE -> Paths.delete(data, path, copies);
     };
   }
 }

@@ -40,9 +40,17 @@ public final class Paths {
     return set(root, path, value, null);
   }
 
+  /**
+   * What several writes to one tree have copied so far, and may change. Nobody else may have these
+   * copies before the last write.
+   */
+  public static Set<ObjectNode> copies() {
+    return Collections.newSetFromMap(new IdentityHashMap<>(4));
+  }
+
   /** Sets what is filled, and deletes the rest. What contains several of them is copied once. */
   public static ObjectNode replace(ObjectNode root, Map<String, JsonNode> values) {
-    Set<ObjectNode> copies = Collections.newSetFromMap(new IdentityHashMap<>(4));
+    Set<ObjectNode> copies = copies();
     ObjectNode changed = root;
     for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
       changed =
@@ -57,7 +65,7 @@ public final class Paths {
     return delete(root, path, null);
   }
 
-  private static ObjectNode set(
+  public static ObjectNode set(
       ObjectNode root, String path, JsonNode value, @Nullable Set<ObjectNode> copies) {
     int dot = path.indexOf('.');
     ObjectNode copy = copy(root, copies);
@@ -71,7 +79,7 @@ public final class Paths {
     return copy;
   }
 
-  private static ObjectNode delete(ObjectNode root, String path, @Nullable Set<ObjectNode> copies) {
+  public static ObjectNode delete(ObjectNode root, String path, @Nullable Set<ObjectNode> copies) {
     int dot = path.indexOf('.');
     String head = dot < 0 ? path : path.substring(0, dot);
     if (!root.has(head)) {
@@ -114,25 +122,31 @@ public final class Paths {
     at.set(path.substring(from), value);
   }
 
-  public static ObjectNode append(ObjectNode root, String path, JsonNode element) {
+  public static ObjectNode append(
+      ObjectNode root, String path, JsonNode element, @Nullable Set<ObjectNode> copies) {
     ArrayNode list =
         get(root, path) instanceof ArrayNode known ? known : Json.MAPPER.createArrayNode();
-    return set(root, path, GrowingArray.append(list, element));
+    return set(root, path, GrowingArray.append(list, element), copies);
   }
 
-  public static ObjectNode merge(ObjectNode root, String path, JsonNode value) {
-    JsonNode merged = merged(get(root, path), value);
-    return set(root, path, merged);
+  public static ObjectNode merge(
+      ObjectNode root, String path, JsonNode value, @Nullable Set<ObjectNode> copies) {
+    JsonNode merged = merged(get(root, path), value, copies);
+    return set(root, path, merged, copies);
   }
 
   public static JsonNode merged(JsonNode old, JsonNode added) {
+    return merged(old, added, null);
+  }
+
+  private static JsonNode merged(JsonNode old, JsonNode added, @Nullable Set<ObjectNode> copies) {
     if (!(old instanceof ObjectNode left) || !(added instanceof ObjectNode right)) {
       return added;
     }
-    ObjectNode result = shallow(left);
+    ObjectNode result = copy(left, copies);
     right
         .properties()
-        .forEach(e -> result.set(e.getKey(), merged(left.path(e.getKey()), e.getValue())));
+        .forEach(e -> result.set(e.getKey(), merged(left.path(e.getKey()), e.getValue(), copies)));
     return result;
   }
 
@@ -167,7 +181,8 @@ public final class Paths {
     return contains(a, b) || contains(b, a);
   }
 
-  private static boolean contains(String whole, String part) {
+  /** Whether a path is another or is part of it. */
+  public static boolean contains(String whole, String part) {
     return part.startsWith(whole)
         && (part.length() == whole.length() || part.charAt(whole.length()) == '.');
   }

@@ -67,6 +67,40 @@ class ActionTest {
   }
 
   @Test
+  void anActionThatDeclaresWhatItReadsSeesOnceWhatItAppended() {
+    Driver talk =
+        drive(
+            talk()
+                .act(
+                    "write",
+                    run -> {
+                      run.append("log", "one");
+                      run.set("computed", run.state().log() + "");
+                    },
+                    o -> o.reads("log")),
+            "write");
+    assertThat(result(talk.start()).path("computed").textValue()).isEqualTo("[one]");
+  }
+
+  @Test
+  void anActionThatDeclaresAPartOfAGroupDoesNotReadTheGroup() {
+    Driver talk =
+        drive(
+            talk()
+                .act(
+                    "write",
+                    run -> {
+                      run.get("address.city", String.class);
+                      run.get("address", Flows.Address.class);
+                    },
+                    o -> o.reads("address.city")),
+            "write");
+    assertThat(code(talk.start())).isEqualTo("step_failed");
+    assertThat(talk.events(Event.Stopped.class).get(0).detail())
+        .contains("Step write#1 does not declare that it reads address");
+  }
+
+  @Test
   void aMergeWritesTheFieldsThatItNamesAndNoOthers() {
     Driver talk =
         drive(

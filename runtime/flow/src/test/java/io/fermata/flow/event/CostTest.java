@@ -103,6 +103,11 @@ class CostTest {
     assertThat((double) allocated(answerItem(1_000)) / allocated(answerItem(100))).isLessThan(12);
   }
 
+  @Test
+  void aStepThatWritesTenTimesAsManyValuesCostsTenTimesAsMuch() {
+    assertThat((double) allocated(notes(4_000)) / allocated(notes(400))).isLessThan(15);
+  }
+
   private static Runnable answerItem(int items) {
     FlowProgram<?> program = FlowProgram.of(Loads.list(items), Loads.ROOMY);
     RunState asking = Loads.take(program, RunState.NONE, Loads.start(), null);
@@ -225,6 +230,10 @@ class CostTest {
 
   private static Runnable appends(int lines) {
     return going(Loads.growing(lines));
+  }
+
+  private static Runnable notes(int notes) {
+    return going(Loads.noting(notes));
   }
 
   private static Runnable going(Flow<?> flow) {

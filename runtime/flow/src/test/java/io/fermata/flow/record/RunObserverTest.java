@@ -355,7 +355,7 @@ class RunObserverTest {
         data =
             switch (write.verb()) {
               case DELETE -> Paths.delete(data, write.path());
-              case APPEND -> Paths.append(data, write.path(), Objects.requireNonNull(value));
+              case APPEND -> Paths.append(data, write.path(), Objects.requireNonNull(value), null);
               case SET, MERGE -> Paths.set(data, write.path(), Objects.requireNonNull(value));
             };
       }

@@ -189,9 +189,9 @@ class ViewTest {
   @Test
   void whatWasReadableBeforeIsNotReadAgain() {
     ObjectNode before = data("{'items': [{'pieces': 'unreadable'}]}");
-    ObjectNode after = Paths.append(before, "items", Json.tree(Map.of("pieces", 1)));
+    ObjectNode after = Paths.append(before, "items", Json.tree(Map.of("pieces", 1)), null);
     assertThatCode(() -> schema.requireReadable(after, before)).doesNotThrowAnyException();
-    ObjectNode worse = Paths.append(before, "items", Json.tree(Map.of("pieces", "many")));
+    ObjectNode worse = Paths.append(before, "items", Json.tree(Map.of("pieces", "many")), null);
     assertThatThrownBy(() -> schema.requireReadable(worse, before))
         .isInstanceOf(IllegalArgumentException.class);
   }
