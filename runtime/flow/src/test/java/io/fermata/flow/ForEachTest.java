@@ -134,6 +134,38 @@ class ForEachTest {
   }
 
   @Test
+  void whatAListAndItsFailuresFilledIsNotAskedFor() {
+    broken.add("Bob");
+    record Report(List<String> people, List<String> lines, List<Failure> failures, String note) {}
+    Driver report =
+        new Driver(
+            Flow.of("report", Report.class)
+                .description("Asks a team.")
+                .ask("ask_people", q -> q.question("people", "Who?"))
+                .forEach(
+                    "each",
+                    person(),
+                    (ForEach<Report, String> o) ->
+                        o.items(Report::people)
+                            .input((team, name) -> Map.of("name", name, "age", 7))
+                            .atMost(3)
+                            .into("lines")
+                            .collect("failures"))
+                .ask(
+                    "check",
+                    q ->
+                        q.question("lines", "Which lines?")
+                            .question("failures", "Which failures?")
+                            .question("note", "Anything else?"))
+                .edge(START, "ask_people")
+                .edge("ask_people", "each")
+                .edge("each", "check")
+                .edge("check", END)
+                .compile());
+    assertThat(asked(report.start("people", List.of("Ada", "Bob")))).containsExactly("note");
+  }
+
+  @Test
   void anAnswerForAnItemThatIsNotThereIsRefused() {
     Driver team = each(o -> {});
     team.start("people", List.of("Ada", "Bob"));

@@ -11,10 +11,12 @@ import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -472,8 +474,16 @@ public final class Fold {
     queueUndo(state, e.undo());
     join(state, fork.branch(), e.merged().stream().map(fork::branch).toList());
     e.dropped().forEach(label -> dropped(state, fork, fork.branch(label)));
+    Set<String> made = changed(state, fork, e.merged());
     for (Write write : e.writes()) {
-      state.branch(fork.branch(), b -> b.memory(b.memory().replace(write)));
+      boolean merges = write.value() == null || made.contains(write.path());
+      state.branch(
+          fork.branch(),
+          b ->
+              b.memory(
+                  merges
+                      ? b.memory().replace(write)
+                      : b.memory().write(List.of(write), state.tick)));
       touch(state, fork.branch(), write.path());
     }
     List<String> all = new ArrayList<>(e.merged());
@@ -482,6 +492,18 @@ public final class Fold {
     String ends = e.ends();
     Phase next = ends == null ? new Phase.Leaving(e.to()) : new Phase.Breaking(ends);
     state.at(fork, at -> at.phase(next));
+  }
+
+  /** What branches have changed, with what it is part of: a join adds the rest itself. */
+  private static Set<String> changed(Draft state, Place fork, List<String> labels) {
+    Set<String> changed = new HashSet<>();
+    for (String label : labels) {
+      for (String path : state.branch(fork.branch(label)).touched()) {
+        changed.add(path);
+        changed.addAll(Paths.around(path));
+      }
+    }
+    return changed;
   }
 
   /** A step that was running in a branch may have run: it must not run once more. */
