@@ -14,7 +14,9 @@ import io.fermata.flow.json.Reached;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.route.ConditionCheck;
 import io.fermata.flow.route.Joining;
+import io.fermata.flow.route.Reducer;
 import io.fermata.flow.route.Route;
+import io.fermata.flow.schema.FieldKind;
 import io.fermata.flow.schema.StateSchema;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -242,7 +244,18 @@ final class GraphCheck<S extends Record> {
               }
               policy("The compensation of " + id, compensation.policy());
             });
-    flow.reducers().keySet().forEach(field -> ownField("There is a reducer for", field));
+    flow.reducers().forEach(this::reducer);
+  }
+
+  private void reducer(String path, Reducer reducer) {
+    StateSchema.Field field = flow.schema().ownField(path);
+    if (field == null) {
+      unknownField("There is a reducer for", path);
+    } else if (!reducer.reduces(FieldKind.of(field.type()))) {
+      defects.add(
+          "The reducer for %s is one of numbers, and the field holds %s; use Reducer.of(…)"
+              .formatted(path, FieldKind.words(field.type())));
+    }
   }
 
   private void expiryHook(Node.Compensation<S> hook) {

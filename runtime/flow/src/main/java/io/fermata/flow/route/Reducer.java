@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.FieldKind;
 import java.math.BigDecimal;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -108,22 +109,43 @@ public interface Reducer {
 
   /** The number before the fork and all that the branches added to it. */
   static Reducer sum() {
-    return (before, values) -> {
-      BigDecimal base = number(before);
-      BigDecimal sum = base;
-      for (JsonNode value : values) {
-        sum = sum.add(number(value).subtract(base));
-      }
-      return Json.tree(sum);
-    };
+    return new OfNumbers(
+        (before, values) -> {
+          BigDecimal base = number(before);
+          BigDecimal sum = base;
+          for (JsonNode value : values) {
+            sum = sum.add(number(value).subtract(base));
+          }
+          return Json.tree(sum);
+        });
   }
 
+  /** The largest number. */
   static Reducer max() {
-    return (before, values) -> extreme(values, 1);
+    return new OfNumbers((before, values) -> extreme(values, 1));
   }
 
+  /** The smallest number. */
   static Reducer min() {
-    return (before, values) -> extreme(values, -1);
+    return new OfNumbers((before, values) -> extreme(values, -1));
+  }
+
+  /** Whether it is for fields of a kind; the compiler of a flow refuses it for others. */
+  default boolean reduces(FieldKind kind) {
+    return true;
+  }
+
+  /** One that makes no sense for anything else. */
+  record OfNumbers(Reducer numbers) implements Reducer {
+    @Override
+    public @Nullable JsonNode reduce(@Nullable JsonNode before, List<@Nullable JsonNode> values) {
+      return numbers.reduce(before, values);
+    }
+
+    @Override
+    public boolean reduces(FieldKind kind) {
+      return kind == FieldKind.NUMBER || kind == FieldKind.ANY;
+    }
   }
 
   /** A reduction over values of a type. */

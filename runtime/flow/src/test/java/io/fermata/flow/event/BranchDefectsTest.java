@@ -198,6 +198,15 @@ class BranchDefectsTest {
         "Field log has two reducers; keep one");
   }
 
+  @Test
+  void aReducerOfNumbersIsForNumbers() {
+    assertThat(asking().reduce("number", Reducer.max()).compile()).isNotNull();
+    assertRefused(
+        asking().reduce("a", Reducer.max()),
+        "The reducer for a is one of numbers, and the field holds a text (String); use"
+            + " Reducer.of(…)");
+  }
+
   // --- lists and sub-flows --------------------------------------------------------------------
 
   @Test
