@@ -50,8 +50,7 @@ record RecordedInputs(
     } else if (first instanceof Event.Answered e) {
       return answers(e);
     } else if (first instanceof Event.Retried) {
-      return List.of(
-          new Input.Continue(Json.object(), at()), new Input.Resolve(Input.Resolution.RETRY, at()));
+      return retries();
     } else if (first instanceof Event.Skipped) {
       return List.of(new Input.Resolve(Input.Resolution.SKIP, at()));
     } else if (first instanceof Event.Reset e) {
@@ -97,6 +96,20 @@ record RecordedInputs(
     Event after = events.size() > following ? events.get(following) : null;
     Map<String, JsonNode> given = after instanceof Event.Answered a ? a.values() : Map.of();
     return new Input.Start(started.runId(), started.intent(), updates(given), started.at());
+  }
+
+  /** A call that gives nothing, one that only repeats an answer, or somebody's decision. */
+  private List<Input> retries() {
+    List<Input> inputs = new ArrayList<>();
+    inputs.add(new Input.Continue(Json.object(), at()));
+    Answers answers = new Answers(graph, state);
+    state.answers().entrySet().stream()
+        .filter(known -> !answers.awaited(known.getKey()))
+        .findFirst()
+        .map(known -> updates(Map.of(known.getKey(), known.getValue())))
+        .ifPresent(repeated -> inputs.add(new Input.Continue(repeated, at())));
+    inputs.add(new Input.Resolve(Input.Resolution.RETRY, at()));
+    return inputs;
   }
 
   /** A call without further values, one that names what it leaves open, or a first correction. */

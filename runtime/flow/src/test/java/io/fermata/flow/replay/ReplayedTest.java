@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
@@ -21,6 +22,7 @@ import io.fermata.flow.schema.Describe;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** A journal is compared with the present code of its flow, without its effects. */
@@ -66,6 +68,36 @@ class ReplayedTest {
 
   private void charge(String key) {
     charged.add(key);
+  }
+
+  @Test
+  void aCallThatRepeatsAnAnswerAndRetriesAFailedStepBesideAWidgetIsRecognised() {
+    AtomicBoolean down = new AtomicBoolean(true);
+    Flow<Order> flow =
+        Flow.of("order", Order.class)
+            .description("Sells seats.")
+            .ask("ask_email", q -> q.question("email", "Your email?"))
+            .widget("show", o -> o.displayOnly())
+            .act(
+                "team",
+                run -> {
+                  if (down.getAndSet(false)) {
+                    throw new StepException("The bank is closed.");
+                  }
+                })
+            .computes("sum_up", "plan", order -> "team")
+            .fork("ask_email", f -> f.branch("show").branch("team").join("sum_up"))
+            .edge(START, "ask_email")
+            .edge("show", "sum_up")
+            .edge("team", "sum_up")
+            .edge("sum_up", END)
+            .compile();
+    Driver run = new Driver(flow);
+    run.start("email", "ann@acme.com");
+    run.proceed("email", "ann@acme.com");
+    assertThat(run.entries.get(run.entries.size() - 2).events().get(0))
+        .isInstanceOf(Event.Retried.class);
+    replayed(flow, journal(run)).requireSame();
   }
 
   private RunJournal recorded() {
