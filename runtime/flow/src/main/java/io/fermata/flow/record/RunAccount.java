@@ -1,5 +1,6 @@
 package io.fermata.flow.record;
 
+import io.fermata.flow.event.Place;
 import io.fermata.flow.observe.Occurrence;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -62,7 +63,7 @@ final class RunAccount {
   private void forget(Loop loop, String branch, String key) {
     List<Line> kept = new ArrayList<>();
     for (Line line : lines.subList(loop.start, lines.size())) {
-      boolean inside = branch.isEmpty() || line.branch().startsWith(branch);
+      boolean inside = Place.within(line.branch(), branch);
       if (!inside || line.notable()) {
         kept.add(line);
       }

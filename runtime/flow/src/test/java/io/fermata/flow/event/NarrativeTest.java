@@ -7,6 +7,7 @@ import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static io.fermata.flow.route.Condition.eq;
 import static io.fermata.flow.route.Condition.in;
+import static io.fermata.flow.route.Condition.lt;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Driver;
@@ -23,6 +24,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** How the narrative of a run reads. */
@@ -229,6 +231,31 @@ class NarrativeTest {
     assertThat(narrated(talk).text())
         .containsSubsequence("Pass 2 began", "… 18 more passes", "Pass 21 began", "a = \"stop\"")
         .doesNotContain("Pass 12 began");
+  }
+
+  @Test
+  void aLongLoopOfABranchLeavesOutNothingOfABranchWhoseNameBeginsAlike() {
+    FlowBuilder<Flows.Talk> flow =
+        talk()
+            .act("pay", run -> run.set("number", number(run.state().number()) + 1))
+            .computes("sum_up", "computed", talk -> "done");
+    String from = "pay_later";
+    for (int i = 2; i < 6; i++) {
+      flow.act(from, run -> {}).edge(from, "later_" + i);
+      from = "later_" + i;
+    }
+    flow.act(from, run -> {})
+        .edge(from, "sum_up")
+        .decide("pay", d -> d.when("more", lt("number", 6)).to("pay").otherwise("sum_up"))
+        .fork(START, f -> f.branch("pay").branch("pay_later").join("sum_up"))
+        .edge("sum_up", END);
+    Driver talk = new Driver(flow.compile());
+    talk.start();
+    assertThat(narrated(talk).text()).contains("later_2", "later_3", "later_4", "later_5");
+  }
+
+  private static int number(@Nullable Integer known) {
+    return known == null ? 0 : known;
   }
 
   @Test
