@@ -161,7 +161,9 @@ public final class SecretFields {
 
   /** Hands over every value that named fields have in a tree that stands at a path. */
   public void find(String path, JsonNode tree, Consumer<JsonNode> found) {
-    if (names(path)) {
+    if (patterns.isEmpty()) {
+      return;
+    } else if (names(path)) {
       found.accept(tree);
     } else {
       children(path, tree, (child, value) -> find(child, value, found));

@@ -16,8 +16,10 @@ import java.math.BigDecimal;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -150,12 +152,13 @@ public final class Secrets {
 
   /** Notes what the secret fields hold, and held where the run can go back to. */
   public void learn(SecretFields fields, RunState state) {
+    Set<JsonNode> trees = Collections.newSetFromMap(new IdentityHashMap<>());
     for (Branch branch : state.branches().values()) {
-      memory(fields, branch.memory());
-      branch.entered().values().forEach(checkpoint -> memory(fields, checkpoint.memory()));
+      memory(fields, branch.memory(), trees);
+      branch.entered().values().forEach(checkpoint -> memory(fields, checkpoint.memory(), trees));
     }
-    state.done().forEach(undo -> fields.find("", undo.data(), this::add));
-    state.undoing().forEach(undo -> fields.find("", undo.data(), this::add));
+    state.done().forEach(undo -> tree(fields, undo.data(), trees));
+    state.undoing().forEach(undo -> tree(fields, undo.data(), trees));
     RunState.Fork fork = state.fork();
     if (fork != null) {
       recorded(fields, fork.known().recorded(), this::add);
@@ -169,8 +172,15 @@ public final class Secrets {
     }
   }
 
-  private void memory(SecretFields fields, StateMemory memory) {
-    fields.find("", memory.data(), this::add);
+  /** Branches and checkpoints share their trees; each is looked through once. */
+  private void tree(SecretFields fields, JsonNode tree, Set<JsonNode> trees) {
+    if (trees.add(tree)) {
+      fields.find("", tree, this::add);
+    }
+  }
+
+  private void memory(SecretFields fields, StateMemory memory, Set<JsonNode> trees) {
+    tree(fields, memory.data(), trees);
     memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::add));
   }
 

@@ -139,6 +139,9 @@ final class EffectAttempts {
   /** Tags are there to be found, so they are stored as they are. */
   private void requireOpenTags(Tagging tagging, Input.Wrote wrote) {
     SecretFields fields = flow.secretFields();
+    if (tagging.added().isEmpty() || fields.isEmpty()) {
+      return;
+    }
     Secrets secrets = new Secrets();
     secrets.learn(fields, state());
     secrets.writes(fields, wrote.writes());
