@@ -2,9 +2,9 @@ package io.fermata.flow;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.SecretComponents;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /**
@@ -199,25 +198,7 @@ public final class SecretFields {
       return TextNode.valueOf(Secrets.MARK);
     }
     String prefix = path.isEmpty() ? "" : path + ".";
-    return mapped(tree, (name, value) -> masked(prefix + name, value));
-  }
-
-  /** A copy of a container with other children; anything else as it is. */
-  public static JsonNode mapped(JsonNode tree, BiFunction<String, JsonNode, JsonNode> change) {
-    if (tree instanceof ObjectNode object) {
-      ObjectNode copy = JsonNodeFactory.instance.objectNode();
-      object
-          .properties()
-          .forEach(e -> copy.set(e.getKey(), change.apply(e.getKey(), e.getValue())));
-      return copy;
-    } else if (tree instanceof ArrayNode array) {
-      ArrayNode copy = JsonNodeFactory.instance.arrayNode(array.size());
-      for (int i = 0; i < array.size(); i++) {
-        copy.add(change.apply(String.valueOf(i), array.get(i)));
-      }
-      return copy;
-    }
-    return tree;
+    return Json.mapped(tree, (name, value) -> masked(prefix + name, value));
   }
 
   @Override

@@ -226,7 +226,7 @@ public final class Secrets {
       object.properties().forEach(e -> copy.set(masked(e.getKey()), masked(e.getValue())));
       return copy;
     }
-    return SecretFields.mapped(tree, (name, value) -> masked(value));
+    return Json.mapped(tree, (name, value) -> masked(value));
   }
 
   private boolean masks(JsonNode number) {

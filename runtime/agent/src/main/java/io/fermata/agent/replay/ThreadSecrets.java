@@ -241,7 +241,7 @@ public final class ThreadSecrets {
     } else if (tree.isBinary()) {
       return BinaryNode.valueOf(file(((BinaryNode) tree).binaryValue(), inventions));
     }
-    return SecretFields.mapped(
+    return Json.mapped(
         tree,
         (name, part) ->
             tree.isArray() ? replaced(part, inventions) : replaced(tree, name, part, inventions));
@@ -276,7 +276,7 @@ public final class ThreadSecrets {
       BiFunction<String, JsonNode, JsonNode> arguments,
       UnaryOperator<JsonNode> others) {
     String tool = question.path("tool").asText();
-    return SecretFields.mapped(
+    return Json.mapped(
         question,
         (name, part) ->
             name.equals("arguments") ? arguments.apply(tool, part) : others.apply(part));

@@ -41,7 +41,7 @@ public final class MigrationFold {
     state.branches = branches;
     state.places = places;
     event.places().stream().filter(Event.Carried::reentered).forEach(this::enter);
-    state.identity = state.identity.on(event.to(), event.fingerprint());
+    state.identity = state.identity.migrated(event);
     state.moved(false);
   }
 

@@ -3,6 +3,7 @@ package io.fermata.flow.event;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -17,12 +18,14 @@ import org.jspecify.annotations.Nullable;
  * with the same input.
  *
  * @param tick when the fork had it, in its count of events; 0 if it had not
+ * @param version of the flow, whose names it has
  * @param field the field whose answer was checked; null for an action
  * @param read what the effect had read, by path; null where there was nothing
  * @param events its result: the event, and the tags that it gave the run
  */
 public record RecordedResult(
     long tick,
+    int version,
     Place place,
     @Nullable String field,
     Map<String, JsonNode> read,
@@ -77,11 +80,36 @@ public record RecordedResult(
     ObjectNode data = state.memory(place.branch()).data();
     Map<String, JsonNode> read = new LinkedHashMap<>();
     paths.forEach(path -> read.put(path, value(data, path)));
-    return new RecordedResult(state.tick() + 1, place, field, read, events);
+    return new RecordedResult(state.tick() + 1, state.version(), place, field, read, events);
   }
 
   RecordedResult at(long when) {
-    return new RecordedResult(when, place, field, read, events);
+    return new RecordedResult(when, version, place, field, read, events);
+  }
+
+  /** The same by the names of another version, if it does not have them yet. */
+  private RecordedResult migrated(Event.Migrated to) {
+    if (version >= to.to()) {
+      return this;
+    }
+    Map<String, JsonNode> named = new LinkedHashMap<>();
+    read.forEach(
+        (path, value) -> {
+          String name = path.isEmpty() ? path : MigrationFold.field(path, to.fields());
+          named.put(name, value(MigrationFold.renamed(data(path, value), to.fields()), name));
+        });
+    return new RecordedResult(
+        tick,
+        to.to(),
+        MigrationFold.place(place, to.nodes()),
+        field == null ? null : MigrationFold.field(field, to.fields()),
+        named,
+        events.stream().map(one -> RenamedEvent.of(one, to.nodes(), to.fields())).toList());
+  }
+
+  /** A state that has nothing but a value. */
+  private static ObjectNode data(String path, JsonNode value) {
+    return path.isEmpty() ? (ObjectNode) value : Paths.set(Json.object(), path, value);
   }
 
   private static JsonNode value(ObjectNode data, String path) {
@@ -110,8 +138,7 @@ public record RecordedResult(
 
     public Known {
       recorded = List.copyOf(recorded);
-      // A snapshot may be older than what a fork had before its entry.
-      past = past == null ? List.of() : List.copyOf(past);
+      past = List.copyOf(past);
     }
 
     static Known of(List<RecordedResult> all) {
@@ -165,6 +192,8 @@ public record RecordedResult(
           known = (again == null ? known : known.without(again)).had(result);
         } else if (event instanceof Event.Reset reset) {
           known = known.back(reset, state.branches());
+        } else if (event instanceof Event.Migrated migrated) {
+          known = known.migrated(migrated);
         }
         state = state.apply(event);
         previous = event;
@@ -204,6 +233,13 @@ public record RecordedResult(
     /** A failure is not repeated where a correction leads. */
     private Known had(RecordedResult result) {
       return result.succeeded() ? new Known(recorded, RunState.plus(past, result)) : this;
+    }
+
+    /** The same by the names of another version. */
+    Known migrated(Event.Migrated to) {
+      return new Known(
+          recorded.stream().map(one -> one.migrated(to)).toList(),
+          past.stream().map(one -> one.migrated(to)).toList());
     }
 
     /** Goes back: what the branches had since then may be taken again, before all others. */

@@ -53,8 +53,9 @@ public record RunState(
       this(runId, version, fingerprint, intent, null);
     }
 
-    Identity on(int other, String itsFingerprint) {
-      return new Identity(runId, other, itsFingerprint, intent, fork);
+    Identity migrated(Event.Migrated to) {
+      Fork carried = fork == null ? null : fork.migrated(to);
+      return new Identity(runId, to.to(), to.fingerprint(), intent, carried);
     }
 
     Identity forked(Fork from) {
@@ -101,6 +102,12 @@ public record RunState(
 
     Fork back(Event.Reset reset, Map<String, Branch> branches) {
       return new Fork(origin, known.back(reset, branches), taken, diverged);
+    }
+
+    Fork migrated(Event.Migrated to) {
+      List<Place> places =
+          taken.stream().map(place -> MigrationFold.place(place, to.nodes())).toList();
+      return new Fork(origin, known.migrated(to), places, diverged);
     }
 
     /** An effect at a place is performed by this run, as its source has no result of it. */

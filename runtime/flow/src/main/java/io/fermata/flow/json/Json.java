@@ -37,6 +37,7 @@ import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
 import java.io.IOException;
 import java.lang.reflect.Type;
 import java.util.stream.Collectors;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -253,6 +254,24 @@ public final class Json {
       return a.decimalValue().compareTo(b.decimalValue());
     }
     return a.equals(b) ? 0 : 1;
+  }
+
+  /** A copy of a container with other children; anything else as it is. */
+  public static JsonNode mapped(JsonNode tree, BiFunction<String, JsonNode, JsonNode> change) {
+    if (tree instanceof ObjectNode object) {
+      ObjectNode copy = object();
+      object
+          .properties()
+          .forEach(e -> copy.set(e.getKey(), change.apply(e.getKey(), e.getValue())));
+      return copy;
+    } else if (tree instanceof ArrayNode array) {
+      ArrayNode copy = MAPPER.getNodeFactory().arrayNode(array.size());
+      for (int i = 0; i < array.size(); i++) {
+        copy.add(change.apply(String.valueOf(i), array.get(i)));
+      }
+      return copy;
+    }
+    return tree;
   }
 
   /** The compact text of a tree. */

@@ -2,7 +2,6 @@ package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
-import io.fermata.flow.SecretFields;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Fact;
 import io.fermata.flow.event.Place;
@@ -84,7 +83,7 @@ public final class FactValues {
   private JsonNode replaced(JsonNode tree) {
     return tree.isTextual()
         ? TextNode.valueOf(replacement.text(tree.textValue()))
-        : SecretFields.mapped(
+        : Json.mapped(
             tree, (name, part) -> tree.isArray() ? replaced(part) : replaced(tree, name, part));
   }
 
@@ -92,7 +91,7 @@ public final class FactValues {
     if (NAMES.contains(name)) {
       return part;
     } else if (BY_PATH.contains(name)) {
-      return SecretFields.mapped(part, replacement::value);
+      return Json.mapped(part, replacement::value);
     } else if (OF_FIELD.contains(name)) {
       return replacement.value(path(whole), part);
     } else if (name.equals("than")) {

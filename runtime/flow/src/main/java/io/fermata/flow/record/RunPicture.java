@@ -3,7 +3,7 @@ package io.fermata.flow.record;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Evidence;
+import io.fermata.flow.route.Evidence;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Occurrence;

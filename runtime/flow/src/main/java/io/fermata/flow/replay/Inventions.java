@@ -362,7 +362,7 @@ public final class Inventions {
       object.properties().forEach(e -> copy.set(text(e.getKey()), tree(e.getValue())));
       return copy;
     }
-    return SecretFields.mapped(tree, (name, value) -> tree(value));
+    return Json.mapped(tree, (name, value) -> tree(value));
   }
 
   /**
@@ -376,7 +376,7 @@ public final class Inventions {
     }
     String prefix = path.isEmpty() ? "" : path + ".";
     JsonNode replaced =
-        SecretFields.mapped(tree, (name, value) -> tree(fields, prefix + name, value));
+        Json.mapped(tree, (name, value) -> tree(fields, prefix + name, value));
     if (!replaced.isObject()) {
       return replaced;
     }
@@ -399,7 +399,7 @@ public final class Inventions {
     }
     return value.isBoolean()
         ? BooleanNode.FALSE
-        : SecretFields.mapped(value, (name, part) -> secret(part));
+        : Json.mapped(value, (name, part) -> secret(part));
   }
 
   /** A number of the same type; the number itself if there is none. */

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.IntNode;
 import com.fasterxml.jackson.databind.node.TextNode;
-import io.fermata.flow.event.Evidence;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.route.Conditions.Comparison;
 import io.fermata.flow.route.Conditions.Every;

@@ -1,7 +1,6 @@
 package io.fermata.flow.route;
 
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Evidence;
 import io.fermata.flow.json.Failures;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;

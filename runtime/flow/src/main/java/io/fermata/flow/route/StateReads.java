@@ -3,7 +3,6 @@ package io.fermata.flow.route;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.IntNode;
-import io.fermata.flow.event.Evidence;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.StateSchema;

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.replay.ForkOptions;
@@ -118,6 +119,46 @@ class ForkResultsTest {
 
     assertThat(code(fork)).isEqualTo("sandboxed");
     assertThat(done).isEmpty();
+  }
+
+  /** Orders by mail; the second version calls the step and the field otherwise. */
+  private <S extends Record> Flow<S> orders(Class<S> state, int version, String step, String item) {
+    FlowBuilder<S> flow =
+        Flow.of("orders", state)
+            .version(version)
+            .description("Orders.")
+            .ask("ask", q -> q.question(item, "What?"))
+            .act(
+                step,
+                run -> {
+                  done.add("order " + run.get(item, String.class));
+                  run.set("number", 7);
+                })
+            .edge(START, "ask")
+            .edge("ask", step)
+            .edge(step, END);
+    if (version > 1) {
+      flow.migrate(1, m -> m.node("order", step).field("item", item));
+    }
+    return flow.compile();
+  }
+
+  record Renamed(String thing, @Computed Integer number) {}
+
+  @Test
+  void aForkThatIsCarriedOverTakesTheResultsOfStepsAndFieldsThatHaveOtherNames() {
+    Driver source = new Driver(orders(Order.class, 1, "order", "item"));
+    source.start();
+    source.proceed("item", "soup");
+
+    Flow<Renamed> next = orders(Renamed.class, 2, "buy", "thing");
+    ForkOptions options = ForkOptions.replayEffects().answer("thing", "soup");
+    Driver fork = fork(next, source, asks(source, "item", 1), options);
+
+    assertThat(done).isEmpty();
+    assertThat(diverged(fork)).isFalse();
+    assertThat(fork.state.status()).isEqualTo(RunState.Status.COMPLETED);
+    ForkedRunTest.decidedAgain(next, fork);
   }
 
   @Test

@@ -90,6 +90,11 @@ class ForkedRunTest {
       assertThat(e.code()).isIn("run_ended", "run_ending");
       return null;
     }
+    if (RunState.NONE.apply(events).version() != flow.version()) {
+      Program.Acceptance<RunState, Event> migrated =
+          run.program.migrate(RunState.NONE.apply(events), run.now);
+      events.addAll(((Program.Accepted<RunState, Event>) migrated).events());
+    }
     RunState state = RunState.NONE.apply(events);
     Program.Acceptance<RunState, Event> onward =
         run.program.fork(state, options.answers(), run.now);

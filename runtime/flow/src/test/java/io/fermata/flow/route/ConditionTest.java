@@ -22,7 +22,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Driver;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Evidence;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.Computed;

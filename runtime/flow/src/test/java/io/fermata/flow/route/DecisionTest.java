@@ -30,7 +30,6 @@ import io.fermata.flow.InvalidFlowException;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.engine.PlaceFacts;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Evidence;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;

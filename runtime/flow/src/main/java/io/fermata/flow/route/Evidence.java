@@ -1,6 +1,7 @@
-package io.fermata.flow.event;
+package io.fermata.flow.route;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Texts;

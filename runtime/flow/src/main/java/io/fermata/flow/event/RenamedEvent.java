@@ -1,0 +1,89 @@
+package io.fermata.flow.event;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.json.Json;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The names after one migration, for an event as in the tree that a journal has of it: by the
+ * names of its properties, so that an event that learns to hold such a property is renamed, too.
+ *
+ * @param at the place of the event, at whose fork the labels in it are branches
+ */
+public record RenamedEvent(
+    Map<String, String> nodes, Map<String, String> fields, @Nullable Place at) {
+  private static final Set<String> NODES =
+      names("place from to acknowledged undo target end checkpoint");
+  private static final Set<String> FIELDS = names("field path scope reads kept left");
+  private static final Set<String> BY_FIELD = names("values sets corrected input");
+  private static final Set<String> LABELS = names("targets merged dropped");
+
+  /** What holds such properties. */
+  private static final Set<String> PARTS = names("to questions widget heads writes");
+
+  private static Set<String> names(String line) {
+    return Set.of(line.split(" "));
+  }
+
+  /** The event as a later version of its flow would call what it names. */
+  public static Event of(Event event, Map<String, String> nodes, Map<String, String> fields) {
+    RenamedEvent names = new RenamedEvent(nodes, fields, event.place());
+    JsonNode tree = names.of(Json.MAPPER.<JsonNode>valueToTree(event));
+    return Json.value(tree, Event.class);
+  }
+
+  private JsonNode of(JsonNode object) {
+    return Json.mapped(object, this::of);
+  }
+
+  private JsonNode of(String name, JsonNode part) {
+    if (BY_FIELD.contains(name)) {
+      return keys(part, value -> value);
+    } else if (name.equals("recipients")) {
+      return keys(part, branches -> of("branch", branches));
+    } else if (part.isArray()) {
+      String each = LABELS.contains(name) ? "label" : name;
+      return Json.mapped(part, (index, one) -> of(each, one));
+    } else if (part.isTextual()) {
+      return TextNode.valueOf(text(name, part.textValue()));
+    }
+    return PARTS.contains(name) ? of(part) : part;
+  }
+
+  private String text(String property, String text) {
+    if (NODES.contains(property)) {
+      return text.contains("#") ? place(Place.parse(text)).toString() : node(text);
+    } else if (FIELDS.contains(property)) {
+      return field(text);
+    } else if (property.equals("label")) {
+      return MigrationFold.label(Objects.requireNonNull(at), text, nodes);
+    }
+    return property.equals("branch") ? MigrationFold.branch(text, nodes) : text;
+  }
+
+  private String node(String name) {
+    return MigrationFold.checkpoint(name, nodes);
+  }
+
+  private Place place(Place place) {
+    return place.undoes()
+        ? MigrationFold.place(place.undone(), nodes).undo()
+        : MigrationFold.place(place, nodes);
+  }
+
+  private String field(String path) {
+    return MigrationFold.field(path, fields);
+  }
+
+  private ObjectNode keys(JsonNode byField, UnaryOperator<JsonNode> value) {
+    ObjectNode named = Json.object();
+    byField.properties().forEach(e -> named.set(field(e.getKey()), value.apply(e.getValue())));
+    return named;
+  }
+}
