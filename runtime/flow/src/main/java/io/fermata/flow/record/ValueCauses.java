@@ -13,10 +13,12 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.ListIterator;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -31,7 +33,17 @@ final class ValueCauses {
   private final List<Entry> entries;
   private final List<Choice> choices;
   private final Map<Place, Place> cameFrom;
+
+  /** The writes by the first part of their paths. */
+  private final Map<String, List<Entry>> byHead = new HashMap<>();
+
+  private final Map<Place, List<Choice>> byPlace = new HashMap<>();
+
+  /** When each field right under a home was first written. */
+  private final Map<String, Map<String, Integer>> firstWrites = new HashMap<>();
+
   private final Map<Integer, Set<Entry>> sources = new HashMap<>();
+  private final Map<Integer, Set<Entry>> seen = new HashMap<>();
   private final Set<Integer> explained = new HashSet<>();
   private int left;
 
@@ -46,6 +58,18 @@ final class ValueCauses {
     this.choices = choices;
     this.cameFrom = cameFrom;
     this.left = nodes;
+    entries.forEach(e -> byHead.computeIfAbsent(head(e.path()), h -> new ArrayList<>()).add(e));
+    for (Choice choice : choices) {
+      Place place = choice.moment().place();
+      if (place != null) {
+        byPlace.computeIfAbsent(place, p -> new ArrayList<>()).add(choice);
+      }
+    }
+  }
+
+  private static String head(String path) {
+    int dot = path.indexOf('.');
+    return dot < 0 ? path : path.substring(0, dot);
   }
 
   // --- backward -------------------------------------------------------------------------------
@@ -132,10 +156,10 @@ final class ValueCauses {
     Place step = place;
     while (step != null && passed.add(step)) {
       Place from = cameFrom.get(step);
-      for (Choice choice : choices) {
-        boolean taken = choice.number() < before && Objects.equals(choice.moment().place(), from);
-        if (taken && decides(choice, node)) {
-          decided(reasons, choice, depth);
+      for (Choice choice : from == null ? List.<Choice>of() : byPlace.getOrDefault(from, List.of())) {
+        boolean taken = choice.number() < before && decides(choice, node);
+        if (taken && !decided(reasons, choice, depth)) {
+          return;
         }
       }
       step = from;
@@ -146,9 +170,10 @@ final class ValueCauses {
     return flow == null || flow.avoidable(choice.moment().node(), node);
   }
 
-  private void decided(List<Because> reasons, Choice choice, int depth) {
+  /** Adds a decision; false if the tree has to end here. */
+  private boolean decided(List<Because> reasons, Choice choice, int depth) {
     if (cut(reasons, depth - 1)) {
-      return;
+      return false;
     }
     boolean again = !explained.add(choice.number());
     List<Because> looks = new ArrayList<>();
@@ -159,10 +184,15 @@ final class ValueCauses {
     String text = words(choice) + (again ? " (see above)" : "");
     Kind kind = again ? Kind.REPEATED : Kind.DECISION;
     reasons.add(new Because(kind, moment.node(), null, moment, text, looks));
+    return true;
   }
 
   /** The writes that a decision looked at. */
   private Set<Entry> seen(Choice choice) {
+    return seen.computeIfAbsent(choice.number(), number -> lookedAt(choice));
+  }
+
+  private Set<Entry> lookedAt(Choice choice) {
     Set<Entry> seen = new LinkedHashSet<>();
     Occurrence moment = choice.moment();
     for (Event.Tried rule : choice.decided().tried()) {
@@ -249,16 +279,22 @@ final class ValueCauses {
   }
 
   /** The fields right under a home that had been written by then. */
-  private Set<String> fields(String home, int before) {
-    Set<String> fields = new LinkedHashSet<>();
+  private List<String> fields(String home, int before) {
+    Map<String, Integer> first = firstWrites.computeIfAbsent(home, this::firstWrites);
+    return first.keySet().stream().filter(field -> first.get(field) < before).toList();
+  }
+
+  private Map<String, Integer> firstWrites(String home) {
+    Map<String, Integer> first = new LinkedHashMap<>();
     String prefix = home.isEmpty() ? "" : home + ".";
-    for (Entry entry : entries) {
-      if (entry.number() < before && entry.path().startsWith(prefix)) {
+    for (Entry entry : home.isEmpty() ? entries : byHead.getOrDefault(head(home), List.of())) {
+      if (entry.path().startsWith(prefix)) {
         int dot = entry.path().indexOf('.', prefix.length());
-        fields.add(dot < 0 ? entry.path() : entry.path().substring(0, dot));
+        String field = dot < 0 ? entry.path() : entry.path().substring(0, dot);
+        first.putIfAbsent(field, entry.number());
       }
     }
-    return fields;
+    return first;
   }
 
   private void mapped(Entry entry, Set<Entry> found) {
@@ -345,14 +381,37 @@ final class ValueCauses {
     }
   }
 
-  private List<Entry> backward(Entry entry) {
-    List<Entry> earlier = new ArrayList<>();
-    for (int i = entries.size() - 1; i >= 0; i--) {
-      if (entries.get(i).number() < entry.number()) {
-        earlier.add(entries.get(i));
+  /** The earlier writes, the latest first. */
+  private Iterable<Entry> backward(Entry entry) {
+    return () -> {
+      ListIterator<Entry> before = entries.listIterator(earlier(entries, entry.number()));
+      return new Iterator<>() {
+        @Override
+        public boolean hasNext() {
+          return before.hasPrevious();
+        }
+
+        @Override
+        public Entry next() {
+          return before.previous();
+        }
+      };
+    };
+  }
+
+  /** How many of the writes, which are in order, came before a moment. */
+  private static int earlier(List<Entry> writes, int before) {
+    int low = 0;
+    int high = writes.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (writes.get(middle).number() < before) {
+        low = middle + 1;
+      } else {
+        high = middle;
       }
     }
-    return earlier;
+    return low;
   }
 
   // --- looking up -----------------------------------------------------------------------------
@@ -364,10 +423,11 @@ final class ValueCauses {
   private List<Entry> lastWrites(String path, String branch, int before) {
     List<Entry> writes = new ArrayList<>();
     List<String> replaced = new ArrayList<>();
-    for (int i = entries.size() - 1; i >= 0 && writes.size() < MOST_PARTS; i--) {
-      Entry entry = entries.get(i);
+    List<Entry> all = path.isEmpty() ? entries : byHead.getOrDefault(head(path), List.of());
+    for (int i = earlier(all, before) - 1; i >= 0 && writes.size() < MOST_PARTS; i--) {
+      Entry entry = all.get(i);
       boolean stale = replaced.stream().anyMatch(known -> covers(known, entry.path()));
-      boolean visible = entry.number() < before && Place.within(branch, entry.moment().branch());
+      boolean visible = Place.within(branch, entry.moment().branch());
       if (stale || !visible || !related(path, entry.path())) {
         continue;
       }

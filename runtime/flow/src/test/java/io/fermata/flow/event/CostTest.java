@@ -14,6 +14,7 @@ import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.record.Trace;
 import io.fermata.flow.replay.Inventions;
 import io.fermata.flow.schema.StateSchema;
 import java.util.LinkedHashMap;
@@ -230,6 +231,28 @@ class CostTest {
 
   private static Runnable appends(int lines) {
     return going(Loads.growing(lines));
+  }
+
+  @Test
+  void theReasonsForAValueOfTenTimesTheRoundsAreFoundForTenTimesTheCost() {
+    assertThat(times(why(2_000), why(200), 5)).isLessThan(25);
+    assertThat(times(fed(2_000), fed(200), 5)).isLessThan(25);
+  }
+
+  private static Runnable why(int rounds) {
+    Trace trace = traced(rounds);
+    return () -> trace.why("n");
+  }
+
+  private static Runnable fed(int rounds) {
+    Trace trace = traced(rounds);
+    return () -> trace.fed("n");
+  }
+
+  private static Trace traced(int rounds) {
+    Driver driver = new Driver(Loads.loop(rounds), Loads.ROOMY);
+    driver.start();
+    return Trace.of(driver.program.flow(), driver.journal);
   }
 
   private static Runnable notes(int notes) {
