@@ -312,7 +312,8 @@ final class Forks {
 
   private boolean settleFailure(Place failed, Phase.Halted halted) {
     Place below = failed;
-    for (Place fork = Place.forkOf(failed.branch()); fork != null; ) {
+    for (Place.Inside inside : Place.around(failed.branch())) {
+      Place fork = inside.fork();
       Joining.OnFailure onFailure = joining(fork).failure();
       if (onFailure == Joining.OnFailure.COLLECT) {
         giveUp(fork, below, halted);
@@ -321,7 +322,6 @@ final class Forks {
         return true;
       }
       below = fork;
-      fork = Place.forkOf(fork.branch());
     }
     if (endsOnFailure(failed)) {
       drive.emit(
@@ -373,12 +373,10 @@ final class Forks {
 
   /** The label of the branch of a fork that a place lies in; "" if it lies in none. */
   private static String branchOf(Place place, Place fork) {
-    String branch = place.branch();
-    for (Place at = Place.forkOf(branch); at != null; at = Place.forkOf(branch)) {
-      if (at.equals(fork)) {
-        return Place.labelOf(branch);
+    for (Place.Inside inside : Place.around(place.branch())) {
+      if (inside.fork().equals(fork)) {
+        return inside.label();
       }
-      branch = at.branch();
     }
     return "";
   }

@@ -325,11 +325,9 @@ final class Migrations {
   private void branch(Place place) {
     Map<String, String> around = flow.graph().sides(place.node());
     Map<String, String> here = new LinkedHashMap<>();
-    String branch = place.branch();
-    for (Place fork = Place.forkOf(branch); fork != null; fork = Place.forkOf(branch)) {
-      boolean list = Paths.ANY.equals(around.get(fork.node()));
-      here.put(fork.node(), list ? Paths.ANY : Place.labelOf(branch));
-      branch = fork.branch();
+    for (Place.Inside inside : Place.around(place.branch())) {
+      String fork = inside.fork().node();
+      here.put(fork, Paths.ANY.equals(around.get(fork)) ? Paths.ANY : inside.label());
     }
     require(here.equals(around), place.node() + ", where it is, lies in another branch");
   }

@@ -46,13 +46,11 @@ record Recipients(Graph graph, RunState state) {
 
   private boolean liesIn(Step<?> step, String branch, String field) {
     Map<String, String> sides = graph.sides(step.path());
-    String at = branch;
-    for (Place fork = Place.forkOf(at); fork != null; fork = Place.forkOf(at)) {
-      String side = sides.get(fork.node());
-      if (side == null || !(side.equals(Paths.ANY) || side.equals(Place.labelOf(at)))) {
+    for (Place.Inside inside : Place.around(branch)) {
+      String side = sides.get(inside.fork().node());
+      if (side == null || !(side.equals(Paths.ANY) || side.equals(inside.label()))) {
         return false;
       }
-      at = fork.branch();
     }
     return Graph.concernsAny(step, new Place(branch, step.path(), 1), field);
   }

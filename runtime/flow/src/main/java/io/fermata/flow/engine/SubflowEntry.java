@@ -196,8 +196,10 @@ final class SubflowEntry {
         .answers()
         .forEach(
             (path, answer) -> {
-              boolean present = Paths.filled(Paths.get(memory.data(), path));
-              boolean ahead = path.startsWith(prefix) && answer.tick() > last && present;
+              boolean ahead =
+                  path.startsWith(prefix)
+                      && answer.tick() > last
+                      && Paths.filled(Paths.get(memory.data(), path));
               if (ahead && answer.isAbout(items)) {
                 kept.add(path);
               }

@@ -3,6 +3,9 @@ package io.fermata.flow.event;
 import com.fasterxml.jackson.annotation.JsonCreator;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.annotation.JsonValue;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,26 +59,44 @@ public record Place(String branch, String node, int visit) {
     return outer.isEmpty() || branch.equals(outer) || branch.startsWith(outer + "|");
   }
 
+  /** A branch lies within a fork, on the side of a label. */
+  public record Inside(Place fork, String label) {
+    private boolean alike(Inside other) {
+      return label.equals(other.label) && fork.node().equals(other.fork.node());
+    }
+  }
+
+  /** The forks around a branch, the innermost first; none around the trunk. */
+  public static List<Inside> around(String branch) {
+    if (branch.isEmpty()) {
+      return List.of();
+    }
+    List<Inside> around = new ArrayList<>(2);
+    String at = branch;
+    for (Place fork = forkOf(at); fork != null; fork = forkOf(at)) {
+      around.add(new Inside(fork, labelOf(at)));
+      at = fork.branch();
+    }
+    return around;
+  }
+
   /** Whether two branches lie on the same side of the same forks, in any visits of these. */
   static boolean alike(String branch, String other) {
-    Place fork = forkOf(branch);
-    Place its = forkOf(other);
-    if (fork == null || its == null) {
-      return branch.equals(other);
+    Iterator<Inside> others = around(other).iterator();
+    for (Inside inside : around(branch)) {
+      if (!others.hasNext() || !inside.alike(others.next())) {
+        return false;
+      }
     }
-    return labelOf(branch).equals(labelOf(other))
-        && fork.node().equals(its.node())
-        && alike(fork.branch(), its.branch());
+    return !others.hasNext();
   }
 
   /** The label under which a fork at the given node led here; null if none did. */
   public @Nullable String labelAfter(String forkNode) {
-    String at = branch;
-    for (Place fork = forkOf(at); fork != null; fork = forkOf(at)) {
-      if (fork.node().equals(forkNode)) {
-        return labelOf(at);
+    for (Inside inside : around(branch)) {
+      if (inside.fork().node().equals(forkNode)) {
+        return inside.label();
       }
-      at = fork.branch();
     }
     return null;
   }

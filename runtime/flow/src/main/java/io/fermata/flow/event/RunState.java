@@ -318,17 +318,15 @@ public record RunState(
   /** The items of lists that a branch is for, the outermost first. */
   public static List<JsonNode> about(Map<Place, PlaceState> places, String branch) {
     List<JsonNode> items = new ArrayList<>();
-    String at = branch;
-    for (Place fork = Place.forkOf(at); fork != null; fork = Place.forkOf(at)) {
-      PlaceState there = places.get(fork);
+    for (Place.Inside inside : Place.around(branch)) {
+      PlaceState there = places.get(inside.fork());
       List<JsonNode> all =
           there != null && there.phase().busy() instanceof Phase.Forked forked
               ? forked.items()
               : null;
       if (all != null) {
-        items.add(0, all.get(Integer.parseInt(Place.labelOf(at))));
+        items.add(0, all.get(Integer.parseInt(inside.label())));
       }
-      at = fork.branch();
     }
     return items;
   }
@@ -336,8 +334,10 @@ public record RunState(
   /** How often a node was entered since its flow began, in a branch and before it branched off. */
   public int passes(String branch, String node) {
     int passes = branch(branch).passes(node);
-    Place fork = Place.forkOf(branch);
-    return fork == null ? passes : passes + passes(fork.branch(), node);
+    for (Place.Inside inside : Place.around(branch)) {
+      passes += branch(inside.fork().branch()).passes(node);
+    }
+    return passes;
   }
 
   /** Its places as they were declared: those of a fork's first branch before the second's. */

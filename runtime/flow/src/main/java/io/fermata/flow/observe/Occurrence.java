@@ -68,11 +68,7 @@ public record Occurrence(
   /** The labels of the branches around, the outermost first. */
   public List<String> labels() {
     List<String> labels = new ArrayList<>();
-    String branch = branch();
-    for (Place fork = Place.forkOf(branch); fork != null; fork = Place.forkOf(branch)) {
-      labels.add(0, Place.labelOf(branch));
-      branch = fork.branch();
-    }
+    Place.around(branch()).forEach(inside -> labels.add(0, inside.label()));
     return labels;
   }
 
