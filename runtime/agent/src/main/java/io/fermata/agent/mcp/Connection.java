@@ -10,8 +10,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import reactor.core.publisher.Mono;
 
@@ -26,11 +26,18 @@ final class Connection {
   private final Line line;
   private final McpAsyncClient client;
   private final CompletableFuture<?> ready;
+
+  /** Fails when no reply can arrive any more. */
+  private final CompletableFuture<?> over;
+
+  /** The replies that are waited for; what has ended leaves nothing here. */
+  private final Set<CompletableFuture<?>> replies = ConcurrentHashMap.newKeySet();
+
   private int calls;
   private boolean abandoned;
 
-  Connection(Server server, Duration timeout) {
-    line = new Line(server.transport(timeout));
+  Connection(Line line, Duration timeout) {
+    this.line = line;
     client =
         McpClient.async(line)
             .requestTimeout(UNLIMITED)
@@ -39,12 +46,14 @@ final class Connection {
             .capabilities(McpSchema.ClientCapabilities.builder().build())
             .build();
     ready = CompletableFuture.anyOf(client.initialize().toFuture(), line.broken());
+    over =
+        CompletableFuture.anyOf(
+            line.broken(), line.forgotten().exceptionallyCompose(this::rejected));
+    over.whenComplete((nothing, why) -> replies.forEach(reply -> reply.completeExceptionally(why)));
   }
 
   boolean usable() {
-    return !ready.isCompletedExceptionally()
-        && !line.broken().isDone()
-        && !line.forgotten().isDone();
+    return !ready.isCompletedExceptionally() && !over.isDone();
   }
 
   /** Waits until the server has answered the first request. */
@@ -52,13 +61,14 @@ final class Connection {
     ready.get();
   }
 
-  List<McpSchema.Tool> tools(Duration timeout)
-      throws InterruptedException, ExecutionException, TimeoutException {
+  List<McpSchema.Tool> tools(Duration timeout) throws InterruptedException, ExecutionException {
+    Mono<McpSchema.ListToolsResult> late =
+        Mono.error(() -> new TimeoutException("no reply within " + timeout));
     List<McpSchema.Tool> tools = new ArrayList<>();
     Set<String> seen = new HashSet<>();
     String cursor = McpSchema.FIRST_PAGE;
     do {
-      McpSchema.ListToolsResult page = first(client.listTools(cursor)).get(timeout);
+      McpSchema.ListToolsResult page = reply(client.listTools(cursor).timeout(timeout, late));
       tools.addAll(page.tools());
       cursor = page.nextCursor();
     } while (cursor != null && seen.size() < PAGES && seen.add(cursor));
@@ -67,9 +77,8 @@ final class Connection {
 
   McpSchema.CallToolResult call(McpSchema.CallToolRequest call)
       throws InterruptedException, ExecutionException {
-    Answer<McpSchema.CallToolResult> answer = first(client.callTool(call));
     try {
-      return answer.get();
+      return reply(client.callTool(call));
     } catch (InterruptedException e) {
       line.cancel(call);
       throw e;
@@ -78,47 +87,29 @@ final class Connection {
     }
   }
 
-  private <T> Answer<T> first(Mono<T> request) {
-    return new Answer<>(
-        request.toFuture(),
-        CompletableFuture.anyOf(
-            line.broken(), line.forgotten().exceptionallyCompose(this::rejected)));
+  /** The reply of the server, unless the connection breaks. An interrupt cancels the request. */
+  private <T> T reply(Mono<T> request) throws InterruptedException, ExecutionException {
+    CompletableFuture<T> sent = request.toFuture();
+    CompletableFuture<T> reply = sent.copy();
+    replies.add(reply);
+    try {
+      if (over.isDone()) {
+        over.get();
+      }
+      return reply.get();
+    } finally {
+      replies.remove(reply);
+      sent.cancel(true);
+    }
   }
 
   /**
    * If the server does not know the session, it has not started the only call of it; of several,
    * some may have been started.
    */
-  private CompletableFuture<Void> rejected(Throwable forgotten) {
-    boolean alone;
-    synchronized (this) {
-      alone = calls <= 1;
-    }
+  private synchronized CompletableFuture<Void> rejected(Throwable forgotten) {
     return CompletableFuture.failedFuture(
-        alone ? forgotten : new IOException("its session was closed", forgotten));
-  }
-
-  /**
-   * The reply of a server, unless the connection breaks. Cancelling the future cancels the call.
-   */
-  private record Answer<T>(CompletableFuture<T> answer, CompletableFuture<?> broken) {
-    T get() throws InterruptedException, ExecutionException {
-      try {
-        CompletableFuture.anyOf(answer, broken).get();
-        return answer.get();
-      } finally {
-        answer.cancel(true);
-      }
-    }
-
-    T get(Duration timeout) throws InterruptedException, ExecutionException, TimeoutException {
-      try {
-        CompletableFuture.anyOf(answer, broken).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
-        return answer.get();
-      } finally {
-        answer.cancel(true);
-      }
-    }
+        calls <= 1 ? forgotten : new IOException("its session was closed", forgotten));
   }
 
   synchronized void begin() {

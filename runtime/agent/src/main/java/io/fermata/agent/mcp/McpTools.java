@@ -25,7 +25,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -232,9 +231,6 @@ public final class McpTools implements AutoCloseable {
     } catch (ExecutionException e) {
       drop(line);
       throw away(e.getCause());
-    } catch (TimeoutException e) {
-      drop(line);
-      throw away(e);
     } finally {
       line.end();
     }
@@ -383,7 +379,9 @@ public final class McpTools implements AutoCloseable {
     if (line != null) {
       line.giveUp();
     }
-    line = new Connection(terms.server, terms.connectTimeout);
+    line =
+        new Connection(
+            new Line(terms.server.transport(terms.connectTimeout)), terms.connectTimeout);
     connection = line;
     return line;
   }

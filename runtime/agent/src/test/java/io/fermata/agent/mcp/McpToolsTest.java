@@ -11,11 +11,14 @@ import io.fermata.agent.engine.Rig;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Json;
+import io.modelcontextprotocol.spec.McpSchema;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -197,6 +200,47 @@ class McpToolsTest {
       assertThat(say(say, "well").text()).isEqualTo("well");
       assertThat(server.received).noneMatch(m -> m.path("method").asText().equals("initialize"));
     }
+  }
+
+  @Test
+  void aCallThatHasEndedLeavesNothingInItsConnection() throws Exception {
+    Line line = new Line(Server.Http.at(server.url()).transport(Duration.ofSeconds(5)));
+    Connection connection = new Connection(line, Duration.ofSeconds(5));
+    connection.open();
+    connection.tools(Duration.ofSeconds(5));
+    int broken = line.broken().getNumberOfDependents();
+    int forgotten = line.forgotten().getNumberOfDependents();
+
+    for (int i = 0; i < 20; i++) {
+      connection.call(
+          McpSchema.CallToolRequest.builder("say").arguments(Map.of("how", "well")).build());
+    }
+
+    assertThat(line.broken().getNumberOfDependents()).isEqualTo(broken);
+    assertThat(line.forgotten().getNumberOfDependents()).isEqualTo(forgotten);
+    connection.closeNow();
+  }
+
+  @Test
+  void closingTheToolsFailsTheCallsInProgress() throws Exception {
+    McpTools shop = McpTools.http("shop", server.url());
+    Tool say = tool(shop, "say");
+    CompletableFuture<ToolResult> called =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return say(say, "never");
+              } catch (Exception e) {
+                throw new CompletionException(e);
+              }
+            });
+    server.next("tools/call");
+
+    shop.close();
+
+    assertThatThrownBy(called::get)
+        .hasCauseInstanceOf(OutcomeUnknownException.class)
+        .hasMessageContaining("the tools were closed");
   }
 
   @Test
