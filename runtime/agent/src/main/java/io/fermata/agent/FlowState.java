@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  * that is interrupted by a crash and repeated finds no partial changes. Tools that run in parallel
  * do not see each other's changes before they complete.
  *
- * <p>It may be used from any thread until the tool or hook has returned.
+ * <p>It may be used from any thread until the tool or hook has returned. What is done through the
+ * state that a hook was handed belongs to that call of the hook, in whichever thread.
  */
 public interface FlowState {
 

@@ -34,15 +34,47 @@ final class ChangeRecorder {
   private final HookRunner hooks;
   private final String origin;
   private final int attempt;
+  private final ThreadState base;
   private final List<ThreadEvent.Change> earlier = new ArrayList<>();
-  private final List<ThreadEvent.Change> changes = new ArrayList<>();
+  private final List<Written> before = new ArrayList<>();
+  private final List<Written> after = new ArrayList<>();
+  private @Nullable ThreadEvent kept;
   private ThreadState state;
-  private @Nullable List<Message> whole;
+  private volatile @Nullable List<Message> whole;
   private int ids;
-  private boolean inMessageHook;
   private String naming;
-  private int before = -1;
   private volatile boolean hostRead;
+
+  /** A change, and the call of a hook that made it; null for none. */
+  private record Written(ThreadEvent.Change change, @Nullable HookCall by) {
+    boolean partOf(HookCall call) {
+      HookCall each = by;
+      while (each != null && each != call) {
+        each = each.outer;
+      }
+      return each == call;
+    }
+  }
+
+  /** A call of a hook, which may be made while another one is in progress. */
+  static final class HookCall {
+    private final Hook hook;
+    private final @Nullable HookCall outer;
+
+    HookCall(Hook hook, @Nullable HookCall outer) {
+      this.hook = hook;
+      this.outer = outer;
+    }
+
+    /** Whether it is about a message, or made for a hook that is. */
+    boolean ofMessage() {
+      return hook instanceof Hook.BeforeCreateMessage
+          || hook instanceof Hook.AfterCreateMessage
+          || hook instanceof Hook.BeforeUpdateMessage
+          || hook instanceof Hook.AfterUpdateMessage
+          || (outer != null && outer.ofMessage());
+    }
+  }
 
   /**
    * @param origin the subject of the effect; the same when it is repeated
@@ -57,6 +89,7 @@ final class ChangeRecorder {
       int attempt) {
     this.agents = agents;
     this.agent = agent;
+    this.base = state;
     this.state = state;
     this.hooks = hooks;
     this.outside = outside;
@@ -112,68 +145,76 @@ final class ChangeRecorder {
         : UUID.nameUUIDFromBytes(id.getBytes(StandardCharsets.UTF_8)).toString();
   }
 
-  synchronized void write(ThreadEvent.Change change) {
-    state = ThreadFold.apply(state, change, 0, earlier.size() + changes.size());
-    changes.add(change);
+  void write(ThreadEvent.Change change) {
+    write(change, null);
+  }
+
+  synchronized void write(ThreadEvent.Change change, @Nullable HookCall by) {
+    state = ThreadFold.apply(state, change, 0, size());
+    (kept == null ? before : after).add(new Written(change, by));
   }
 
   synchronized List<ThreadEvent.Change> changes() {
+    List<ThreadEvent.Change> changes = new ArrayList<>(before());
+    changes.addAll(after());
     return List.copyOf(changes);
   }
 
   /** Starts after changes that are not journaled yet. */
   ChangeRecorder following(List<ThreadEvent.Change> done) {
-    for (ThreadEvent.Change change : done) {
-      state = ThreadFold.apply(state, change, 0, earlier.size());
-      earlier.add(change);
-    }
+    earlier.addAll(done);
+    state = folded();
     return this;
   }
 
-  /** The changes that are not journaled yet. */
-  private synchronized List<ThreadEvent.Change> done() {
-    List<ThreadEvent.Change> done = new ArrayList<>(earlier);
-    done.addAll(changes);
+  /** What is not journaled yet, in order. */
+  private synchronized List<ThreadEvent> done() {
+    List<ThreadEvent> done = new ArrayList<>(earlier);
+    done.addAll(before());
+    if (kept != null) {
+      done.add(kept);
+    }
+    done.addAll(after());
     return done;
+  }
+
+  private int size() {
+    return earlier.size() + before.size() + (kept == null ? 0 : 1) + after.size();
+  }
+
+  private ThreadState folded() {
+    return base.apply(done(), 0);
   }
 
   /** Marks the point at which the subject of the effect happened. */
   synchronized void kept(ThreadEvent event) {
-    before = changes.size();
-    state = state.apply(List.of(event), 0);
+    state = ThreadFold.apply(state, event, 0, size());
+    kept = event;
   }
 
   /** The changes before that point. */
   synchronized List<ThreadEvent.Change> before() {
-    return List.copyOf(changes.subList(0, before));
+    return before.stream().map(Written::change).toList();
   }
 
   /** The changes after that point. */
   synchronized List<ThreadEvent.Change> after() {
-    return List.copyOf(changes.subList(before, changes.size()));
+    return after.stream().map(Written::change).toList();
   }
 
-  /** Adds what replays need, which changes nothing, at an earlier place. */
+  /** Adds what replays need, which changes nothing, at a place before that point. */
   synchronized void insert(int place, ThreadEvent.Change change) {
-    changes.add(place, change);
-    before += before >= place ? 1 : 0;
+    before.add(place, new Written(change, null));
   }
 
-  /** A savepoint for {@link #backTo}. */
-  synchronized Mark mark() {
-    return new Mark(state, changes.size());
-  }
-
-  /** A savepoint. */
-  record Mark(ThreadState state, int changes) {}
-
-  synchronized void backTo(Mark mark) {
-    changes.subList(mark.changes(), changes.size()).clear();
-    state = mark.state();
-  }
-
-  void failed(Hook hook, String reason) {
-    write(new ThreadEvent.HookFailed(hook.id(), hook.getClass().getSimpleName(), reason));
+  /** Takes back what a hook that throws did; what others did meanwhile stays. */
+  synchronized void failed(HookCall call, String reason) {
+    before.removeIf(written -> written.partOf(call));
+    after.removeIf(written -> written.partOf(call));
+    state = folded();
+    write(
+        new ThreadEvent.HookFailed(call.hook.id(), call.hook.getClass().getSimpleName(), reason),
+        call.outer);
   }
 
   // --- messages --------------------------------------------------------------------------------
@@ -186,7 +227,7 @@ final class ChangeRecorder {
   /** The journaled messages with the changes of this effect, oldest first. */
   private List<Message> withOwn(List<Message> journaled, int depth) {
     List<Message> all = new ArrayList<>(journaled);
-    for (ThreadEvent.Change change : done()) {
+    for (ThreadEvent change : done()) {
       if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
         List<String> ids = all.stream().map(Message::id).toList();
         int place = said.before() == null ? -1 : ids.indexOf(said.before());
@@ -246,7 +287,7 @@ final class ChangeRecorder {
     return messages.stream().filter(m -> silent || !m.silent()).toList();
   }
 
-  Message say(String frame, Message message, @Nullable String before) {
+  Message say(RecordingFlowState flow, Message message, @Nullable String before) {
     if (message.role() == Role.TOOL) {
       throw new IllegalArgumentException(
           "The role tool is reserved for results of calls; queue a call, or use another role");
@@ -256,36 +297,28 @@ final class ChangeRecorder {
     }
     Bounds.text("message", message.content() == null ? "" : message.content());
     Bounds.requireData("metadata of the message", message.metadata());
-    StepFrame place = state().frames().get(frame);
+    StepFrame place = state().frames().get(flow.frame());
     int depth = place == null ? 0 : place.depth();
     String parent = place == null ? null : place.parentId();
     Message placed = message.placed("m-" + newId("m"), now() * 1000, depth, parent);
-    RecordingFlowState flow = new RecordingFlowState(this, frame);
-    Message kept = inMessageHook ? placed : beforeCreate(flow, placed);
-    write(new ThreadEvent.Said(frame, kept, before));
-    if (!inMessageHook) {
-      afterCreate(flow, kept);
+    HookCall by = flow.hookCall();
+    if (by != null && by.ofMessage()) {
+      write(new ThreadEvent.Said(flow.frame(), placed, before), by);
+      return placed;
     }
-    return kept;
+    Message said = beforeCreate(flow, placed);
+    write(new ThreadEvent.Said(flow.frame(), said, before), by);
+    afterCreate(flow, said);
+    return said;
   }
 
   /** Runs the hooks for a message; messages that hooks inject do not pass hooks. */
   Message beforeCreate(RecordingFlowState flow, Message message) {
-    inMessageHook = true;
-    try {
-      return message.as(hooks.beforeCreate(flow, message));
-    } finally {
-      inMessageHook = false;
-    }
+    return message.as(hooks.beforeCreate(flow, message));
   }
 
   void afterCreate(RecordingFlowState flow, Message message) {
-    inMessageHook = true;
-    try {
-      hooks.afterCreate(flow, message);
-    } finally {
-      inMessageHook = false;
-    }
+    hooks.afterCreate(flow, message);
   }
 
   Message update(RecordingFlowState flow, String id, MessageUpdate update) {
@@ -294,33 +327,20 @@ final class ChangeRecorder {
       throw new IllegalArgumentException(
           "There is no message " + id + " among the latest messages; only those can be changed");
     }
-    if (inMessageHook) {
-      write(new ThreadEvent.Updated(id, update));
+    HookCall by = flow.hookCall();
+    if (by != null && by.ofMessage()) {
+      write(new ThreadEvent.Updated(id, update), by);
       return update.of(before);
     }
-    MessageUpdate changed = beforeUpdate(flow, id, update);
+    MessageUpdate changed = hooks.beforeUpdate(flow, id, update);
     if (changed.content() != null) {
       Bounds.text("message", changed.content());
     }
     Bounds.requireData("metadata of the message", changed.metadata());
-    write(new ThreadEvent.Updated(id, changed));
+    write(new ThreadEvent.Updated(id, changed), by);
     Message after = changed.of(before);
-    inMessageHook = true;
-    try {
-      hooks.afterUpdate(flow, after);
-    } finally {
-      inMessageHook = false;
-    }
+    hooks.afterUpdate(flow, after);
     return after;
-  }
-
-  private MessageUpdate beforeUpdate(RecordingFlowState flow, String id, MessageUpdate update) {
-    inMessageHook = true;
-    try {
-      return hooks.beforeUpdate(flow, id, update);
-    } finally {
-      inMessageHook = false;
-    }
   }
 
   // --- tools, environment, files ---------------------------------------------------------------

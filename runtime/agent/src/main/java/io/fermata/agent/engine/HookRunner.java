@@ -69,18 +69,18 @@ final class HookRunner {
         || has(Hook.BeforeStoreToolResult.class);
   }
 
-  /** One call of a hook. */
+  /** One call of a hook, with the state that it is handed. */
   private interface Attempt<T> {
-    T call() throws Exception;
+    T call(RecordingFlowState own) throws Exception;
   }
 
-  /** Changes of a hook that throws or returns null are rolled back. */
+  /** Changes of a hook that throws or returns null are taken back. */
   private static <T> T attempt(
       RecordingFlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
-    ChangeRecorder.Mark mark = flow.recorder().mark();
+    ChangeRecorder.HookCall call = new ChangeRecorder.HookCall(hook, flow.hookCall());
     String reason;
     try {
-      T result = attempt.call();
+      T result = attempt.call(flow.during(call));
       if (result != null) {
         return result;
       }
@@ -94,8 +94,7 @@ final class HookRunner {
       }
       reason = AuthorFailures.reason(e);
     }
-    flow.recorder().backTo(mark);
-    flow.recorder().failed(hook, reason);
+    flow.recorder().failed(call, reason);
     return otherwise;
   }
 
@@ -103,11 +102,11 @@ final class HookRunner {
   private static final Object SEEN = new Object();
 
   private interface Seeing<H> {
-    void see(H hook) throws Exception;
+    void see(H hook, RecordingFlowState own) throws Exception;
   }
 
   private interface Changing<H, T> {
-    T change(H hook, T before) throws Exception;
+    T change(H hook, RecordingFlowState own, T before) throws Exception;
   }
 
   /** Calls the hooks of a kind in order. */
@@ -118,8 +117,8 @@ final class HookRunner {
             flow,
             hook,
             SEEN,
-            () -> {
-              seeing.see(kind.cast(hook));
+            own -> {
+              seeing.see(kind.cast(hook), own);
               return SEEN;
             });
       }
@@ -133,7 +132,7 @@ final class HookRunner {
     for (Hook hook : hooks) {
       if (kind.isInstance(hook)) {
         T before = now;
-        now = attempt(flow, hook, before, () -> changing.change(kind.cast(hook), before));
+        now = attempt(flow, hook, before, own -> changing.change(kind.cast(hook), own, before));
       }
     }
     return now;
@@ -141,21 +140,23 @@ final class HookRunner {
 
   void threadCreated(RecordingFlowState flow) {
     seen(
-        flow, Hook.AfterThreadCreated.class, h -> h.function().see(flow, flow.thread().metadata()));
+        flow,
+        Hook.AfterThreadCreated.class,
+        (h, own) -> h.function().see(own, flow.thread().metadata()));
   }
 
   void subagentCreated(RecordingFlowState flow, ChildThread child) {
-    seen(flow, Hook.AfterSubagentCreated.class, h -> h.function().see(flow, child));
+    seen(flow, Hook.AfterSubagentCreated.class, (h, own) -> h.function().see(own, child));
   }
 
   String systemMessage(RecordingFlowState flow, String text) {
     return changed(
-        flow, Hook.AfterSystemMessage.class, text, (h, t) -> h.function().change(flow, t));
+        flow, Hook.AfterSystemMessage.class, text, (h, own, t) -> h.function().change(own, t));
   }
 
   List<Message> filter(RecordingFlowState flow, List<Message> messages) {
     return changed(
-        flow, Hook.FilterMessages.class, messages, (h, m) -> h.function().change(flow, m));
+        flow, Hook.FilterMessages.class, messages, (h, own, m) -> h.function().change(own, m));
   }
 
   /**
@@ -163,33 +164,36 @@ final class HookRunner {
    */
   List<ChatMessage> prefilter(RecordingFlowState flow, List<ChatMessage> messages) {
     return changed(
-        flow, Hook.PrefilterLlmHistory.class, messages, (h, m) -> h.function().change(flow, m));
+        flow, Hook.PrefilterLlmHistory.class, messages, (h, own, m) -> h.function().change(own, m));
   }
 
   Message beforeCreate(RecordingFlowState flow, Message message) {
     return changed(
-        flow, Hook.BeforeCreateMessage.class, message, (h, m) -> h.function().change(flow, m));
+        flow, Hook.BeforeCreateMessage.class, message, (h, own, m) -> h.function().change(own, m));
   }
 
   void afterCreate(RecordingFlowState flow, Message message) {
-    seen(flow, Hook.AfterCreateMessage.class, h -> h.function().see(flow, message));
+    seen(flow, Hook.AfterCreateMessage.class, (h, own) -> h.function().see(own, message));
   }
 
   MessageUpdate beforeUpdate(RecordingFlowState flow, String id, MessageUpdate update) {
     return changed(
-        flow, Hook.BeforeUpdateMessage.class, update, (h, u) -> h.function().change(flow, id, u));
+        flow,
+        Hook.BeforeUpdateMessage.class,
+        update,
+        (h, own, u) -> h.function().change(own, id, u));
   }
 
   void afterUpdate(RecordingFlowState flow, Message message) {
-    seen(flow, Hook.AfterUpdateMessage.class, h -> h.function().see(flow, message));
+    seen(flow, Hook.AfterUpdateMessage.class, (h, own) -> h.function().see(own, message));
   }
 
   void callStarted(RecordingFlowState flow, RequestedCall call, ObjectNode arguments) {
-    seen(flow, Hook.ToolCallStarted.class, h -> h.function().see(flow, call, arguments));
+    seen(flow, Hook.ToolCallStarted.class, (h, own) -> h.function().see(own, call, arguments));
   }
 
   void callDone(RecordingFlowState flow, RequestedCall call, ToolResult result) {
-    seen(flow, Hook.ToolCallDone.class, h -> h.function().see(flow, call, result));
+    seen(flow, Hook.ToolCallDone.class, (h, own) -> h.function().see(own, call, result));
   }
 
   /** The result of a finished call; null if a hook removes it. */
@@ -204,7 +208,7 @@ final class HookRunner {
                 flow,
                 hook,
                 Optional.of(before),
-                () -> Optional.ofNullable(veto.change(flow, call, before)));
+                own -> Optional.ofNullable(veto.change(own, call, before)));
         if (left.isEmpty()) {
           return null;
         }
@@ -215,7 +219,7 @@ final class HookRunner {
         flow,
         Hook.BeforeStoreToolResult.class,
         now,
-        (h, stored) -> h.function().change(flow, call, stored));
+        (h, own, stored) -> h.function().change(own, call, stored));
   }
 
   private static Hook.@Nullable ResultVeto veto(Hook hook, boolean failed) {

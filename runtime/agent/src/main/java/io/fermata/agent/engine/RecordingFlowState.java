@@ -46,10 +46,34 @@ import org.jspecify.annotations.Nullable;
 final class RecordingFlowState implements FlowState {
   private final ChangeRecorder recorder;
   private final String frame;
+  private final ChangeRecorder.@Nullable HookCall hookCall;
 
   RecordingFlowState(ChangeRecorder recorder, String frame) {
+    this(recorder, frame, null);
+  }
+
+  private RecordingFlowState(
+      ChangeRecorder recorder, String frame, ChangeRecorder.@Nullable HookCall hookCall) {
     this.recorder = recorder;
     this.frame = frame;
+    this.hookCall = hookCall;
+  }
+
+  /** This state for a hook: what is done through it belongs to that call of the hook. */
+  RecordingFlowState during(ChangeRecorder.HookCall call) {
+    return new RecordingFlowState(recorder, frame, call);
+  }
+
+  ChangeRecorder.@Nullable HookCall hookCall() {
+    return hookCall;
+  }
+
+  private RecordingFlowState root() {
+    return new RecordingFlowState(recorder, StepFrame.TOP, hookCall);
+  }
+
+  private void change(ThreadEvent.Change change) {
+    recorder.write(change, hookCall);
   }
 
   // --- identity --------------------------------------------------------------------------------
@@ -135,12 +159,12 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public void stop(@Nullable String reason) {
-    recorder.write(new ThreadEvent.StopWanted(currentSide(), Bounds.shortened(reason)));
+    change(new ThreadEvent.StopWanted(currentSide(), Bounds.shortened(reason)));
   }
 
   @Override
   public void forceTurn(Side side) {
-    recorder.write(new ThreadEvent.Forced(side));
+    change(new ThreadEvent.Forced(side));
   }
 
   @Override
@@ -150,7 +174,7 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public @Nullable FlowState rootState() {
-    return isChildPrompt() ? new RecordingFlowState(recorder, StepFrame.TOP) : null;
+    return isChildPrompt() ? root() : null;
   }
 
   // --- messages --------------------------------------------------------------------------------
@@ -184,7 +208,7 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public Message injectMessage(Message message) {
-    return recorder.say(frame, message, null);
+    return recorder.say(this, message, null);
   }
 
   @Override
@@ -196,12 +220,12 @@ final class RecordingFlowState implements FlowState {
               + " among the latest messages; only"
               + " before those can one be inserted");
     }
-    return recorder.say(StepFrame.TOP, message, beforeMessageId);
+    return recorder.say(root(), message, beforeMessageId);
   }
 
   @Override
   public Message injectTopLevel(Message message) {
-    return recorder.say(StepFrame.TOP, message, null);
+    return recorder.say(root(), message, null);
   }
 
   @Override
@@ -221,7 +245,7 @@ final class RecordingFlowState implements FlowState {
     }
     Capacity.requireForCall(recorder.state(), current());
     RequestedCall call = RequestedCall.of(recorder.newId("q"), tool, given);
-    recorder.write(new ThreadEvent.Queued(frame, call));
+    change(new ThreadEvent.Queued(frame, call));
     return call;
   }
 
@@ -269,12 +293,12 @@ final class RecordingFlowState implements FlowState {
       String key = Texts.sound(name);
       JsonNode tree = Json.tree(Objects.requireNonNull(value, "value"));
       Capacity.requireForValue(recorder.state().stored(), key, tree);
-      recorder.write(new ThreadEvent.Stored(key, tree));
+      change(new ThreadEvent.Stored(key, tree));
     }
 
     @Override
     public void delete(String key) {
-      recorder.write(new ThreadEvent.Stored(Texts.sound(key), null));
+      change(new ThreadEvent.Stored(Texts.sound(key), null));
     }
 
     @Override
@@ -301,7 +325,7 @@ final class RecordingFlowState implements FlowState {
     if (tree != null) {
       Capacity.requireForValue(recorder.state().stored(), key, tree);
     }
-    recorder.write(new ThreadEvent.ContextSet(key, tree));
+    change(new ThreadEvent.ContextSet(key, tree));
   }
 
   @Override
@@ -323,7 +347,7 @@ final class RecordingFlowState implements FlowState {
             "The thread has %d files already; delete some before writing %s"
                 .formatted(Bounds.FILES, clean));
       }
-      recorder.write(
+      change(
           new ThreadEvent.FileWritten(clean, Texts.sound(mimeType), data.clone(), recorder.now()));
       return stat(clean);
     }
@@ -388,12 +412,12 @@ final class RecordingFlowState implements FlowState {
 
     @Override
     public void delete(String path) {
-      recorder.write(new ThreadEvent.FileRemoved(stat(path).path()));
+      change(new ThreadEvent.FileRemoved(stat(path).path()));
     }
 
     @Override
     public void move(String path, String to) {
-      recorder.write(new ThreadEvent.FileMoved(stat(path).path(), FilePaths.clean(to)));
+      change(new ThreadEvent.FileMoved(stat(path).path(), FilePaths.clean(to)));
     }
   }
 
@@ -407,17 +431,17 @@ final class RecordingFlowState implements FlowState {
     ThreadEvent.EnvSet set =
         new ThreadEvent.EnvSet(Texts.sound(property), value == null ? null : Texts.sound(value));
     Bounds.requireEnv(recorder.state().apply(List.of(set), 0).stored().env());
-    recorder.write(set);
+    change(set);
   }
 
   @Override
   public void setTags(Collection<String> tags) {
-    recorder.write(new ThreadEvent.Tagged(Bounds.tags(tags)));
+    change(new ThreadEvent.Tagged(Bounds.tags(tags)));
   }
 
   @Override
   public void setStatus(String text) {
-    recorder.write(new ThreadEvent.StatusSet(Bounds.text("status", text)));
+    change(new ThreadEvent.StatusSet(Bounds.text("status", text)));
   }
 
   // --- events and effects ----------------------------------------------------------------------
@@ -426,7 +450,7 @@ final class RecordingFlowState implements FlowState {
   public void emitEvent(String type, @Nullable Object data) {
     JsonNode tree = data == null ? null : Json.tree(data);
     Bounds.requireData("data of the event " + type, tree);
-    recorder.write(new ThreadEvent.Emitted(Texts.sound(type), tree, recorder.now()));
+    change(new ThreadEvent.Emitted(Texts.sound(type), tree, recorder.now()));
   }
 
   @Override
@@ -452,7 +476,7 @@ final class RecordingFlowState implements FlowState {
     }
     Capacity.requireForEffect(recorder.state().effects().values(), given);
     String id = recorder.newId("e");
-    recorder.write(
+    change(
         new ThreadEvent.Scheduled(
             id,
             recorder.agent().name(),
@@ -472,7 +496,7 @@ final class RecordingFlowState implements FlowState {
     ScheduledEffect effect = recorder.state().effects().get(id);
     boolean waits = effect != null && effect.status() == ScheduledEffect.Status.PENDING;
     if (waits) {
-      recorder.write(new ThreadEvent.Unscheduled(id));
+      change(new ThreadEvent.Unscheduled(id));
     }
     return waits;
   }
@@ -488,6 +512,10 @@ final class RecordingFlowState implements FlowState {
 
   ChangeRecorder recorder() {
     return recorder;
+  }
+
+  String frame() {
+    return frame;
   }
 
   /** Rejects what would take a thread beyond its {@link Bounds}. */

@@ -30,6 +30,9 @@ import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
@@ -555,6 +558,83 @@ class HookRunnerTest {
 
     assertThat(talk.lines()).containsExactly("user: Hi+a", "assistant: No.+a");
     assertThat(seen).containsExactly("w user: Hi+a", "w assistant: No.+a");
+  }
+
+  // --- while other threads use the state -------------------------------------------------------
+
+  /** A hook for messages that, of the first one, waits for the tool to have done something else. */
+  private static final class Meanwhile {
+    private final CountDownLatch begun = new CountDownLatch(1);
+    private final CountDownLatch done = new CountDownLatch(1);
+
+    Hook masking(String id, boolean fails) {
+      return Hook.beforeCreateMessage(
+          id,
+          (flow, message) -> {
+            if ("first 4111".equals(message.content())) {
+              flow.storage().put("seen", true);
+              begun.countDown();
+              done.await();
+              if (fails) {
+                throw new IllegalStateException("oops");
+              }
+            }
+            return message.withContent(String.valueOf(message.content()).replace("4111", "…"));
+          });
+    }
+
+    /** A tool that does something while the hook is called for the first message. */
+    Tool tool(Consumer<FlowState> work) {
+      return Tool.of(
+          "busy",
+          "Works in two threads",
+          (flow, args) -> {
+            CompletableFuture<Message> first =
+                CompletableFuture.supplyAsync(
+                    () -> flow.injectMessage(Message.assistant("first 4111")));
+            begun.await();
+            work.accept(flow);
+            done.countDown();
+            return "done after " + first.get().content();
+          });
+    }
+  }
+
+  @Test
+  void aMessageThatAnotherThreadInjectsMeanwhilePassesItsHooksToo() {
+    Meanwhile meanwhile = new Meanwhile();
+    Tool busy = meanwhile.tool(flow -> flow.injectMessage(Message.assistant("second 4111")));
+    model.call("busy").say("Done.");
+
+    Conversation talk =
+        Conversation.with(
+                Agent.aiHuman("desk", prompt().tools(busy)).hooks(meanwhile.masking("mask", false)))
+            .say("Hi")
+            .crash();
+
+    assertThat(talk.lines()).contains("assistant: first …", "assistant: second …");
+  }
+
+  @Test
+  void aHookThatThrowsTakesBackOnlyWhatItDidItself() {
+    Meanwhile meanwhile = new Meanwhile();
+    Tool busy =
+        meanwhile.tool(
+            flow -> {
+              flow.storage().put("kept", true);
+              flow.injectMessage(Message.assistant("second 4111"));
+            });
+    model.call("busy").say("Done.");
+
+    Conversation talk =
+        Conversation.with(
+                Agent.aiHuman("desk", prompt().tools(busy)).hooks(meanwhile.masking("mask", true)))
+            .say("Hi")
+            .crash();
+
+    assertThat(talk.lines()).contains("assistant: first 4111", "assistant: second …");
+    assertThat(talk.state().stored().storage()).containsOnlyKeys("kept");
+    assertThat(talk.events(ThreadEvent.HookFailed.class)).hasSize(1);
   }
 
   // --- what hooks do ---------------------------------------------------------------------------
