@@ -205,6 +205,7 @@ final class ChangeRecorder {
   /** Adds what replays need, which changes nothing, at a place before that point. */
   synchronized void insert(int place, ThreadEvent.Change change) {
     before.add(place, new Written(change, null));
+    state = folded();
   }
 
   /** Takes back what a hook that throws did; what others did meanwhile stays. */

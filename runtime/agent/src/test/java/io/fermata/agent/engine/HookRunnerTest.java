@@ -734,6 +734,29 @@ class HookRunnerTest {
   }
 
   @Test
+  void aHookReadsTheFileThatAHookBeforeItHasWritten() {
+    Hook writes =
+        Hook.beforeCreateMessage(
+            "writes",
+            (flow, message) -> {
+              flow.files().write("/a", "a of " + message.content());
+              flow.files().write("/b", "b of " + message.content());
+              return message.withContent("see the files");
+            });
+    Hook reads =
+        Hook.afterCreateMessage(
+            "reads",
+            (flow, message) ->
+                seen.add(flow.files().readText("/a") + ", " + flow.files().readText("/b")));
+    model.say("Hello");
+
+    Conversation talk = talk(writes, reads).say("Hi").crash();
+
+    assertThat(seen).containsExactly("a of Hi, b of Hi", "a of Hello, b of Hello");
+    assertThat(talk.events(ThreadEvent.HookFailed.class)).isEmpty();
+  }
+
+  @Test
   void filteringChangesWhatTheModelSeesAndNotWhatTheThreadKeeps() {
     Hook last =
         Hook.filterMessages("last", (flow, rows) -> rows.subList(rows.size() - 1, rows.size()));
