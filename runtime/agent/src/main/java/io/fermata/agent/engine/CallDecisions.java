@@ -145,7 +145,36 @@ final class CallDecisions {
       return ToolResult.error(
           "too_deep", "Prompts call each other at most " + Bounds.DEPTH + " levels deep");
     }
+    String stays = offered instanceof Handoff handoff ? stays(site, handoff, call) : null;
+    if (stays != null) {
+      return ToolResult.error("not_handed_over", "The thread was not handed over: " + stays);
+    }
     return call.attempt() == 0 ? ToolCalls.refusal(site.prompt(), offered, call.call()) : null;
+  }
+
+  /** Why a call does not hand the thread over; null if it does, at the end of its step. */
+  private static @Nullable String stays(CallSite site, Handoff handoff, CallState call) {
+    StepFrame frame = site.frame();
+    if (!frame.top()) {
+      return "a sub-prompt cannot do that, only the prompt of a side that offers %s."
+          .formatted(handoff.name());
+    } else if (!site.handsOver(handoff.name())) {
+      return "only a step of a prompt that offers %s can do that. Let its model call it, or queue it in such a step."
+          .formatted(handoff.name());
+    }
+    boolean made =
+        frame.made().stream()
+            .anyMatch(other -> other.succeeded() && site.handsOver(other.call().name()));
+    boolean begun =
+        frame.calls().stream()
+            .takeWhile(other -> !other.key().equals(call.key()))
+            .anyMatch(other -> site.handsOver(other.call().name()) && mayHaveSucceeded(other));
+    return made || begun ? "an earlier call of the step has done that already." : null;
+  }
+
+  private static boolean mayHaveSucceeded(CallState call) {
+    Message result = call.message();
+    return !call.over() || (result != null && !result.failed());
   }
 
   /** The error of a call to a child that works for a call of another step; null for none. */

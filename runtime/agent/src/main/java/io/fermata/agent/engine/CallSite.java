@@ -2,6 +2,7 @@ package io.fermata.agent.engine;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
+import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
@@ -32,6 +33,11 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
   /** What is called; null if the agent does not offer it. */
   @Nullable Offered offered(CallState call) {
     return ToolCalls.offered(agent, prompt, call.call().name(), call.queued());
+  }
+
+  /** Whether its prompt hands the thread over by a call of this name. */
+  boolean handsOver(String name) {
+    return prompt != null && ToolCalls.offered(prompt, name) instanceof Handoff;
   }
 
   /** Whether a call that people decide has no tool in this release; it waits for the next one. */

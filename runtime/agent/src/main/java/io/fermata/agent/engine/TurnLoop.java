@@ -327,7 +327,7 @@ final class TurnLoop {
       stop(side, StopCode.STEP_ERROR, reason, false);
       return;
     }
-    Handoff handoff = handoff(frame, speaker.prompt());
+    StepFrame.Made handoff = handoff(frame, speaker.prompt());
     if (handoff != null && !state().waiting().isEmpty() && !state().turn().stopWanted()) {
       state().waiting().forEach(call -> emit(new ThreadEvent.Queued(frame.path(), call)));
       return;
@@ -351,7 +351,7 @@ final class TurnLoop {
     Side forced = state().turn().forced();
     boolean done = stopTool || responded || (speaker.hasNoStopCondition() && saidSomething(frame));
     if (handoff != null) {
-      handOver(frame, handoff);
+      handOver(frame, speaker.prompt(), handoff);
     } else if (forced != null) {
       forced(side, forced, done);
     } else if (done) {
@@ -434,30 +434,29 @@ final class TurnLoop {
     return text;
   }
 
-  private static @Nullable Handoff handoff(StepFrame frame, Prompt prompt) {
-    Handoff last = null;
+  /** The call that hands the thread over; null for none. */
+  private static StepFrame.@Nullable Made handoff(StepFrame frame, Prompt prompt) {
     for (StepFrame.Made made : frame.made()) {
-      Offered offered = ToolCalls.offered(prompt, made.call().name());
-      if (offered instanceof Handoff handoff && made.succeeded()) {
-        last = handoff;
+      if (made.succeeded() && ToolCalls.offered(prompt, made.call().name()) instanceof Handoff) {
+        return made;
       }
     }
-    return last;
+    return null;
   }
 
-  private void handOver(StepFrame frame, Handoff handoff) {
+  private void handOver(StepFrame frame, Prompt prompt, StepFrame.Made made) {
+    Handoff handoff =
+        (Handoff) Objects.requireNonNull(ToolCalls.offered(prompt, made.call().name()));
     Agent next = agents.get(handoff.agent());
     emit(new ThreadEvent.HandedOver(next.name(), agents.window(next)));
-    for (StepFrame.Made made : frame.made()) {
-      String words =
-          ChangeRecorder.object(ToolCalls.arguments(made.call())).path("message").textValue();
-      if (made.call().name().equals(handoff.name()) && !ThreadFold.blank(words)) {
-        Message message =
-            Message.user(String.valueOf(words))
-                .asSilent()
-                .placed("m-s" + frame.step() + ".handoff", now * 1000, 0, null);
-        emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
-      }
+    String words =
+        ChangeRecorder.object(ToolCalls.arguments(made.call())).path("message").textValue();
+    if (!ThreadFold.blank(words)) {
+      Message message =
+          Message.user(String.valueOf(words))
+              .asSilent()
+              .placed("m-s" + frame.step() + ".handoff", now * 1000, 0, null);
+      emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
     }
   }
 

@@ -598,6 +598,109 @@ class SidesTest {
     assertThat(talk.state().turn().turnsA()).isEqualTo(1);
   }
 
+  private static final Handoff TO_BILLING = Handoff.to("billing", "For bills.");
+
+  private static final String NOT_OF_A_STEP =
+      "Failed to execute tool: The thread was not handed over: only a step of a prompt that offers"
+          + " billing can do that. Let its model call it, or queue it in such a step.";
+
+  private static Conversation withBilling(Agent desk, Scripted bills) {
+    return Conversation.with(desk, Agent.aiHuman("billing", prompt("bills", bills)));
+  }
+
+  @Test
+  void aSubPromptCannotHandOver() {
+    Scripted child = new Scripted().call("billing");
+    Scripted model = new Scripted().call("helper", Map.of("message", "Help")).say("I stay.");
+    Prompt helper = prompt("helper", child, TO_BILLING).toolDescription("Helps.");
+    Conversation talk =
+        withBilling(Agent.aiHuman("desk", prompt("support", model, helper.asTool())), child);
+
+    talk.say("My bill?").crash();
+
+    assertThat(talk.state().agent()).isEqualTo("desk");
+    assertThat(talk.allMessages().stream().map(Conversation::line))
+        .contains(
+            "billing failed: Failed to execute tool: The thread was not handed over: a sub-prompt"
+                + " cannot do that, only the prompt of a side that offers billing.")
+        .endsWith("assistant: I stay.");
+  }
+
+  @Test
+  void aHandoffThatIsQueuedOutsideAStepOfItsPromptFails() {
+    ScheduledHandler later =
+        ScheduledHandler.of("later", "Later.", (flow, args) -> flow.queueTool("billing", Map.of()));
+    Tool schedules =
+        Tool.of(
+            "schedules",
+            "Schedules.",
+            (flow, args) -> flow.scheduleEffect("later", Map.of(), Duration.ofHours(1)));
+    Scripted model = new Scripted().call("schedules").say("Done.");
+    Conversation talk =
+        withBilling(
+            Agent.aiHuman("desk", prompt("support", model, TO_BILLING, schedules)).effects(later),
+            new Scripted());
+
+    talk.say("Hi").pass(Duration.ofHours(2)).crash();
+
+    assertThat(talk.state().agent()).isEqualTo("desk");
+    assertThat(talk.last().content()).isEqualTo(NOT_OF_A_STEP);
+  }
+
+  @Test
+  void aHandoffThatOnlyAnotherPromptOffersFails() {
+    Tool queues =
+        Tool.of("queues", "Queues.", (flow, args) -> flow.queueTool("billing", Map.of()).name());
+    Prompt helper = prompt("helper", new Scripted(), TO_BILLING).toolDescription("Helps.");
+    Scripted model = new Scripted().call("queues").say("I stay.");
+    Conversation talk =
+        withBilling(
+            Agent.aiHuman("desk", prompt("support", model, queues, helper.asTool())),
+            new Scripted());
+
+    talk.say("Hi").crash();
+
+    assertThat(talk.state().agent()).isEqualTo("desk");
+    assertThat(talk.lines())
+        .containsSubsequence("billing failed: " + NOT_OF_A_STEP, "assistant: I stay.");
+  }
+
+  @Test
+  void theFirstOfTwoHandoffsInOneReplyCounts() {
+    Scripted first = new Scripted();
+    first.then(
+        request ->
+            AiMessage.from(
+                List.of(
+                    first.wants("billing", Map.of("message", "Order 7")),
+                    first.wants("shipping", Map.of("message", "Order 8")),
+                    first.wants("billing", Map.of("message", "Order 9")))));
+    Conversation talk =
+        Conversation.with(
+            Agent.aiHuman(
+                "desk",
+                prompt("support", first, TO_BILLING, Handoff.to("shipping", "For parcels."))
+                    .parallelToolCalls()),
+            Agent.aiHuman("billing", prompt("bills", Scripted.saying("Billing here."))),
+            Agent.aiHuman("shipping", prompt("parcels", new Scripted())));
+
+    talk.say("My orders?").crash();
+
+    String refused =
+        " failed: Failed to execute tool: The thread was not handed over: an earlier call of the"
+            + " step has done that already.";
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: My orders?",
+            "assistant: [billing, shipping, billing]",
+            "billing: Handoff complete",
+            "shipping" + refused,
+            "billing" + refused,
+            "user (silent): Order 7",
+            "assistant: Billing here.");
+    assertThat(talk.state().agent()).isEqualTo("billing");
+  }
+
   @Test
   void anAgentThatIsNotThereCannotBeHandedOverTo() {
     Agent desk =
