@@ -82,7 +82,7 @@ public interface FlowState {
    */
   record Sequence(List<RequestedCall> queue, boolean isHandling) {}
 
-  /** Stops the thread at the end of the step. */
+  /** Stops the thread at the end of the step. It changes nothing while the thread rests. */
   void stop();
 
   /** Stops the thread at the end of the step, with a reason. */

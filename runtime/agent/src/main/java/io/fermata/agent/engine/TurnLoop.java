@@ -307,7 +307,7 @@ final class TurnLoop {
       endSubPrompt(frame);
     } else if (frame.step() == 0) {
       emit(new ThreadEvent.FrameClosed(frame.path()));
-      if (state().turn().stopWanted() && state().turn().running()) {
+      if (state().turn().stopWanted()) {
         stopWanted();
       }
     } else if (agent().side(frame.side()) instanceof Participant.Speaker speaker) {

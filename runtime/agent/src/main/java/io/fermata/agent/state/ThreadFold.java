@@ -442,7 +442,11 @@ public final class ThreadFold {
     return after;
   }
 
+  /** A thread at rest has nothing to stop, and the wish does not outlast it. */
   private static ThreadState stopWanted(ThreadState state, ThreadEvent.StopWanted wanted) {
+    if (!state.turn().running()) {
+      return state;
+    }
     return state.with(state.turn().wantingStop(wanted.by(), wanted.reason()));
   }
 

@@ -11,12 +11,14 @@ import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -223,6 +225,31 @@ class StopTest {
     assertThat(talk.lines()).hasSize(4);
     assertThat(talk.last().failed()).isTrue();
     assertThat(talk.last().content()).contains("stopped before it was made");
+  }
+
+  @Test
+  void scheduledWorkThatStopsAThreadAtRestStopsNoCallThatIsQueuedLater() {
+    Tool look = Tool.of("look", "Looks.", (flow, args) -> "ok");
+    Tool plan =
+        Tool.of(
+            "plan",
+            "Plans.",
+            (flow, args) -> {
+              flow.scheduleEffect("stop", Map.of(), Duration.ofHours(1));
+              return flow.scheduleEffect("look", Map.of(), Duration.ofHours(2));
+            });
+    Conversation talk =
+        Conversation.with(
+            Agent.aiHuman("desk", prompt(new Scripted().call("plan").say("Done."), plan, look))
+                .effects(
+                    ScheduledHandler.of("stop", "Stops.", (flow, args) -> flow.stop("enough")),
+                    ScheduledHandler.of(
+                        "look", "Looks.", (flow, args) -> flow.queueTool("look", Map.of()))));
+
+    talk.say("Hi").pass(Duration.ofHours(1)).crash().pass(Duration.ofHours(1));
+
+    assertThat(talk.lines()).endsWith("assistant (silent): [look]", "look: ok");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
   }
 
   @Test
