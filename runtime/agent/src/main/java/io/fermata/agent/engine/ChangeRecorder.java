@@ -20,7 +20,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Records the changes of one effect, and shows the effect the thread with these changes. */
@@ -39,6 +42,7 @@ final class ChangeRecorder {
   private final List<Written> before = new ArrayList<>();
   private final List<Written> after = new ArrayList<>();
   private @Nullable ThreadEvent kept;
+  private List<Message> keptMessages = List.of();
   private ThreadState state;
   private volatile @Nullable List<Message> whole;
   private int ids;
@@ -188,8 +192,16 @@ final class ChangeRecorder {
 
   /** Marks the point at which the subject of the effect happened. */
   synchronized void kept(ThreadEvent event) {
+    Set<String> known = messages(state).map(Message::id).collect(Collectors.toSet());
     state = ThreadFold.apply(state, event, 0, size());
     kept = event;
+    keptMessages = messages(state).filter(message -> !known.contains(message.id())).toList();
+  }
+
+  private static Stream<Message> messages(ThreadState state) {
+    return Stream.concat(
+        state.history().messages().stream(),
+        state.frames().values().stream().flatMap(frame -> frame.said().stream()));
   }
 
   /** The changes before that point. */
@@ -225,19 +237,24 @@ final class ChangeRecorder {
     return all == null ? state().history().messages() : withOwn(all, 0);
   }
 
-  /** The journaled messages with the changes of this effect, oldest first. */
-  private List<Message> withOwn(List<Message> journaled, int depth) {
+  /** The journaled messages with what this effect has done, oldest first. */
+  private synchronized List<Message> withOwn(List<Message> journaled, int depth) {
     List<Message> all = new ArrayList<>(journaled);
-    for (ThreadEvent change : done()) {
-      if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
-        List<String> ids = all.stream().map(Message::id).toList();
-        int place = said.before() == null ? -1 : ids.indexOf(said.before());
-        all.add(place < 0 ? all.size() : place, said.message());
-      } else if (change instanceof ThreadEvent.Updated updated) {
-        all.replaceAll(m -> m.id().equals(updated.messageId()) ? updated.update().of(m) : m);
-      }
-    }
+    earlier.forEach(change -> apply(change, all, depth));
+    before().forEach(change -> apply(change, all, depth));
+    keptMessages.stream().filter(message -> message.depth() <= depth).forEach(all::add);
+    after().forEach(change -> apply(change, all, depth));
     return all;
+  }
+
+  private static void apply(ThreadEvent.Change change, List<Message> all, int depth) {
+    if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
+      List<String> ids = all.stream().map(Message::id).toList();
+      int place = said.before() == null ? -1 : ids.indexOf(said.before());
+      all.add(place < 0 ? all.size() : place, said.message());
+    } else if (change instanceof ThreadEvent.Updated updated) {
+      all.replaceAll(m -> m.id().equals(updated.messageId()) ? updated.update().of(m) : m);
+    }
   }
 
   List<Message> reload() throws InterruptedException {

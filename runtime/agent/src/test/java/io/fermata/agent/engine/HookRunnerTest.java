@@ -734,6 +734,35 @@ class HookRunnerTest {
   }
 
   @Test
+  void aMessageThatHasJustBeenCreatedIsInTheWholeHistoryOnce() {
+    Hook reads =
+        Hook.afterCreateMessage(
+            "reads",
+            (flow, message) -> {
+              List<Message> whole = flow.reloadHistory();
+              seen.add(String.join(", ", whole.stream().map(Conversation::line).toList()));
+              assertThat(flow.messageHistory()).isEqualTo(whole);
+              assertThat(flow.getMessages(100, 0)).hasSameElementsAs(whole);
+            });
+    Prompt prompt = prompt().parallelToolCalls();
+    model.calls("works", "fails").say("Done.");
+
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", prompt).hooks(reads)).lastFirst().say("Hi");
+
+    assertThat(talk.events(ThreadEvent.HookFailed.class)).isEmpty();
+    assertThat(seen)
+        .containsExactly(
+            "user: Hi",
+            "user: Hi, assistant: [works, fails]",
+            "user: Hi, assistant: [works, fails]",
+            "tool works",
+            "user: Hi, assistant: [works, fails], works: worked",
+            "user: Hi, assistant: [works, fails], works: worked,"
+                + " fails failed: Failed to execute tool: broken, assistant: Done.");
+  }
+
+  @Test
   void aHookReadsTheFileThatAHookBeforeItHasWritten() {
     Hook writes =
         Hook.beforeCreateMessage(
