@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletionException;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -130,17 +131,52 @@ public final class Chat implements AutoCloseable {
       } while (line != null && !DECISION.matcher(line.strip()).matches());
       return line == null ? null : approval(asked, line.strip());
     }
+    refusals(question).forEach(refusal -> screen.line("! " + refusal));
     ObjectNode answers = Json.object();
     for (JsonNode each :
         question.has("questions") ? question.path("questions") : List.of(question)) {
-      screen.prompt(text(each));
+      JsonNode value = value(each);
+      if (value == null) {
+        return null;
+      }
+      answers.set(each.path("field").asText(), value);
+    }
+    return new Threads.Answer(asked.call(), UUID.randomUUID().toString(), null, answers, null);
+  }
+
+  /** Asks until there is an answer of the question's type; null once the input has ended. */
+  private @Nullable JsonNode value(JsonNode question) throws IOException {
+    while (true) {
+      screen.prompt(text(question));
       String line = in.readLine();
       if (line == null) {
         return null;
       }
-      answers.put(each.path("field").asText(), line.strip());
+      String typed = line.strip();
+      if (typed.isEmpty() && question.path("optional").asBoolean()) {
+        return Json.tree(""); // which leaves the question open
+      } else if (typed.isEmpty()) {
+        screen.line("! This question needs an answer");
+        continue;
+      }
+      try {
+        return TypedAnswer.of(typed, question.path("fieldSchema"));
+      } catch (IllegalArgumentException e) {
+        screen.line("! Answer with " + e.getMessage());
+      }
     }
-    return new Threads.Answer(asked.call(), UUID.randomUUID().toString(), null, answers, null);
+  }
+
+  /** Why the answers before were refused. */
+  private static List<String> refusals(JsonNode question) {
+    List<String> refusals = new ArrayList<>();
+    question
+        .path("violations")
+        .forEach(
+            each ->
+                refusals.add(each.path("field").asText() + " " + each.path("message").asText()));
+    String error = question.path("error").asText();
+    return refusals.isEmpty() && !error.isEmpty() ? List.of(error) : refusals;
   }
 
   private static Threads.Answer approval(Threads.Question asked, String line) {
@@ -157,15 +193,61 @@ public final class Chat implements AutoCloseable {
   private static String text(JsonNode question) {
     List<String> suggestions = new ArrayList<>();
     question.path("suggestions").forEach(suggestion -> suggestions.add(suggestion.asText()));
-    String error = question.path("error").asText();
-    return (error.isEmpty() ? "" : error + " ")
-        + question.path("question").asText()
+    return question.path("question").asText()
+        + (question.path("optional").asBoolean() ? " [optional]" : "")
         + (suggestions.isEmpty() ? " " : " (" + String.join(", ", suggestions) + ") ");
   }
 
   @Override
   public void close() {
     feed.close();
+  }
+
+  /** What a person types as an answer to a question of a flow. */
+  static final class TypedAnswer {
+    private TypedAnswer() {}
+
+    /** The value of a text of which no type is known: JSON if it is some, else the text itself. */
+    static JsonNode of(String text) {
+      try {
+        return text.isBlank() ? Json.tree(text) : Json.parse(text);
+      } catch (IllegalArgumentException e) {
+        return Json.tree(text);
+      }
+    }
+
+    /**
+     * The value of a text for a field.
+     *
+     * @throws IllegalArgumentException if it is not of the field's type, with what is expected
+     */
+    static JsonNode of(String text, JsonNode fieldSchema) {
+      return switch (fieldSchema.path("type").asText()) {
+        case "string" -> Json.tree(text);
+        case "integer" -> json(text, JsonNode::isIntegralNumber, "a whole number, such as 12");
+        case "number" -> json(text, JsonNode::isNumber, "a number, such as 12.5");
+        case "boolean" -> truth(text);
+        case "array" -> json(text, JsonNode::isArray, "a JSON array, such as [\"a\", \"b\"]");
+        case "object" -> json(text, JsonNode::isObject, "a JSON object, such as {\"a\": \"b\"}");
+        default -> of(text);
+      };
+    }
+
+    private static JsonNode json(String text, Predicate<JsonNode> fits, String expected) {
+      JsonNode value = of(text);
+      if (!fits.test(value)) {
+        throw new IllegalArgumentException(expected);
+      }
+      return value;
+    }
+
+    private static JsonNode truth(String text) {
+      return switch (text.toLowerCase(Locale.ROOT)) {
+        case "y", "yes", "true" -> Json.tree(true);
+        case "n", "no", "false" -> Json.tree(false);
+        default -> throw new IllegalArgumentException("yes or no");
+      };
+    }
   }
 
   /**

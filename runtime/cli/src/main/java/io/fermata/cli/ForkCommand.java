@@ -1,6 +1,5 @@
 package io.fermata.cli;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.replay.ThreadJournal;
@@ -243,18 +242,10 @@ final class ForkCommand extends ConsoleCommand {
       return options;
     }
     ObjectNode values = Json.object();
-    ofRun.answers.forEach((field, value) -> values.set(field, ForkCommand.value(value)));
+    ofRun.answers.forEach((field, value) -> values.set(field, Chat.TypedAnswer.of(value)));
     options = options.answers(values);
     options = ofRun.newest ? options.onNewestVersion() : options;
     return ofRun.version == null ? options : options.onVersion(ofRun.version);
-  }
-
-  private static JsonNode value(String text) {
-    try {
-      return text.isBlank() ? Json.tree(text) : Json.parse(text);
-    } catch (IllegalArgumentException e) {
-      return Json.tree(text);
-    }
   }
 
   private void list(RunJournal journal) {

@@ -1,0 +1,161 @@
+package io.fermata.cli;
+
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Model;
+import io.fermata.flow.Flow;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.admin.Threads;
+import java.io.BufferedReader;
+import java.io.PrintWriter;
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** What a person can say in a chat. */
+class ChatTest {
+  record Table(
+      @Nullable Integer seats,
+      @Nullable BigDecimal budget,
+      @Nullable Boolean outside,
+      @Nullable List<String> dishes,
+      @Nullable Map<String, String> wishes,
+      @Nullable Integer highchairs,
+      @Nullable String name) {}
+
+  /** Calls the flow, and then says what it returned. */
+  private static final ChatModel WAITER =
+      new ChatModel() {
+        @Override
+        public ChatResponse doChat(ChatRequest request) {
+          List<ChatMessage> messages = request.messages();
+          AiMessage says =
+              messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage booked
+                  ? AiMessage.from("Booked: " + booked.text())
+                  : AiMessage.from(
+                      ToolExecutionRequest.builder().id("1").name("book").arguments("{}").build());
+          return ChatResponse.builder().aiMessage(says).build();
+        }
+      };
+
+  /** What is on the screen after these lines. */
+  private static String chat(Flow<Table> flow, String... lines) throws Exception {
+    FlowTool book = FlowTool.of("book", "Books a table.", flow);
+    Agent waiter =
+        Agent.aiHuman(
+            "waiter", Prompt.of("waiter", Model.of("none", WAITER)).text("Book.").tools(book));
+    StringWriter screen = new StringWriter();
+    BufferedReader in = new BufferedReader(new StringReader(String.join("\n", lines) + "\n"));
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(waiter).start()) {
+      Threads threads = host.threads();
+      String id =
+          threads
+              .create(new Threads.NewThread("ann", "waiter", null, Set.of(), Map.of(), List.of()))
+              .toCompletableFuture()
+              .join()
+              .threadId();
+      try (Chat chat = Chat.open(threads, "ann", id, in, new PrintWriter(screen))) {
+        chat.run();
+      }
+    }
+    return screen.toString();
+  }
+
+  @Test
+  void anAnswerIsReadAsTheTypeOfItsQuestion() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .ask(
+                "what",
+                q ->
+                    q.question("seats", "Seats?")
+                        .question("budget", "Budget?")
+                        .question("outside", "Outside?")
+                        .question("dishes", "Dishes?")
+                        .question("wishes", "Wishes?")
+                        .question("name", "Name?"))
+            .edge(START, "what")
+            .edge("what", END)
+            .compile();
+
+    assertThat(chat(flow, "hi", "4", "49.50", "yes", "[\"soup\"]", "{\"view\":\"sea\"}", "1984"))
+        .contains(
+            "Booked: {\"seats\":4,\"budget\":49.50,\"outside\":true,\"dishes\":[\"soup\"],"
+                + "\"wishes\":{\"view\":\"sea\"},\"name\":\"1984\"}");
+  }
+
+  @Test
+  void aLineThatIsNotOfTheTypeIsAskedForAgainWithWhatIsExpected() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .ask("what", q -> q.question("seats", "Seats?").question("outside", "Outside?"))
+            .edge(START, "what")
+            .edge("what", END)
+            .compile();
+
+    assertThat(chat(flow, "hi", "four", "", "4", "perhaps", "n"))
+        .containsSubsequence(
+            "Seats? ",
+            "! Answer with a whole number, such as 12",
+            "Seats? ",
+            "! This question needs an answer",
+            "Seats? ",
+            "Outside? ",
+            "! Answer with yes or no",
+            "Outside? ",
+            "Booked: {\"seats\":4,\"outside\":false}");
+  }
+
+  @Test
+  void anAnswerThatTheFlowRefusesIsAskedForAgainWithTheReason() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .ask("what", q -> q.question("seats", "Seats?").question("dishes", "Dishes?"))
+            .edge(START, "what")
+            .edge("what", END)
+            .compile();
+
+    assertThat(chat(flow, "hi", "4", "[1]", "4", "[\"soup\"]"))
+        .containsSubsequence("! dishes.0 must be a text", "Seats? ", "Booked: ");
+  }
+
+  @Test
+  void aBlankLineLeavesAnOptionalQuestionOpen() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .ask(
+                "what",
+                q ->
+                    q.question("highchairs", "Highchairs?", o -> o.optional())
+                        .question("name", "Name?"))
+            .ask("dishes", q -> q.question("dishes", "Dishes?", o -> o.optional()))
+            .edge(START, "what")
+            .edge("what", "dishes")
+            .edge("dishes", END)
+            .compile();
+
+    assertThat(chat(flow, "hi", "", "Ann", "")).contains("Booked: {\"name\":\"Ann\"}");
+  }
+}
