@@ -84,9 +84,10 @@ final class CrashPoint {
         } else if (event instanceof ThreadEvent.Created created) {
           runs.put(entry.persistenceId(), created.threadId());
           names.put(created.threadId(), "<thread of " + created.agent() + ">");
-        } else if (event instanceof ThreadEvent.CallReturned returned) {
+        } else if (event instanceof ThreadEvent.CallReturned
+            || event instanceof ThreadEvent.CallEnded) {
           String thread = runs.get(entry.persistenceId());
-          completed.put(thread + "/" + returned.call(), entry.sequenceNr());
+          completed.put(thread + "/" + ((ThreadEvent.OfCall) event).call(), entry.sequenceNr());
         }
       }
     }

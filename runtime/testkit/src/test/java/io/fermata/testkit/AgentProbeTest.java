@@ -182,6 +182,18 @@ class AgentProbeTest {
   }
 
   @Test
+  void aToolThatIsCalledAgainAfterItsResultWasStoredIsFound() {
+    Agent desk = desk((flow, args) -> "paid", tool -> tool);
+    Store store = ForgetfulStore.of(Store.memory());
+    try (AgentProbe probe = AgentProbe.of(store, host -> host, desk)) {
+      assertThatThrownBy(() -> probe.crashEverywhere(script -> script.say("A refund, please.")))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("refund was called again, although entry ")
+          .hasMessageContaining(" has its result.");
+    }
+  }
+
+  @Test
   void aDifferenceAtTheEndOfALongQuestionIsFound() {
     AtomicInteger asked = new AtomicInteger();
     Agent desk =
