@@ -17,12 +17,14 @@ record JournaledEvents(List<ThreadEvent> all) {
     return (int) all.stream().filter(ThreadEvent.StepEnded.class::isInstance).count();
   }
 
-  /** The calls that models requested or code queued, by id, in order. */
+  /** The calls that models requested or code queued, by key, in order: a model may reuse ids. */
   private Map<String, RequestedCall> requested() {
     Map<String, RequestedCall> calls = new LinkedHashMap<>();
     for (ThreadEvent each : all) {
       if (each instanceof ThreadEvent.StepEnded ended) {
-        ended.calls().forEach(call -> calls.put(call.id(), call));
+        for (int i = 0; i < ended.calls().size(); i++) {
+          calls.put(ended.key(i), ended.calls().get(i));
+        }
       } else if (each instanceof ThreadEvent.Queued queued) {
         calls.put(queued.call().id(), queued.call());
       }
@@ -33,8 +35,8 @@ record JournaledEvents(List<ThreadEvent> all) {
   private Map<String, Message> results() {
     Map<String, Message> results = new LinkedHashMap<>();
     for (ThreadEvent each : all) {
-      if (each instanceof ThreadEvent.CallEnded ended && ended.message().toolCallId() != null) {
-        results.put(String.valueOf(ended.message().toolCallId()), ended.message());
+      if (each instanceof ThreadEvent.CallEnded ended) {
+        results.put(ended.call(), ended.message());
       }
     }
     return results;
@@ -46,8 +48,8 @@ record JournaledEvents(List<ThreadEvent> all) {
     List<EvalCall> calls = new ArrayList<>();
     requested()
         .forEach(
-            (id, call) -> {
-              Message result = results.get(id);
+            (key, call) -> {
+              Message result = results.get(key);
               JsonNode arguments = RecordedResults.arguments(call);
               String text = result == null ? "" : String.valueOf(result.content());
               calls.add(
@@ -62,8 +64,8 @@ record JournaledEvents(List<ThreadEvent> all) {
     List<RecordedResults.Ended> ended = new ArrayList<>();
     results()
         .forEach(
-            (id, result) -> {
-              RequestedCall call = requested.get(id);
+            (key, result) -> {
+              RequestedCall call = requested.get(key);
               if (call != null) {
                 ended.add(new RecordedResults.Ended(call, result));
               }

@@ -20,8 +20,12 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelHttp;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
@@ -378,6 +382,40 @@ class EvaluationTest {
 
     only(evaluation().recorded(folder).variant("other", other).performing("find_order"));
     assertThat(performed).hasValue(1);
+  }
+
+  @Test
+  void aCallHasItsOwnResultAlthoughTheModelGivesALaterOneTheSameId() {
+    List<RequestedCall> calls =
+        List.of(
+            RequestedCall.of("1", "find_order", "{\"order\":\"B-1\"}"),
+            RequestedCall.of("1", "find_order", "{\"order\":\"B-2\"}"));
+    List<ThreadEvent> events = new ArrayList<>();
+    for (RequestedCall call : calls) {
+      String step = "s" + events.size();
+      Message asks = Message.assistant("").withToolCalls(List.of(call));
+      Message found =
+          Message.result(call, Side.A, "Found " + call.function().arguments(), false, List.of());
+      events.add(
+          new ThreadEvent.StepEnded(
+              "",
+              asks,
+              List.of(call),
+              new ThreadEvent.StepLog(step, "m", "stop", Usage.ZERO, List.of(), 0, 0, null)));
+      events.add(new ThreadEvent.CallEnded(step + ".0", found, null, 0));
+    }
+
+    JournaledEvents journaled = new JournaledEvents(events);
+    assertThat(journaled.calls())
+        .extracting(EvalCall::result)
+        .containsExactly("Found {\"order\":\"B-1\"}", "Found {\"order\":\"B-2\"}");
+    RecordedResults recorded =
+        new RecordedResults(
+            new JournaledEvents(events.subList(0, 2)).ended(journaled),
+            new JournaledEvents(events.subList(2, 4)).ended(journaled));
+    assertThat(recorded.next("find_order", Json.object().put("order", "B-1")))
+        .extracting(ToolResult::text)
+        .isEqualTo("Found {\"order\":\"B-1\"}");
   }
 
   /** Approvals were decided in the recording; nobody is asked again. */
