@@ -14,9 +14,9 @@ import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An immutable map whose copies with one more entry share what they have in common: a hash array
- * mapped trie. A copy costs the depth of the trie, not the size of the map. Its entries are in the
- * order of their hashes.
+ * An immutable map whose copies with one entry more or less share what they have in common: a hash
+ * array mapped trie. A copy costs the depth of the trie, not the size of the map. Its entries are
+ * in the order of their hashes.
  */
 public final class PersistentMap<K, V> extends AbstractMap<K, V> {
   private static final int BITS = 5;
@@ -57,6 +57,14 @@ public final class PersistentMap<K, V> extends AbstractMap<K, V> {
     boolean known = find(key) != null;
     Node next = root.plus(new Leaf(hash, key, value), 0);
     return new PersistentMap<>(next, known ? size : size + 1);
+  }
+
+  /** A map without the entry of a key. */
+  public static <K, V> PersistentMap<K, V> without(Map<K, V> map, K key) {
+    PersistentMap<K, V> from = copyOf(map);
+    return from.containsKey(key)
+        ? new PersistentMap<>(from.root.minus(hash(key), key, 0), from.size - 1)
+        : from;
   }
 
   /** The entries of a map that a test lets through. */
@@ -156,6 +164,17 @@ public final class PersistentMap<K, V> extends AbstractMap<K, V> {
       }
       return all;
     }
+
+    /** These leaves without one of them; null for none. */
+    @Nullable Leaf minus(Object key) {
+      Leaf rest = null;
+      for (Leaf leaf = this; leaf != null; leaf = leaf.next) {
+        if (!leaf.getKey().equals(key)) {
+          rest = new Leaf(leaf.hash, leaf.getKey(), leaf.getValue(), rest);
+        }
+      }
+      return rest;
+    }
   }
 
   /** A level of the trie. */
@@ -197,6 +216,29 @@ public final class PersistentMap<K, V> extends AbstractMap<K, V> {
       Object[] copy = children.clone();
       copy[index] = joined(children[index], leaf, shift + BITS);
       return new Node(bitmap, copy);
+    }
+
+    /** This level without a key that is below it. */
+    Node minus(int hash, Object key, int shift) {
+      int bit = bit(hash, shift);
+      int index = index(bit);
+      Object rest =
+          children[index] instanceof Node inner
+              ? inner.minus(hash, key, shift + BITS).orNull()
+              : ((Leaf) children[index]).minus(key);
+      if (rest != null) {
+        Object[] copy = children.clone();
+        copy[index] = rest;
+        return new Node(bitmap, copy);
+      }
+      Object[] fewer = new Object[children.length - 1];
+      System.arraycopy(children, 0, fewer, 0, index);
+      System.arraycopy(children, index + 1, fewer, index, fewer.length - index);
+      return new Node(bitmap & ~bit, fewer);
+    }
+
+    private @Nullable Node orNull() {
+      return bitmap == 0 ? null : this;
     }
 
     private static Object joined(Object child, Leaf leaf, int shift) {
