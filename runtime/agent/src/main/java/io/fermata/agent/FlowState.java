@@ -178,7 +178,7 @@ public interface FlowState {
     Set<String> list(String prefix);
   }
 
-  /** A copy of the context of the conversation. */
+  /** A copy of the context of the conversation, sorted by key. */
   Map<String, JsonNode> context();
 
   /** Sets a value in the context of the conversation; null removes it. */

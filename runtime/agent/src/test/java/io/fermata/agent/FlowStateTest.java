@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.TextNode;
+import com.sun.management.ThreadMXBean;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.engine.Rig;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
@@ -17,6 +19,7 @@ import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
@@ -673,6 +676,48 @@ class FlowStateTest {
 
     assertThat(talk.state().stored().storage()).containsOnlyKeys("small");
     assertThat(talk.state().stored().files()).isEmpty();
+  }
+
+  @Test
+  void whatIsReplacedOrDeletedMakesRoom() {
+    FlowState flow = new Rig("s1.0").flow();
+    String most = "x".repeat(Bounds.STORAGE - 100);
+
+    flow.storage().put("a", most);
+    flow.storage().put("a", most);
+    assertThatThrownBy(() -> flow.context("b", most)).hasMessageContaining("b does not fit");
+    flow.storage().delete("a");
+    flow.context("b", most);
+    flow.context("b", null);
+    flow.context("a", most);
+    assertThatThrownBy(() -> flow.storage().put("a", most)).hasMessageContaining("a does not fit");
+  }
+
+  @Test
+  void tenTimesTheKeysAreStoredForTenTimesTheCost() {
+    assertThat((double) allocated(stores(3_000)) / allocated(stores(300))).isLessThan(15);
+  }
+
+  /** The bytes that work allocates. */
+  private static long allocated(Runnable work) {
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    work.run();
+    long before = threads.getCurrentThreadAllocatedBytes();
+    work.run();
+    return threads.getCurrentThreadAllocatedBytes() - before;
+  }
+
+  private static Runnable stores(int keys) {
+    return () -> {
+      FlowState flow = new Rig("s1.0").flow();
+      for (int i = 0; i < keys; i++) {
+        flow.storage().put("stored " + i, i);
+        flow.context("told " + i, i);
+      }
+      for (int i = 0; i < keys; i++) {
+        flow.storage().delete("stored " + i);
+      }
+    };
   }
 
   @Test

@@ -33,11 +33,11 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -292,8 +292,7 @@ final class RecordingFlowState implements FlowState {
     public void put(String name, Object value) {
       String key = Texts.sound(name);
       JsonNode tree = Json.tree(Objects.requireNonNull(value, "value"));
-      Capacity.requireForValue(recorder.state().stored(), key, tree);
-      change(new ThreadEvent.Stored(key, tree));
+      writeValue(key, new ThreadEvent.Stored(key, tree));
     }
 
     @Override
@@ -307,6 +306,16 @@ final class RecordingFlowState implements FlowState {
     }
   }
 
+  private void writeValue(String key, ThreadEvent.Change change) {
+    long size = recorder.state().apply(List.of(change), 0).stored().size();
+    if (size > Bounds.STORAGE) {
+      throw new IllegalArgumentException(
+          "%s does not fit: context and storage of a thread hold up to %d characters, and this would make %d; store large data as files"
+              .formatted(key, Bounds.STORAGE, size));
+    }
+    change(change);
+  }
+
   static Set<String> startingWith(Collection<String> keys, String prefix) {
     Set<String> found = new TreeSet<>(keys);
     found.removeIf(key -> !key.startsWith(prefix));
@@ -315,17 +324,14 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public Map<String, JsonNode> context() {
-    return new LinkedHashMap<>(recorder.state().stored().context());
+    return new TreeMap<>(recorder.state().stored().context());
   }
 
   @Override
   public void context(String name, @Nullable Object value) {
     String key = Texts.sound(name);
     JsonNode tree = value == null ? null : Json.tree(value);
-    if (tree != null) {
-      Capacity.requireForValue(recorder.state().stored(), key, tree);
-    }
-    change(new ThreadEvent.ContextSet(key, tree));
+    writeValue(key, new ThreadEvent.ContextSet(key, tree));
   }
 
   @Override
@@ -522,16 +528,6 @@ final class RecordingFlowState implements FlowState {
   private static final class Capacity {
     private Capacity() {}
 
-    static void requireForValue(ThreadStorage stored, String key, JsonNode value) {
-      long used = size(stored.context(), key) + size(stored.storage(), key);
-      long wanted = used + Json.text(value).length() + key.length();
-      if (wanted > Bounds.STORAGE) {
-        throw new IllegalArgumentException(
-            "%s does not fit: context and storage of a thread hold up to %d characters, and this would make %d; store large data as files"
-                .formatted(key, Bounds.STORAGE, wanted));
-      }
-    }
-
     /** Prevents tools that queue each other from running forever. */
     static void requireForCall(ThreadState state, @Nullable StepFrame frame) {
       int calls =
@@ -555,16 +551,6 @@ final class RecordingFlowState implements FlowState {
             "A thread has at most %d scheduled effects with %d characters of arguments, and this would make %d with %d; remove some, or store large data as files"
                 .formatted(Bounds.EFFECTS, Bounds.EFFECTS_ARGUMENTS, waiting, size));
       }
-    }
-
-    private static long size(Map<String, JsonNode> values, String except) {
-      long size = 0;
-      for (Map.Entry<String, JsonNode> entry : values.entrySet()) {
-        if (!entry.getKey().equals(except)) {
-          size += entry.getKey().length() + Json.text(entry.getValue()).length();
-        }
-      }
-      return size;
     }
   }
 }

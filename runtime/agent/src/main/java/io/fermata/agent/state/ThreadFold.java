@@ -121,8 +121,7 @@ public final class ThreadFold {
         draft -> {
           draft.lifecycle = Lifecycle.of(created);
           draft.history = History.empty(created.window());
-          draft.stored =
-              new ThreadStorage(Map.of(), Map.of(), created.env(), created.tags(), Map.of(), null);
+          draft.stored = ThreadStorage.begun(created.env(), created.tags());
         });
   }
 
