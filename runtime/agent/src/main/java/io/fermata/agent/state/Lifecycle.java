@@ -1,6 +1,5 @@
 package io.fermata.agent.state;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,16 +53,17 @@ public record Lifecycle(
     return new Lifecycle(own, acting, greeted, deleted, event.fork(), event.results());
   }
 
-  /** With what is left of the results of its source after an event. */
+  /** With the results of its source as long as they still apply. */
   Lifecycle after(ThreadEvent event) {
-    SourceResults left = results == null ? null : results.after(event);
-    return Objects.equals(left, results)
-        ? this
-        : new Lifecycle(created, agent, greeted, deleted, fork, left);
+    return results != null && results.endWith(event) ? withoutResults() : this;
   }
 
   /** Without the results, which may be large. */
   Lifecycle outline() {
+    return withoutResults();
+  }
+
+  private Lifecycle withoutResults() {
     return results == null ? this : new Lifecycle(created, agent, greeted, deleted, fork, null);
   }
 

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * The results that a fork has of its source: of effects that ended there after the entry at which
  * it was forked. Steps, calls and scheduled work have the same ids in both, for as long as the
  * models of the fork are asked the same. With the first one that is asked something else the fork
- * has no results any more.
+ * has no results any more. Until then it has all of them, as no id is used twice.
  *
  * @param byEffect by {@linkplain ThreadEffect#delivery kind and id}
  */
@@ -59,28 +59,11 @@ public record SourceResults(Map<String, SourceResult> byEffect) {
                     && known.upTo().equals(made.upTo()));
   }
 
-  /** What is left of them after an event of the fork; null for nothing. */
-  @Nullable SourceResults after(ThreadEvent event) {
-    if (event instanceof ThreadEvent.StepEnded e) {
-      return reply(e.log().id(), e.log().asked()) == null
-          ? null
-          : without(ThreadEffect.Kind.STEP, e.log().id());
-    } else if (event instanceof ThreadEvent.StepFailed) {
-      return null;
-    } else if (event instanceof ThreadEvent.CallEnded e) {
-      return without(ThreadEffect.Kind.CALL, e.call());
-    }
-    return event instanceof ThreadEvent.EffectEnded e
-        ? without(ThreadEffect.Kind.DEFERRED, e.id())
-        : this;
-  }
-
-  private @Nullable SourceResults without(ThreadEffect.Kind kind, String id) {
-    Map<String, SourceResult> left = new LinkedHashMap<>(byEffect);
-    if (left.remove(key(kind, id)) == null) {
-      return this;
-    }
-    return left.isEmpty() ? null : new SourceResults(left);
+  /** Whether an event shows that a model of the fork was asked something else. */
+  boolean endWith(ThreadEvent event) {
+    return event instanceof ThreadEvent.StepFailed
+        || (event instanceof ThreadEvent.StepEnded e
+            && reply(e.log().id(), e.log().asked()) == null);
   }
 
   /** The key of an effect. */
