@@ -14,6 +14,7 @@ import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.exception.UnresolvedModelServerException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
+import io.fermata.flow.json.Texts;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.http.HttpTimeoutException;
@@ -137,7 +138,7 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
     String said = thrown.getMessage();
     String text = said == null || said.isBlank() ? thrown.getClass().getSimpleName() : said;
     String safe = SECRET.matcher(spoken(text)).replaceAll("…").replaceAll("\\s+", " ").strip();
-    return Excerpt.of(safe, LONGEST_MESSAGE);
+    return Texts.shortened(safe, LONGEST_MESSAGE);
   }
 
   /**
