@@ -3,6 +3,7 @@ package io.fermata.agent;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
@@ -293,9 +294,7 @@ public final class FlowTool implements Offered {
     try {
       return mapped.put("text", text(finished)).put("error", false);
     } catch (Throwable e) {
-      if (e instanceof VirtualMachineError fatal && !(e instanceof StackOverflowError)) {
-        throw fatal;
-      }
+      Failures.rethrowFatal(e);
       String reason = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
       return mapped.put("text", "[mapper-error: " + reason + "]").put("error", true);
     }

@@ -1,5 +1,6 @@
 package io.fermata.agent.message;
 
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Texts;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -13,9 +14,7 @@ public final class AuthorFailures {
 
   /** Rethrows fatal errors; otherwise returns the cause. */
   public static Throwable survivable(Throwable thrown) {
-    if (thrown instanceof VirtualMachineError fatal && !(thrown instanceof StackOverflowError)) {
-      throw fatal;
-    }
+    Failures.rethrowFatal(thrown);
     boolean wrapped = thrown instanceof CompletionException || thrown instanceof ExecutionException;
     return wrapped && thrown.getCause() != null ? survivable(thrown.getCause()) : thrown;
   }
