@@ -1,7 +1,6 @@
 package io.fermata.agent.mcp;
 
 import com.fasterxml.jackson.core.type.TypeReference;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.OutcomeUnknownException;
@@ -54,7 +53,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class McpTools implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpTools.class);
-  private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final String CALL_ID = "fermata/callId";
   private static final int INVALID_PARAMS = -32602;
   private static final int UNKNOWN_METHOD = -32601;
@@ -294,7 +292,8 @@ public final class McpTools implements AutoCloseable {
   private ToolResult call(String tool, FlowState flow, ObjectNode arguments) throws Exception {
     McpSchema.CallToolRequest request =
         McpSchema.CallToolRequest.builder(tool)
-            .arguments(MAPPER.convertValue(arguments, new TypeReference<Map<String, Object>>() {}))
+            .arguments(
+                Json.MAPPER.convertValue(arguments, new TypeReference<Map<String, Object>>() {}))
             .meta(Map.of(CALL_ID, flow.idempotencyKey()))
             .build();
     try {

@@ -2,7 +2,6 @@ package io.fermata.agent.model;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.langchain4j.exception.AuthenticationException;
 import dev.langchain4j.exception.ContentFilteredException;
 import dev.langchain4j.exception.HttpException;
@@ -14,6 +13,7 @@ import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.exception.UnresolvedModelServerException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
@@ -32,7 +32,6 @@ import org.jspecify.annotations.Nullable;
  */
 record Failure(ModelError code, String message, boolean again, Duration retryAfter) {
   private static final int LONGEST_MESSAGE = 300;
-  private static final ObjectMapper MAPPER = new ObjectMapper();
 
   /** Patterns of keys in messages of providers and clients. */
   private static final Pattern SECRET =
@@ -149,7 +148,7 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
       return text;
     }
     try {
-      JsonNode error = MAPPER.readTree(text).path("error");
+      JsonNode error = Json.MAPPER.readTree(text).path("error");
       String message = error.path("message").asText(error.asText());
       return message.isBlank() ? text : message;
     } catch (JsonProcessingException e) {
