@@ -25,8 +25,8 @@ final class OriginalResults {
   static ToolResult of(
       String call, Message message, @Nullable String code, List<ThreadEvent.Change> before) {
     String text = String.valueOf(message.content());
-    if (message.failed() && text.startsWith(ToolCalls.FAILED)) {
-      text = text.substring(ToolCalls.FAILED.length());
+    if (message.failed() && text.startsWith(ToolResult.FAILED)) {
+      text = text.substring(ToolResult.FAILED.length());
     }
     List<Attachment> attachments = new ArrayList<>();
     for (String path : message.attachments()) {

@@ -34,7 +34,6 @@ import org.jspecify.annotations.Nullable;
 public final class ToolCalls {
   static final String NO_TEXT = "Tool executed successfully";
   private static final String NO_REASON = "no reason given";
-  static final String FAILED = "Failed to execute tool: ";
   static final String ATTACHED = "\nAttachment path: ";
 
   /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
@@ -348,7 +347,8 @@ public final class ToolCalls {
   /** The message with the result of a call. */
   static Message result(
       StepFrame frame, CallState call, ToolResult result, List<String> paths, long at) {
-    StringBuilder text = new StringBuilder(result.failed() ? FAILED : "").append(words(result));
+    StringBuilder text =
+        new StringBuilder(result.failed() ? ToolResult.FAILED : "").append(words(result));
     for (String path : paths) {
       text.append(ATTACHED).append(path);
     }

@@ -20,6 +20,9 @@ public record ToolResult(
     @Nullable String code,
     @Nullable JsonNode data,
     List<Attachment> attachments) {
+  /** Begins what a model reads of a failure. */
+  public static final String FAILED = "Failed to execute tool: ";
+
   public ToolResult {
     text = text == null ? null : Texts.sound(text);
     code = code == null ? null : Texts.sound(code);

@@ -14,8 +14,6 @@ import org.jspecify.annotations.Nullable;
  * in their order, the last of them from then on.
  */
 final class RecordedResults {
-  private static final String FAILED = "Failed to execute tool: ";
-
   private final List<Ended> rest;
   private final List<Ended> used = new ArrayList<>();
 
@@ -32,7 +30,9 @@ final class RecordedResults {
       JsonNode data = details == null ? null : details.get("data");
       return new ToolResult(
           result.failed(),
-          result.failed() && text.startsWith(FAILED) ? text.substring(FAILED.length()) : text,
+          result.failed() && text.startsWith(ToolResult.FAILED)
+              ? text.substring(ToolResult.FAILED.length())
+              : text,
           code == null ? null : code.asText(),
           data,
           List.of());
