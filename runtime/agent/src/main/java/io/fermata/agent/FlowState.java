@@ -37,10 +37,8 @@ public interface FlowState {
   /** The execution: from the message that woke the thread until it rests again. */
   String flowId();
 
-  ThreadHandle thread();
-
-  /** The thread and its metadata. */
-  record ThreadHandle(ThreadInstance instance, ThreadMetadata metadata) {}
+  /** The thread's agent, owner, tags, and where it comes from. */
+  ThreadMetadata thread();
 
   /**
    * The same when a call is repeated after a crash; pass it to services that support idempotency

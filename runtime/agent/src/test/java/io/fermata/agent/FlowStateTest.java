@@ -82,9 +82,9 @@ class FlowStateTest {
               seen.add(flow.stepCount(Side.A));
               seen.add(flow.stepCount(Side.B));
               seen.add(flow.stopped());
-              seen.add(flow.thread().metadata().principal());
-              seen.add(flow.thread().metadata().tags());
-              seen.add(flow.thread().instance().threadId());
+              seen.add(flow.thread().principal());
+              seen.add(flow.thread().tags());
+              seen.add(flow.thread().threadId());
               seen.add(flow.messageHistory().size());
               return null;
             });
@@ -518,7 +518,7 @@ class FlowStateTest {
                       seen.add(String.valueOf(flow.storage().get("n")));
                       seen.add(String.valueOf(flow.context().get("mood")));
                       seen.add(String.valueOf(flow.env("lang")));
-                      seen.add(flow.thread().metadata().tags());
+                      seen.add(flow.thread().tags());
                       seen.add(flow.files().list("/"));
                       flow.storage().put("n", 7);
                       flow.storage().put("gone", 1);

@@ -7,7 +7,6 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.Offered;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.ThreadFiles;
-import io.fermata.agent.ThreadInstance;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.AuthorFailures;
 import io.fermata.agent.message.Bounds;
@@ -22,6 +21,7 @@ import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.agent.state.TurnState;
@@ -90,8 +90,8 @@ final class RecordingFlowState implements FlowState {
   }
 
   @Override
-  public ThreadHandle thread() {
-    return new ThreadHandle(new ThreadInstance(this), recorder.state().metadata());
+  public ThreadMetadata thread() {
+    return recorder.state().metadata();
   }
 
   @Override
