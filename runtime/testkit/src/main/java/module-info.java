@@ -1,7 +1,6 @@
 /** What authors test their flows and agents with. */
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.fermata.testkit {
-  requires jdk.httpserver;
   requires static transitive org.junit.jupiter.api;
   requires pekko.actor.testkit;
   requires pekko.actor.testkit.typed;

@@ -161,11 +161,6 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
-    return importJournal(persistenceId, records, null);
-  }
-
-  @Override
   public CompletionStage<@Nullable Void> backup(Path file) {
     return reach(() -> inner.backup(file));
   }
