@@ -60,7 +60,7 @@ class MainTest {
     assertThat(err.toString()).contains("\"papyrus:scroll\"", "choose", "sqlite:fermata.db");
     assertThat(run("graph", "quot")).isEqualTo(2);
     assertThat(err.toString())
-        .contains("There is no flow quot; choose one of quote, table", "See graph --help.")
+        .contains("There is no flow quot; did you mean quote?", "See graph --help.")
         .doesNotContain("Usage:");
     assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("0 to 65535");
@@ -235,7 +235,7 @@ class MainTest {
   @Test
   void aChatNeedsAnAgentAndAThreadThatThereAre() {
     assertThat(run("chat", "des", "--store", "memory")).isEqualTo(2);
-    assertThat(err.toString()).contains("There is no agent des; choose one of billing, desk");
+    assertThat(err.toString()).contains("There is no agent des; did you mean desk?");
     assertThat(run("chat", "desk", "--store", "memory", "--thread", "nobody")).isEqualTo(3);
     assertThat(err.toString()).contains("There is no thread nobody", "omit --thread");
   }

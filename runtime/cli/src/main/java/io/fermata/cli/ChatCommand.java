@@ -1,6 +1,6 @@
 package io.fermata.cli;
 
-import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
@@ -11,9 +11,7 @@ import java.nio.charset.Charset;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.CompletionException;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -48,7 +46,7 @@ final class ChatCommand extends ConsoleCommand {
   public Integer call() throws IOException {
     Store chosen = store.store();
     try (Opened opened = started(host -> host.store(chosen)).closedOnSignal()) {
-      requireAgent(opened);
+      requireAgent(opened.host().agents());
       Threads threads = opened.host().threads();
       String id = opened(threads);
       BufferedReader in =
@@ -61,16 +59,9 @@ final class ChatCommand extends ConsoleCommand {
     return 0;
   }
 
-  private void requireAgent(Opened opened) {
-    Set<String> known =
-        opened.host().agents().all().stream()
-            .map(Agent::name)
-            .collect(Collectors.toCollection(TreeSet::new));
-    if (known.isEmpty()) {
-      throw wrong("There is no agent " + agent + "; the application has none");
-    } else if (!known.contains(agent)) {
-      throw wrong(
-          "There is no agent %s; choose one of %s".formatted(agent, String.join(", ", known)));
+  private void requireAgent(Agents agents) {
+    if (agents.find(agent) == null) {
+      throw wrong(agents.unknown(agent));
     }
   }
 

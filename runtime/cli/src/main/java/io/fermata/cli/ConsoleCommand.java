@@ -8,6 +8,8 @@ import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -191,6 +193,17 @@ abstract class ConsoleCommand implements Callable<Integer> {
         throw new UnusableException(refused.getMessage(), refused);
       }
       throw e;
+    }
+  }
+
+  /**
+   * Requires a file that can be read.
+   *
+   * @throws UnusableException if it is none, with what to do
+   */
+  static void requireExport(Path file) {
+    if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
+      throw new UnusableException(file + " cannot be read; name a file that export wrote");
     }
   }
 

@@ -16,7 +16,6 @@ import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -152,7 +151,11 @@ final class ForkCommand extends ConsoleCommand {
 
   @Override
   public Integer call() throws IOException {
-    ExportedJournal export = what.export == null ? null : exported(what.export);
+    ExportedJournal export = null;
+    if (what.export != null) {
+      requireExport(what.export);
+      export = ExportedJournal.read(what.export);
+    }
     require(what.thread != null || export instanceof ExportedJournal.OfThread);
     if (export != null && lists()) {
       list(export);
@@ -169,13 +172,6 @@ final class ForkCommand extends ConsoleCommand {
       }
     }
     return 0;
-  }
-
-  private static ExportedJournal exported(Path file) throws IOException {
-    if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
-      throw new UnusableException(file + " cannot be read; name a file that export wrote");
-    }
-    return ExportedJournal.read(file);
   }
 
   /** Requires options that go together. */

@@ -20,7 +20,6 @@ import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -84,11 +83,9 @@ final class GraphCommand extends ConsoleCommand {
     versions.forEach(flow -> known.addAll(flow.fieldPaths()));
     for (String path : redacted) {
       if (!path.contains("**") && known.stream().noneMatch(field -> related(path, field))) {
-        String next =
-            Nearest.to(path, known)
-                .map(near -> "did you mean " + near + "?")
-                .orElse("its fields are " + String.join(", ", known));
-        throw wrong("The flow %s has no field %s; %s".formatted(id, path, next));
+        throw wrong(
+            "The flow %s has no field %s; %s"
+                .formatted(id, path, Nearest.next(path, known, "its fields are ")));
       }
     }
   }
@@ -140,8 +137,7 @@ final class GraphCommand extends ConsoleCommand {
   }
 
   private String unknown(List<Flow<?>> flows) {
-    String known = flows.stream().map(Flow::id).distinct().collect(Collectors.joining(", "));
-    return "There is no flow %s; %s"
-        .formatted(id, known.isEmpty() ? "the application has none" : "choose one of " + known);
+    List<String> known = flows.stream().map(Flow::id).distinct().toList();
+    return "There is no flow %s; %s".formatted(id, Nearest.next(id, known, "there are "));
   }
 }

@@ -31,9 +31,7 @@ final class ImportCommand extends ConsoleCommand {
 
   @Override
   public Integer call() throws IOException {
-    if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
-      throw new UnusableException(file + " cannot be read; name a file that export wrote");
-    }
+    requireExport(file);
     try (InputStream from = Files.newInputStream(file);
         Opened opened = dormant(store.store())) {
       Imported imported = now(opened.host().journals().importFrom(from));

@@ -120,11 +120,7 @@ final class ReplayCommand extends ConsoleCommand {
   private Stream<ExportedJournal> exports(HostBuilder host) {
     Set<String> known = host.flows().stream().map(Flow::id).collect(Collectors.toSet());
     List<Agent> agents = host.agents();
-    for (Path file : files) {
-      if (!Files.isRegularFile(file)) {
-        throw new UnusableException("There is no file " + file + "; write one with export");
-      }
-    }
+    files.forEach(ConsoleCommand::requireExport);
     return files.stream()
         .map(
             file -> {

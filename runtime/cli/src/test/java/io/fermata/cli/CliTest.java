@@ -182,7 +182,7 @@ class CliTest {
     assertThat(run(cli, "graph", "order")).isZero();
     assertThat(out).asString().contains("flowchart TD", "asks dish");
     assertThat(run(cli, "graph", "orders")).isEqualTo(CommandLine.ExitCode.USAGE);
-    assertThat(err).asString().contains("There is no flow orders; choose one of order");
+    assertThat(err).asString().contains("There is no flow orders; did you mean order?");
     assertThat(Files.readAllLines(export)).isNotEmpty();
     assertThat(orders.seen)
         .containsExactly(
@@ -222,7 +222,7 @@ class CliTest {
     assertThat(err).asString().startsWith("--bank is empty; name the address of the bank");
     assertThat(run(cli, "chat", "desk", "--bank", "here", "--store", store()))
         .isEqualTo(CommandLine.ExitCode.USAGE);
-    assertThat(err).asString().contains("There is no agent desk; the application has none");
+    assertThat(err).asString().contains("There is no agent desk; there are none");
     assertThat(run(cli, "check", "--bank", "there", "--store", store())).isZero();
     assertThat(run(cli, "verify", "--bank", "here", "--store", store()))
         .isEqualTo(CommandLine.ExitCode.USAGE);
