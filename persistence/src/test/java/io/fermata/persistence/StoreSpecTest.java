@@ -38,7 +38,10 @@ final class StoreSpecTest {
         "postgresq://u:hidden@h/db",
         "Redis://:hidden@h",
         "waniwani:https://u:hidden@h",
-        "waniwani:https://u:hidden@h/a b"
+        "waniwani:https://u:hidden@h/a b",
+        "postgresq://u:hidden/hidden?hidden@h/db",
+        "postgresq://u:pw@h:5432/db?password=pw@hidden",
+        "postgresq://h:5432/db?password=pw@hidden&user=u"
       })
   void noPasswordIsShownOfAStoreThatIsRefused(String spec) {
     assertThatThrownBy(() -> StoreSpec.parse(spec, Map.of("WANIWANI_API_KEY", "k")))

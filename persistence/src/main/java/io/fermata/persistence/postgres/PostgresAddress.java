@@ -47,6 +47,9 @@ public record PostgresAddress(
 
   private static final Pattern SCHEME = Pattern.compile("(jdbc:)?postgres(ql)?:");
 
+  /** An "@" that ends no user: a password that contains separators would be cut before it. */
+  private static final Pattern BEHIND_HOST = Pattern.compile("//[^/?]*[/?][^@]*@");
+
   public static boolean matches(String text) {
     return SCHEME.matcher(text).lookingAt();
   }
@@ -57,11 +60,7 @@ public record PostgresAddress(
    * @throws IllegalArgumentException if the driver cannot read it
    */
   public static PostgresAddress parse(String text, Map<String, String> environment) {
-    Matcher scheme = SCHEME.matcher(text);
-    if (!scheme.lookingAt()) {
-      throw refused(text, "it does not begin with \"postgres:\"");
-    }
-    Parts parts = Parts.of(text.substring(scheme.end()));
+    Parts parts = Parts.of(text);
     String user = parts.taken("user", parts.user);
     String password = parts.taken("password", parts.password);
     int connections = connections(text, parts.taken("connections", null));
@@ -111,8 +110,7 @@ public record PostgresAddress(
   }
 
   public PostgresAddress as(String otherUser, String otherPassword) {
-    Matcher scheme = SCHEME.matcher(shown);
-    Parts parts = Parts.of(shown.substring(scheme.lookingAt() ? scheme.end() : 0));
+    Parts parts = Parts.of(shown);
     return new PostgresAddress(
         url, otherUser, otherPassword, connections, unsafe, parts.shown(otherUser));
   }
@@ -168,7 +166,18 @@ public record PostgresAddress(
       this.parameters = parameters;
     }
 
-    static Parts of(String rest) {
+    static Parts of(String text) {
+      Matcher scheme = SCHEME.matcher(text);
+      if (!scheme.lookingAt()) {
+        throw refused(text, "it does not begin with \"postgres:\"");
+      }
+      String rest = text.substring(scheme.end());
+      if (BEHIND_HOST.matcher(rest).lookingAt()) {
+        throw refused(
+            text,
+            "an \"@\" follows its host; in passwords and parameters, write / as %2F, ? as %3F and"
+                + " @ as %40");
+      }
       int question = rest.indexOf('?');
       List<String> parameters =
           question < 0

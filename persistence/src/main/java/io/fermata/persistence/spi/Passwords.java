@@ -6,8 +6,13 @@ import java.util.regex.Pattern;
 /** Keeps passwords out of messages. */
 public final class Passwords {
 
+  /**
+   * A password may contain any separator, so it ends at the last "@"; an "@" behind a parameter
+   * with a password may be part of that.
+   */
   private static final Pattern PASSWORD =
-      Pattern.compile("(?<=//)([^:/?@]*):[^/?]*(?=@)|((?i:ssl)?(?i:password))=[^&]*");
+      Pattern.compile(
+          "(?<=//)([^:/?@]*):(?:.*(?i:password)=.*@.*|.*(?=@))|((?i:ssl)?(?i:password))=[^&]*");
 
   private Passwords() {}
 

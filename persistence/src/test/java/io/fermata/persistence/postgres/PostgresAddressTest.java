@@ -84,4 +84,20 @@ final class PostgresAddressTest {
         .hasMessageContainingAll("there", "cannot be used", "write it like postgres://")
         .hasMessageNotContaining("hidden");
   }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "postgres://ann:p/hidden@there/db",
+        "postgres://ann:5432/hidden@there/db",
+        "postgres://ann:5432?hidden@there/db",
+        "postgres://ann:pw@5432/hidden@there/db",
+        "postgres://there:5432/db?password=pw@hidden"
+      })
+  void whatMayBeTheRestOfAPasswordIsNeitherTakenForADatabaseNorShown(String text) {
+    assertThatThrownBy(() -> Store.parse(text))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContainingAll("cannot be used", "\"@\"", "/ as %2F, ? as %3F and @ as %40")
+        .hasMessageNotContaining("hidden");
+  }
 }
