@@ -61,10 +61,6 @@ final class SqliteVerification {
         throw new StoreException(
             file.name() + " is damaged (" + found.get(0) + "); restore it from a backup");
       }
-    } catch (SQLException failed) {
-      if (!has(failed, SQLiteErrorCode.SQLITE_INTERRUPT)) {
-        throw failed;
-      }
     } finally {
       ProgressHandler.clearHandler(connection);
     }
@@ -74,6 +70,7 @@ final class SqliteVerification {
     return failed instanceof SQLiteException sqlite && sqlite.getResultCode() == code;
   }
 
+  /** What a check finds, until it ends or its time is up. */
   private static List<String> structure(Connection connection, String check) throws SQLException {
     List<String> found = new ArrayList<>();
     try (Statement statement = connection.createStatement();
@@ -84,10 +81,11 @@ final class SqliteVerification {
         }
       }
     } catch (SQLException failed) {
-      if (!has(failed, SQLiteErrorCode.SQLITE_CORRUPT)) {
+      if (has(failed, SQLiteErrorCode.SQLITE_CORRUPT)) {
+        found.add(String.valueOf(failed.getMessage()));
+      } else if (!has(failed, SQLiteErrorCode.SQLITE_INTERRUPT)) {
         throw failed;
       }
-      found.add(String.valueOf(failed.getMessage()));
     }
     return found;
   }

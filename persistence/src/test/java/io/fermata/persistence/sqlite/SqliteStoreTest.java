@@ -27,6 +27,7 @@ import io.fermata.persistence.sql.SqlUpkeep;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -110,6 +111,24 @@ final class SqliteStoreTest extends SqlContract {
             .as(suffix)
             .isEqualTo("rw-------");
       }
+    }
+  }
+
+  @Test
+  void damageThatIsFoundBeforeTheTimeOfACheckIsUpRefusesTheFile() throws SQLException {
+    SqliteProbe.execute(
+        file(),
+        "CREATE TABLE word (text TEXT)",
+        "INSERT INTO word VALUES (NULL)",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)"
+            + " INSERT INTO word SELECT 'w' || i FROM n",
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = 'CREATE TABLE word (text TEXT NOT NULL)'");
+    SqliteFile located = SqliteFile.locate(file());
+    try (Connection connection = located.reading().getConnection()) {
+      assertThatThrownBy(() -> SqliteVerification.quickly(located, connection, 0))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContainingAll("is damaged (NULL value in word.text)", "backup");
     }
   }
 
