@@ -1,6 +1,7 @@
 package io.fermata.persistence.directory;
 
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.SharedStore;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -50,8 +51,7 @@ public interface Directory {
 
   /**
    * Stores the number of the last journal record that the directory reflects. It takes effect after
-   * all changes requested before. In a store that several hosts share, it is noted for the shards
-   * that this host holds.
+   * all changes requested before. Hosts that share a store use {@link SharedStore#mark} instead.
    *
    * @param number as {@link OpenStore#newest()} returns it
    */

@@ -319,11 +319,7 @@ final class PostgresJournal implements SqlJournal {
 
   @Override
   public void mark(Connection connection, long number) throws SQLException {
-    if (shards.isShared()) {
-      PostgresShared.mark(connection, shards.epochs(shards.held()), number);
-    } else {
-      Sql.update(connection, MARK_ALL, number);
-    }
+    Sql.update(connection, MARK_ALL, number);
   }
 
   @Override

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What hosts agree on in the tables of a schema. Shards have a connection of their own, as one that
- * is taken may wait for appends, and heartbeats must not wait.
+ * is taken or released may wait for appends, and heartbeats must not wait.
  */
 final class PostgresShared implements SharedStore {
 
@@ -59,11 +59,16 @@ final class PostgresShared implements SharedStore {
   private static final String RELEASE =
       "UPDATE shard SET holder = '' WHERE shard = ? AND epoch = ?";
 
+  /** A shard that is just being taken keeps its mark: heartbeats must not wait for its lock. */
   static final String MARK =
       """
       UPDATE shard SET mark = ?
-      FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) AS mine (shard, epoch)
-      WHERE shard.shard = mine.shard AND shard.epoch = mine.epoch
+      FROM (
+        SELECT held.shard
+        FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) AS mine (shard, epoch)
+          JOIN shard AS held ON held.shard = mine.shard AND held.epoch = mine.epoch
+        FOR UPDATE OF held SKIP LOCKED) AS free
+      WHERE shard.shard = free.shard
       """;
 
   /** Of a request that waited too long for a lock. */
@@ -95,7 +100,7 @@ final class PostgresShared implements SharedStore {
   private final Map<Integer, Object> wanted = new HashMap<>();
 
   /**
-   * @param taking for taking shards
+   * @param taking for taking and releasing shards
    * @param hosts for hosts, leases and marks
    * @param calls for claims, of which requests decide how many there are
    * @param upkeep for reading what is unfinished
@@ -303,7 +308,7 @@ final class PostgresShared implements SharedStore {
     }
     return epoch == null
         ? CompletableFuture.completedFuture(null)
-        : hosts
+        : taking
             .query(connection -> Sql.update(connection, RELEASE, shard, epoch))
             .thenAccept(released -> {});
   }
@@ -347,7 +352,7 @@ final class PostgresShared implements SharedStore {
         .thenAccept(rows -> {});
   }
 
-  static int mark(Connection connection, SortedMap<Integer, Long> epochs, long number)
+  private static int mark(Connection connection, SortedMap<Integer, Long> epochs, long number)
       throws SQLException {
     return Sql.update(
         connection, MARK, number, PostgresShards.shards(epochs), PostgresShards.epochs(epochs));

@@ -104,7 +104,7 @@ public interface SharedStore {
 
   /**
    * The directory lists what was written to the sessions of these shards up to a number. Shards
-   * that this host does not hold any more are left out.
+   * that this host does not hold any more, or that another host is taking, are left out.
    */
   CompletionStage<@Nullable Void> mark(Collection<Integer> shards, long number);
 

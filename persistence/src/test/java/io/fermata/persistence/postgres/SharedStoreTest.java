@@ -509,8 +509,6 @@ final class SharedStoreTest {
       Host.await(shared(one.store()).mark(List.of(1, 2, 3), 90));
       assertThat(database.numbers("SELECT mark FROM shard WHERE shard < 4 ORDER BY shard"))
           .containsExactly(0L, 90L, 70L, 0L);
-      Host.await(two.store().directory().mark(80));
-      assertThat(database.number("SELECT mark FROM shard WHERE shard = 2")).isEqualTo(80);
       assertThat(Host.await(two.store().directory().marked())).isZero();
     }
     try (OpenStore alone = database.store().open()) {
@@ -656,6 +654,33 @@ final class SharedStoreTest {
       assertThat(Host.await(waiting)).isFalse();
       Host.await(shared.endClaim("reply", "one"));
       assertThat(Host.await(shared.claim("reply", "two", minute))).isTrue();
+    }
+  }
+
+  @Test
+  void aHostThatTakesAShardHoldsUpNeitherHeartbeatsNorLeasesNorOtherMarksOfItsHolder()
+      throws SQLException {
+    try (Host host = host(1, 2);
+        Connection taking = PostgresServer.shared().connect(database.database());
+        Statement lock = taking.createStatement()) {
+      SharedStore shared = shared(host.store());
+      taking.setAutoCommit(false);
+      lock.execute("SELECT FROM shard WHERE shard = 1 FOR UPDATE");
+      Host.await(shared.mark(List.of(1, 2), 70));
+      assertThat(database.numbers("SELECT mark FROM shard WHERE shard IN (1, 2) ORDER BY shard"))
+          .containsExactly(0L, 70L);
+      CompletableFuture<?> released = shared.release(1).toCompletableFuture();
+      heartbeat(host, "a host");
+      assertThat(Host.await(shared.lease("l", "a host", Duration.ofMinutes(1)))).isTrue();
+      assertThat(Host.await(shared.confirm(2))).isTrue();
+      assertThat(released).isNotDone();
+      taking.rollback();
+      Host.await(released);
+      assertThat(database.text("SELECT holder FROM shard WHERE shard = 1")).isEmpty();
+      acquire(host, 1);
+      Host.await(shared.mark(List.of(1, 2), 90));
+      assertThat(database.numbers("SELECT mark FROM shard WHERE shard IN (1, 2) ORDER BY shard"))
+          .containsExactly(90L, 90L);
     }
   }
 
