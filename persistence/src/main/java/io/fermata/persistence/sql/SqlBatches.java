@@ -6,10 +6,9 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
-import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.function.Predicate;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
@@ -32,12 +31,12 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   private final Connections connections;
   private final Service<Q, A> service;
   private final Predicate<Throwable> causedByOne;
-  private final Queue<Waiting<Q, A>> waiting = new ArrayDeque<>();
+  private final Deque<Waiting<Q, A>> waiting = new ArrayDeque<>();
   private int servicesAhead;
 
   /**
    * @param causedByOne whether a failure is the fault of one request and nothing was written; then
-   *     each request is served alone
+   *     each request is served alone, still before those that came later
    */
   SqlBatches(
       Bounds<Q> bounds,
@@ -77,7 +76,13 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     List<A> serve(Connection connection, List<Q> together) throws SQLException;
   }
 
-  private record Waiting<Q, A extends @Nullable Object>(Q request, CompletableFuture<A> answer) {}
+  /**
+   * A request that waits.
+   *
+   * @param alone whether it is served alone, as its batch has failed
+   */
+  private record Waiting<Q, A extends @Nullable Object>(
+      Q request, CompletableFuture<A> answer, boolean alone) {}
 
   CompletableFuture<A> ask(Q request) {
     CompletableFuture<A> answer = new CompletableFuture<>();
@@ -87,7 +92,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
         return CompletableFuture.failedFuture(
             new StoreException(MOST_WAITING + " requests are waiting for the store; retry later"));
       }
-      waiting.add(new Waiting<>(request, answer));
+      waiting.add(new Waiting<>(request, answer, false));
       needsService = reserveService();
     }
     if (needsService) {
@@ -114,16 +119,86 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     return needed;
   }
 
+  @SuppressWarnings("FutureReturnValueIgnored") // each request is notified
   private void serve() {
+    Batch batch = new Batch();
+    connections.use(batch).whenComplete(batch::settle);
+  }
+
+  private List<Waiting<Q, A>> take() {
     List<Waiting<Q, A>> together = new ArrayList<>();
-    CompletionStage<List<A>> served =
-        connections.use(
-            connection -> {
-              // Taken only when the connection is available, so that later arrivals join the batch.
-              take(together);
-              return together.isEmpty() ? List.of() : service.serve(connection, requests(together));
-            });
-    served.whenComplete((answers, failure) -> settle(together, answers, failure));
+    boolean leavesSome;
+    synchronized (waiting) {
+      servicesAhead--;
+      long size = 0;
+      boolean alone = false;
+      while (together.size() < bounds.atOnce() && !alone && !waiting.isEmpty()) {
+        size += bounds.sizeOf().applyAsLong(waiting.element().request());
+        if (size > bounds.size() && !together.isEmpty()) {
+          break;
+        }
+        alone = waiting.element().alone();
+        together.add(waiting.remove());
+      }
+      leavesSome = reserveService();
+    }
+    if (leavesSome) {
+      serve();
+    }
+    return together;
+  }
+
+  /** Before all requests that came later. */
+  private void putBack(List<Waiting<Q, A>> together) {
+    synchronized (waiting) {
+      for (int i = together.size() - 1; i >= 0; i--) {
+        Waiting<Q, A> each = together.get(i);
+        waiting.addFirst(new Waiting<>(each.request(), each.answer(), true));
+      }
+      servicesAhead += together.size();
+    }
+    together.forEach(each -> serve());
+  }
+
+  /** Requests that are served together. */
+  private final class Batch implements Transactions.Work<List<A>> {
+
+    /** Null until there is a connection. */
+    private @Nullable List<Waiting<Q, A>> taken;
+
+    @Override
+    public List<A> on(Connection connection) throws SQLException {
+      // Taken only when the connection is available, so that later arrivals join the batch.
+      List<Waiting<Q, A>> together = take();
+      taken = together;
+      try {
+        return together.isEmpty() ? List.of() : service.serve(connection, requests(together));
+      } catch (SQLException failed) {
+        serveAloneIfOf(Transactions.failed(failed), together);
+        throw failed;
+      } catch (RuntimeException failed) {
+        serveAloneIfOf(failed, together);
+        throw failed;
+      }
+    }
+
+    private void serveAloneIfOf(RuntimeException failed, List<Waiting<Q, A>> together) {
+      if (together.size() > 1 && causedByOne.test(failed)) {
+        taken = List.of();
+        putBack(together);
+      }
+    }
+
+    void settle(@Nullable List<A> answers, @Nullable Throwable failure) {
+      List<Waiting<Q, A>> together = taken == null ? take() : taken;
+      for (int i = 0; i < together.size(); i++) {
+        if (answers == null) {
+          together.get(i).answer().completeExceptionally(cause(failure));
+        } else {
+          together.get(i).answer().complete(answers.get(i));
+        }
+      }
+    }
   }
 
   private static <Q> List<Q> requests(List<? extends Waiting<Q, ?>> together) {
@@ -132,57 +207,9 @@ final class SqlBatches<Q, A extends @Nullable Object> {
     return requests;
   }
 
-  private void take(List<Waiting<Q, A>> together) {
-    boolean leavesSome;
-    synchronized (waiting) {
-      servicesAhead--;
-      long size = 0;
-      while (together.size() < bounds.atOnce() && !waiting.isEmpty()) {
-        size += bounds.sizeOf().applyAsLong(waiting.element().request());
-        if (size > bounds.size() && !together.isEmpty()) {
-          break;
-        }
-        together.add(waiting.remove());
-      }
-      leavesSome = reserveService();
-    }
-    if (leavesSome) {
-      serve();
-    }
-  }
-
-  private void settle(
-      List<Waiting<Q, A>> together, @Nullable List<A> answers, @Nullable Throwable failure) {
-    if (answers != null) {
-      for (int i = 0; i < together.size(); i++) {
-        together.get(i).answer().complete(answers.get(i));
-      }
-      return;
-    }
-    if (together.isEmpty()) {
-      // The database refused the work before it ran.
-      take(together);
-    }
-    Throwable why = cause(failure);
-    boolean alone = together.size() > 1 && causedByOne.test(why);
-    for (Waiting<Q, A> each : together) {
-      if (alone) {
-        serveAlone(each);
-      } else {
-        each.answer().completeExceptionally(why);
-      }
-    }
-  }
-
   private static Throwable cause(@Nullable Throwable failure) {
     return failure == null
         ? new IllegalStateException("The batch returned no results")
         : StoreFailures.of(failure);
-  }
-
-  private void serveAlone(Waiting<Q, A> each) {
-    CompletionStage<List<A>> served =
-        connections.use(connection -> service.serve(connection, List.of(each.request())));
-    served.whenComplete((answers, failure) -> settle(List.of(each), answers, failure));
   }
 }

@@ -239,6 +239,36 @@ final class SqlBatchesTest {
   }
 
   @Test
+  void whatIsServedAloneAfterAFailureIsServedBeforeLaterRequests() throws Exception {
+    try (Opened opened = opened()) {
+      List<String> served = new ArrayList<>();
+      SqlBatches<String, String> changes =
+          new SqlBatches<>(
+              3,
+              opened.writer::transact,
+              (connection, together) -> {
+                if (together.contains("bad")) {
+                  throw new StoreException("bad");
+                }
+                served.addAll(together);
+                return together;
+              },
+              failure -> failure.getMessage().equals("bad"));
+      CountDownLatch released = new CountDownLatch(1);
+      opened.hold(released);
+      List<CompletableFuture<Boolean>> asked =
+          Stream.of("one", "bad", "two", "later", "last")
+              .map(changes::ask)
+              .map(change -> change.handle((done, failure) -> failure == null))
+              .toList();
+      released.countDown();
+
+      assertThat(asked.stream().map(Host::await)).containsExactly(true, false, true, true, true);
+      assertThat(served).containsExactly("one", "two", "later", "last");
+    }
+  }
+
+  @Test
   void whatFailsInTheMiddleIsUndoneAndWhatComesLaterIsNoPartOfIt() throws Exception {
     try (Opened opened = opened()) {
       // SQLite undoes a transaction by itself where there is no room, and the limit goes with the
