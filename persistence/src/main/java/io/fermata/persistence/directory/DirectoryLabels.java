@@ -1,14 +1,13 @@
 package io.fermata.persistence.directory;
 
-import com.typesafe.config.Config;
-import com.typesafe.config.ConfigFactory;
-import com.typesafe.config.ConfigParseOptions;
-import com.typesafe.config.ConfigRenderOptions;
-import com.typesafe.config.ConfigSyntax;
-import com.typesafe.config.ConfigValueFactory;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.UncheckedIOException;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.TreeSet;
 
 /**
  * The tags and attributes of an entry.
@@ -18,25 +17,28 @@ import java.util.stream.Collectors;
  */
 public record DirectoryLabels(Set<String> tags, Map<String, String> attributes) {
 
-  private static final ConfigParseOptions JSON =
-      ConfigParseOptions.defaults().setSyntax(ConfigSyntax.JSON);
+  private static final ObjectMapper JSON =
+      JsonMapper.builder().enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS).build();
 
   public DirectoryLabels {
     tags = Set.copyOf(tags);
     attributes = Map.copyOf(attributes);
   }
 
-  /** One JSON text, as a table keeps it. */
+  /** One JSON text, as a table keeps it; the same labels are always the same text. */
   public String write() {
-    return ConfigValueFactory.fromMap(Map.of("tags", tags, "attributes", attributes))
-        .render(ConfigRenderOptions.concise());
+    try {
+      return JSON.writeValueAsString(Map.of("tags", new TreeSet<>(tags), "attributes", attributes));
+    } catch (JsonProcessingException impossible) {
+      throw new UncheckedIOException(impossible);
+    }
   }
 
   public static DirectoryLabels read(String json) {
-    Config labels = ConfigFactory.parseString(json, JSON);
-    return new DirectoryLabels(
-        Set.copyOf(labels.getStringList("tags")),
-        labels.getObject("attributes").unwrapped().entrySet().stream()
-            .collect(Collectors.toMap(Map.Entry::getKey, value -> value.getValue().toString())));
+    try {
+      return JSON.readValue(json, DirectoryLabels.class);
+    } catch (JsonProcessingException damaged) {
+      throw new UncheckedIOException(damaged);
+    }
   }
 }

@@ -150,6 +150,28 @@ final class SqliteDirectoryTest extends DirectoryContract {
   }
 
   @Test
+  void theSameLabelsAreTheSameTextInEveryProcess() {
+    Directory entries = open().directory();
+    DirectoryEntry entry =
+        new DirectoryEntry(
+            "a",
+            "thread",
+            "",
+            "",
+            1,
+            1,
+            1,
+            Set.of("g", "d", "\"", "a", "f", "c", "e"),
+            Map.of("z", "1", "y", "ü\n", "x", "3"));
+    Host.await(entries.put(entry));
+    assertThat(SqliteProbe.strings(file(), "SELECT labels FROM directory", "labels"))
+        .containsExactly(
+            "{\"attributes\":{\"x\":\"3\",\"y\":\"ü\\n\",\"z\":\"1\"},"
+                + "\"tags\":[\"\\\"\",\"a\",\"c\",\"d\",\"e\",\"f\",\"g\"]}");
+    assertThat(Host.await(entries.get("a"))).contains(entry);
+  }
+
+  @Test
   void theIndexesOfTheDirectoryAreLittleLargerThanItsEntries() {
     Directory entries = open().directory();
     List<CompletionStage<?>> puts = new ArrayList<>();
