@@ -242,11 +242,12 @@ public final class SqlDirectory {
     for (SqlListing scan : SqlListing.of(dialect, query)) {
       List<DirectoryEntry> some = select(connection, scan.matches(), SqlDirectory::entry);
       found.addAll(some);
-      if (some.size() <= query.limit()) {
+      SqlListing.Statement end = scan.end();
+      if (end != null && some.size() <= query.limit()) {
         ends.addAll(
             select(
                 connection,
-                scan.end(),
+                end,
                 row ->
                     new DirectoryCursor(
                         query.order(), row.getLong("at"), row.getString("persistence_id"))));

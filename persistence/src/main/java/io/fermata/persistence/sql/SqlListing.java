@@ -15,9 +15,11 @@ import org.jspecify.annotations.Nullable;
  * long, however large the directory is.
  *
  * @param matches selects the matching entries, up to one more than a page
- * @param end selects the position of the last entry that is examined, if the scan is cut there
+ * @param end selects the position of the last entry that is examined, if the scan is cut there;
+ *     null if the index knows all criteria, as a page that is not full is then the last
  */
-public record SqlListing(Statement matches, Statement end) {
+public record SqlListing(Statement matches, @Nullable Statement end) {
+
   /** How many entries a scan examines. */
   public static final int EXAMINED = 10_000;
 
@@ -149,18 +151,22 @@ public record SqlListing(Statement matches, Statement end) {
       String matches =
           "SELECT * FROM (SELECT entry.* %s) AS examined %s LIMIT ?"
               .formatted(scan, checked.where());
-      // With a column that no index has, or PostgreSQL 18 would skip through all of another index.
-      String position = walk == Walk.STATUS ? id + ", entry.seq" : id;
-      String end =
-          "SELECT * FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %d"
-              .formatted(time, position, scan, EXAMINED - 1);
       List<Object> parameters = new ArrayList<>(scanned.parameters);
       parameters.addAll(checked.parameters);
       // One more than the page, to see whether another follows.
       parameters.add(query.limit() + 1);
       return new SqlListing(
           new Statement(matches, List.copyOf(parameters)),
-          new Statement(end, List.copyOf(scanned.parameters)));
+          checked.all.isEmpty() ? null : end(time, id, scan));
+    }
+
+    private Statement end(String time, String id, String scan) {
+      // With a column that no index has, or PostgreSQL 18 would skip through all of another index.
+      String position = walk == Walk.STATUS ? id + ", entry.seq" : id;
+      return new Statement(
+          "SELECT * FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %d"
+              .formatted(time, position, scan, EXAMINED - 1),
+          List.copyOf(scanned.parameters));
     }
 
     Statement among(Object candidates, List<String> statuses) {

@@ -117,6 +117,20 @@ final class SqliteDirectoryTest extends DirectoryContract {
         .toList();
   }
 
+  @Test
+  void aListThatItsIndexAnswersIsReadOnce() {
+    DirectoryQuery anns = THREADS.belongingTo("ann");
+    DirectoryQuery waiting = anns.statuses(Set.of("waits", "works")).orderedBy(Order.STATUS);
+    for (DirectoryQuery query : List.of(THREADS, anns, waiting)) {
+      assertThat(SqlListing.of(Dialect.SQLITE, query))
+          .extracting(SqlListing::end)
+          .containsOnlyNulls();
+    }
+    assertThat(SqlListing.of(Dialect.SQLITE, anns.containing("text")))
+        .extracting(SqlListing::end)
+        .doesNotContainNull();
+  }
+
   /** A text of two characters has no trigram. */
   @Test
   void aSearchExaminesABoundedNumberOfEntriesForAPage() {

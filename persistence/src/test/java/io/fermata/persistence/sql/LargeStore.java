@@ -115,7 +115,7 @@ public final class LargeStore {
     Host.await(store.delete(List.of("run|imported")));
   }
 
-  /** Nothing follows it, so the list asks where its scan was cut. */
+  /** Nothing follows it, so a list that checks criteria asks where its scan was cut. */
   private static String last(Order order) {
     String cursor = order + ":" + (order.latestFirst() ? 0 : FUTURE) + ":run|";
     return Base64.getUrlEncoder()
