@@ -26,27 +26,27 @@ public final class AccessLog {
   private static final int MOST_PARTS = 5;
 
   /**
-   * Logs a request when its response has ended, or its client has gone.
+   * What logs a request, once: when its response has ended, or its client has gone.
    *
    * @param path its path without what a client chose in it; null if nothing is served there
    */
-  void follow(HttpServerRequest request, @Nullable String path, OpenConnection connection) {
+  Runnable line(
+      HttpServerRequest request,
+      @Nullable String path,
+      OpenConnection.Exchange exchange,
+      String address) {
     long began = System.nanoTime();
     HttpServerResponse response = request.response();
-    Runnable line =
-        once(
-            () ->
-                LOG.info(
-                    "method={} path={} status={} millis={} principal={} address={}",
-                    LogFields.quoted(request.method().name()),
-                    LogFields.quoted(path),
-                    response.headWritten() ? response.getStatusCode() : "-",
-                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began),
-                    LogFields.quoted(connection.principal()),
-                    LogFields.quoted(connection.address())));
-    response.endHandler(ended -> line.run());
-    // A response whose client has gone does not end, and its close handler belongs to its stream.
-    connection.onGone(line);
+    return once(
+        () ->
+            LOG.info(
+                "method={} path={} status={} millis={} principal={} address={}",
+                LogFields.quoted(request.method().name()),
+                LogFields.quoted(path),
+                response.headWritten() ? response.getStatusCode() : "-",
+                TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began),
+                LogFields.quoted(exchange.principal()),
+                LogFields.quoted(address)));
   }
 
   private static Runnable once(Runnable todo) {

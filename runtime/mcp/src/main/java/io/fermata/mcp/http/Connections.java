@@ -3,8 +3,10 @@ package io.fermata.mcp.http;
 import io.fermata.mcp.access.RateLimitedLog;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.Refusal;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
@@ -21,6 +23,8 @@ import org.slf4j.LoggerFactory;
  * other requests only once there is room.
  */
 public final class Connections {
+  private record Evicted(OpenConnection connection, String why) {}
+
   private final HttpLimits limits;
   private final Telemetry telemetry;
   private final RateLimitedLog log;
@@ -43,13 +47,21 @@ public final class Connections {
     return open.size() + reserve.size();
   }
 
-  synchronized void opened(OpenConnection connection) {
-    if (!makeRoom(connection)) {
-      if (reserve.size() >= HttpLimits.RESERVE) {
-        closed(leastUsed(reserve, any -> true), "the reserve for health and metrics is full");
+  void opened(OpenConnection connection) {
+    List<Evicted> evicted = new ArrayList<>();
+    synchronized (this) {
+      if (!makeRoom(connection, evicted)) {
+        if (reserve.size() >= HttpLimits.RESERVE) {
+          evict(
+              leastUsed(reserve, any -> true),
+              "the reserve for health and metrics is full",
+              evicted);
+        }
+        reserve.add(connection);
+        connection.reserve(true);
       }
-      reserve.add(connection);
     }
+    evicted.forEach(this::close);
   }
 
   synchronized void closed(OpenConnection connection) {
@@ -62,7 +74,7 @@ public final class Connections {
 
   /** Whether a connection may be used for other requests than those of operators. */
   boolean mayServe(OpenConnection connection) {
-    if (reserved(connection)) {
+    if (connection.reserved() && !leavesReserve(connection)) {
       telemetry.refused(Refusal.NO_ROOM);
       log.warn(
           "A request of {} was refused with 503, as all connections are in use"
@@ -75,16 +87,18 @@ public final class Connections {
     return true;
   }
 
-  private synchronized boolean reserved(OpenConnection connection) {
-    if (!reserve.contains(connection)) {
-      return false;
+  private boolean leavesReserve(OpenConnection connection) {
+    List<Evicted> evicted = new ArrayList<>();
+    boolean room;
+    synchronized (this) {
+      room = reserve.contains(connection) && makeRoom(connection, evicted);
+      if (room) {
+        reserve.remove(connection);
+        connection.reserve(false);
+      }
     }
-    reserve.remove(connection);
-    if (makeRoom(connection)) {
-      return false;
-    }
-    reserve.add(connection);
-    return true;
+    evicted.forEach(this::close);
+    return room;
   }
 
   /** A request did not arrive in time. */
@@ -96,16 +110,17 @@ public final class Connections {
         limits.requestTimeout());
   }
 
-  private boolean makeRoom(OpenConnection connection) {
+  private boolean makeRoom(OpenConnection connection, List<Evicted> evicted) {
     String network = connection.network();
     if (perNetwork.getOrDefault(network, 0) >= limits.maxPerAddress()
-        && !closed(
+        && !evict(
             leastUsed(open, other -> other.spare() && other.network().equals(network)),
-            "its address has maxConnectionsPerAddress connections")) {
+            "its address has maxConnectionsPerAddress connections",
+            evicted)) {
       return false;
     }
     if (open.size() >= limits.maxConnections()
-        && !closed(leastUsed(open, OpenConnection::spare), "there are maxConnections")) {
+        && !evict(leastUsed(open, OpenConnection::spare), "there are maxConnections", evicted)) {
       return false;
     }
     open.add(connection);
@@ -124,18 +139,23 @@ public final class Connections {
     return least;
   }
 
-  private boolean closed(@Nullable OpenConnection spare, String why) {
-    if (spare != null) {
-      close(spare, why);
+  private boolean evict(@Nullable OpenConnection spare, String why, List<Evicted> evicted) {
+    if (spare == null) {
+      return false;
     }
-    return spare != null;
+    closed(spare);
+    evicted.add(new Evicted(spare, why));
+    return true;
   }
 
-  private void close(OpenConnection spare, String why) {
-    closed(spare);
+  /** Not under the lock: an event loop may wait for it while it holds that of a connection. */
+  private void close(Evicted evicted) {
+    OpenConnection spare = evicted.connection();
     spare.connection().close();
     telemetry.refused(Refusal.REPLACED);
     log.warn(
-        "A connection of {} without a call was closed for a new one: {}", spare.address(), why);
+        "A connection of {} without a call was closed for a new one: {}",
+        spare.address(),
+        evicted.why());
   }
 }

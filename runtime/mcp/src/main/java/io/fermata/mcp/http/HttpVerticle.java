@@ -189,11 +189,7 @@ public final class HttpVerticle extends VerticleBase {
       // It is being closed.
       return;
     }
-    connection.begin(request, System.nanoTime());
-    AccessLog log = access.log();
-    if (log != null) {
-      log.follow(request, logged(request.path(), route), connection);
-    }
+    begin(connection, request, route);
     MultiMap headers = request.headers();
     RpcException rejection =
         access
@@ -218,6 +214,25 @@ public final class HttpVerticle extends VerticleBase {
     } else {
       admit(request, route, refusing);
     }
+  }
+
+  private void begin(
+      OpenConnection connection, HttpServerRequest request, @Nullable HttpRoute route) {
+    OpenConnection.Exchange exchange = connection.begin(request, System.nanoTime());
+    AccessLog log = access.log();
+    Runnable line =
+        log == null
+            ? () -> {}
+            : log.line(request, logged(request.path(), route), exchange, connection.address());
+    request
+        .response()
+        .endHandler(
+            ended -> {
+              connection.end(exchange, System.nanoTime());
+              line.run();
+            });
+    // A response whose client has gone does not end, and its close handler belongs to its stream.
+    connection.onGone(line);
   }
 
   private @Nullable String logged(String path, @Nullable HttpRoute route) {

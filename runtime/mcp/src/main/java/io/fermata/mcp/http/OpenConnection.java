@@ -9,12 +9,28 @@ import org.jspecify.annotations.Nullable;
 
 /** One connection of a client and its latest request. */
 final class OpenConnection {
+  /** A request, until its response has ended. */
+  static final class Exchange {
+    private final HttpServerRequest request;
+    private volatile @Nullable String principal;
+    private volatile boolean ended;
+
+    private Exchange(HttpServerRequest request) {
+      this.request = request;
+    }
+
+    /** Its caller; null if it is not authenticated. */
+    @Nullable String principal() {
+      return principal;
+    }
+  }
+
   private final HttpConnection connection;
   private final String address;
   private final String network;
   private volatile long usedAt;
-  private volatile @Nullable HttpServerRequest request;
-  private volatile @Nullable String principal;
+  private volatile boolean reserved;
+  private volatile @Nullable Exchange latest;
   private volatile Runnable onGone = () -> {};
 
   OpenConnection(HttpConnection connection, long now) {
@@ -49,15 +65,31 @@ final class OpenConnection {
     return network;
   }
 
-  /** When it was opened, or its latest request began. */
+  /** When it was opened, or its latest request began or was answered. */
   long usedAt() {
     return usedAt;
   }
 
+  /** Whether it may be used for health and metrics only, until there is room. */
+  boolean reserved() {
+    return reserved;
+  }
+
+  void reserve(boolean now) {
+    reserved = now;
+  }
+
   /** The headers of a request have arrived. */
-  void begin(HttpServerRequest begun, long now) {
-    principal = null;
-    request = begun;
+  Exchange begin(HttpServerRequest begun, long now) {
+    Exchange exchange = new Exchange(begun);
+    latest = exchange;
+    usedAt = now;
+    return exchange;
+  }
+
+  /** A response has ended; the next request may have begun before. */
+  void end(Exchange exchange, long now) {
+    exchange.ended = true;
     usedAt = now;
   }
 
@@ -73,28 +105,26 @@ final class OpenConnection {
 
   /** The caller of the latest request is authenticated. */
   void admit(String caller) {
-    principal = caller;
-  }
-
-  /** The caller of the latest request; null if it is not authenticated. */
-  @Nullable String principal() {
-    return principal;
+    Exchange exchange = latest;
+    if (exchange != null) {
+      exchange.principal = caller;
+    }
   }
 
   /** Whether it serves no authenticated request, so that it may be closed for another one. */
   boolean spare() {
-    HttpServerRequest latest = request;
-    return latest == null || principal == null || latest.response().ended();
+    Exchange exchange = latest;
+    return exchange == null || exchange.principal == null || exchange.ended;
   }
 
   /** The request whose body is still arriving; null if there is none. */
   @Nullable HttpServerRequest arriving() {
-    HttpServerRequest latest = request;
-    return latest == null || latest.isEnded() ? null : latest;
+    Exchange exchange = latest;
+    return exchange == null || exchange.request.isEnded() ? null : exchange.request;
   }
 
   /** Whether a request has ever arrived. */
   boolean used() {
-    return request != null;
+    return latest != null;
   }
 }

@@ -10,10 +10,14 @@ import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.ManualTime;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.observe.Telemetry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -39,6 +43,7 @@ import org.slf4j.LoggerFactory;
 @Tag("slow")
 class ConnectionsTest {
   private static final String NOOP = call("noop");
+  private static final String PLAIN = call("plain");
   private static final String WORKING = call("working");
 
   private final FakeHost host = new FakeHost();
@@ -144,6 +149,83 @@ class ConnectionsTest {
     assertThat(response(busy)).startsWith("HTTP/1.1 200");
 
     assertThat(exchange(waiting, post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void aConnectionWhoseCallHasJustEndedOutlivesOneThatIsIdle() throws Exception {
+    serve(builder -> builder.maxConnections(2));
+    Socket working = connect("127.0.0.1");
+    write(working, post(WORKING));
+    FakeHost.Work work = host.work();
+    Socket idle = connect("127.0.0.1");
+    assertThat(exchange(idle, post(NOOP))).startsWith("HTTP/1.1 200");
+    work.ends();
+    assertThat(response(working)).startsWith("HTTP/1.1 200");
+
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+
+    assertThat(exchange(working, post(NOOP))).startsWith("HTTP/1.1 200");
+    assertThat(closed(idle)).isTrue();
+  }
+
+  @Test
+  void pipelinedRequestsAreServedWhileConnectionsAreReplaced() throws Exception {
+    // Its responses end on a thread that does not read the next request.
+    McpTool plain = McpTool.of("plain", "Done").call(call -> McpResult.text("done"));
+    serve(builder -> builder.maxConnections(10).perPrincipal(unlimited()).tool(plain));
+    List<Thread> clients = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      clients.add(new Thread(() -> untilInterrupted(this::pipelines)));
+    }
+    for (int i = 0; i < 8; i++) {
+      clients.add(new Thread(() -> untilInterrupted(this::connects)));
+    }
+    clients.forEach(Thread::start);
+    Thread.sleep(2_000);
+    long[] deadlocked = ManagementFactory.getThreadMXBean().findMonitorDeadlockedThreads();
+    clients.forEach(Thread::interrupt);
+    for (Thread client : clients) {
+      client.join();
+    }
+
+    assertThat(deadlocked).isNull();
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  private interface Exchanging {
+    void run() throws IOException;
+  }
+
+  private static void untilInterrupted(Exchanging exchanging) {
+    while (!Thread.currentThread().isInterrupted()) {
+      try {
+        exchanging.run();
+      } catch (IOException replaced) {
+        // The next connection follows.
+      }
+    }
+  }
+
+  private void pipelines() throws IOException {
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server().port())) {
+      socket.setSoTimeout(1_000);
+      int length = exchange(socket, post(PLAIN)).length();
+      for (int i = 0; i < 1_000; i++) {
+        write(socket, post(PLAIN).repeat(20));
+        socket.getInputStream().readNBytes(20 * length);
+      }
+    }
+  }
+
+  private void connects() throws IOException {
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server().port())) {
+      socket.setSoTimeout(1_000);
+      closed(socket);
+    }
+  }
+
+  private static PrincipalLimits unlimited() {
+    return PrincipalLimits.DEFAULT.callsPerSecond(Double.POSITIVE_INFINITY, 1_000_000);
   }
 
   @Test
