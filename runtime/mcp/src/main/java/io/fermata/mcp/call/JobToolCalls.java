@@ -25,9 +25,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -293,20 +295,24 @@ public final class JobToolCalls {
                 pending.abandon(run);
               }
             });
-      } else if (timeout != null) {
+      }
+      if (queue == null && timeout != null) {
         // The connection has been silent since the call arrived.
         long left = timeout.toNanos() - (System.nanoTime() - pending.since);
-        Executor late = CompletableFuture.delayedExecutor(left, TimeUnit.NANOSECONDS);
-        late.execute(
-            () -> {
-              if (settled.completeExceptionally(tooLong())) {
-                pending.abandon(run);
-              }
-            });
+        settled.orTimeout(left, TimeUnit.NANOSECONDS);
       }
       return settled
+          .exceptionally(failure -> unsettled(run, failure))
           .whenComplete((view, failure) -> unwatch.run())
           .thenCompose(view -> settle(run, view));
+    }
+
+    private TaskView unsettled(TaskRun run, Throwable failure) {
+      if (failure instanceof TimeoutException) {
+        pending.abandon(run);
+        throw tooLong();
+      }
+      throw new CompletionException(failure);
     }
 
     private CompletionStage<RpcResult> ask(TaskRun run, TaskView view) {
