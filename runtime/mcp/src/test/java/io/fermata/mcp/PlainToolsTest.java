@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
@@ -36,6 +37,7 @@ class PlainToolsTest {
   record Total(int total) {}
 
   private final BlockingQueue<String> interrupted = new LinkedBlockingQueue<>();
+  private final Semaphore working = new Semaphore(0);
   private McpServer server;
 
   @BeforeAll
@@ -120,6 +122,7 @@ class PlainToolsTest {
 
   private McpResult endless(McpCall call) throws InterruptedException {
     call.progress(0, 1);
+    working.release();
     try {
       Thread.sleep(60_000);
     } catch (InterruptedException e) {
@@ -256,6 +259,23 @@ class PlainToolsTest {
 
     assertThat(events.next().at("/error/message").asText()).contains("cancelled");
     assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"%s", "[%s]"})
+  void aClientOfASessionThatTakesNoStreamCancelsItsCall(String message) throws Exception {
+    Wired client = new Wired(server).session("2025-03-26", "{}").with("Accept", "application/json");
+    working.drainPermits();
+    CompletableFuture<Events> answer =
+        client.listen(
+            message.formatted(
+                "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\"}}"));
+    assertThat(working.tryAcquire(60, TimeUnit.SECONDS)).isTrue();
+
+    assertThat(callOff(client)).isEqualTo(202);
+
+    assertThat(answer.get().plain().toString()).contains("cancelled");
+    assertThat(interrupted.poll(30, TimeUnit.SECONDS)).isEqualTo("true");
   }
 
   @ParameterizedTest

@@ -180,16 +180,16 @@ public final class HandlerRunner {
             () ->
                 invoke(round.work(), call)
                     .whenComplete((result, failure) -> complete(answer, result, failure)));
-    OutboundQueue queue = round.request().progress();
-    if (queue != null) {
-      queue.onDisconnect(
-          () -> {
-            call.cancel();
-            // Before the handler fails as it is interrupted; one that has not begun never answers.
-            answer.completeExceptionally(RpcException.cancelled());
-            task.cancel(true);
-          });
-    }
+    round
+        .request()
+        .onCancel(
+            () -> {
+              call.cancel();
+              // Before the handler fails as it is interrupted; one that has not begun never
+              // answers.
+              answer.completeExceptionally(RpcException.cancelled());
+              task.cancel(true);
+            });
     return answer;
   }
 

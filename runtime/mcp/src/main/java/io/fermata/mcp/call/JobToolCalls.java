@@ -286,17 +286,16 @@ public final class JobToolCalls {
       Runnable look = () -> poll(run, settled);
       Runnable unwatch = tasks.watch(run, look);
       look.run();
+      request.onCancel(
+          () -> {
+            if (settled.completeExceptionally(RpcException.cancelled())) {
+              pending.abandon(run);
+            }
+          });
       OutboundQueue queue = request.progress();
       if (queue != null) {
         queue.keepAlive();
-        queue.onDisconnect(
-            () -> {
-              if (settled.completeExceptionally(RpcException.cancelled())) {
-                pending.abandon(run);
-              }
-            });
-      }
-      if (queue == null && timeout != null) {
+      } else if (timeout != null) {
         // The connection has been silent since the call arrived.
         long left = timeout.toNanos() - (System.nanoTime() - pending.since);
         settled.orTimeout(left, TimeUnit.NANOSECONDS);

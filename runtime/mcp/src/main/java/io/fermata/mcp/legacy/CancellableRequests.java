@@ -2,24 +2,20 @@ package io.fermata.mcp.legacy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.mcp.protocol.McpRequest;
-import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import org.jspecify.annotations.Nullable;
 
 /** Requests of sessions in flight, which clients may cancel by their ids. */
 final class CancellableRequests {
   private record Key(String session, String principal, JsonNode id) {}
 
-  private record Call(CompletableFuture<RpcResult> answer, @Nullable OutboundQueue queue) {
+  private record Call(McpRequest request, CompletableFuture<RpcResult> answer) {
     void cancel() {
-      if (queue != null) {
-        queue.disconnect();
-      }
+      request.cancel();
       answer.completeExceptionally(RpcException.cancelled());
     }
   }
@@ -33,7 +29,7 @@ final class CancellableRequests {
       return answer;
     }
     Key key = new Key(session, request.principal(), request.id());
-    Call call = new Call(new CompletableFuture<>(), request.progress());
+    Call call = new Call(request, new CompletableFuture<>());
     if (open.putIfAbsent(key, call) != null) {
       // With two requests of one id, a cancellation would be ambiguous.
       return answer;

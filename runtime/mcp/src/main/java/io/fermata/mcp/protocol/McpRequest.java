@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param client the client that sent it, as far as it is known
  * @param progress the queue of messages before the result; null if the client accepts no stream
  * @param connection whether all requests of the client share one stream
+ * @param cancellation what to do when the client cancels it
  */
 public record McpRequest(
     JsonNode id,
@@ -26,7 +27,44 @@ public record McpRequest(
     ObjectNode params,
     ObjectNode meta,
     @Nullable OutboundQueue progress,
-    boolean connection) {
+    boolean connection,
+    Cancellation cancellation) {
+  /** A request that nobody has cancelled. */
+  public McpRequest(
+      JsonNode id,
+      Revision revision,
+      AuthenticatedCaller caller,
+      Client client,
+      ObjectNode params,
+      ObjectNode meta,
+      @Nullable OutboundQueue progress,
+      boolean connection) {
+    this(
+        id,
+        revision,
+        caller,
+        client,
+        params,
+        meta,
+        progress,
+        connection,
+        progress == null ? new Cancellation() : progress.cancellation());
+  }
+
+  /** What to do when the client cancels the request, or disconnects from its stream. */
+  public void onCancel(Runnable todo) {
+    cancellation.onCancel(todo);
+  }
+
+  /** The client has cancelled the request. */
+  public void cancel() {
+    if (progress == null) {
+      cancellation.cancel();
+    } else {
+      progress.disconnect();
+    }
+  }
+
   public String principal() {
     return caller.principal();
   }

@@ -87,6 +87,7 @@ public final class OutboundQueue {
   }
 
   private final Consumer<OutboundQueue> wake;
+  private final Cancellation cancellation = new Cancellation();
   private final Deque<Waiting> waiting = new ArrayDeque<>(0);
   private JsonNode token = MissingNode.getInstance();
 
@@ -102,7 +103,6 @@ public final class OutboundQueue {
   private boolean ended;
   private boolean needsKeepAlive;
   private boolean releaseRequested;
-  private @Nullable Runnable onDisconnect;
   private @Nullable Runnable onRoom;
 
   /**
@@ -236,25 +236,17 @@ public final class OutboundQueue {
 
   /** What to do when the client disconnects or cancels. */
   public void onDisconnect(Runnable todo) {
-    synchronized (this) {
-      if (!ended) {
-        onDisconnect = todo;
-        return;
-      }
-    }
-    todo.run();
+    cancellation.onCancel(todo);
   }
 
   /** The client has disconnected or cancelled. */
   public void disconnect() {
-    Runnable todo;
-    synchronized (this) {
-      todo = ended ? null : onDisconnect;
-      end();
-    }
-    if (todo != null) {
-      todo.run();
-    }
+    takeLast();
+    cancellation.cancel();
+  }
+
+  Cancellation cancellation() {
+    return cancellation;
   }
 
   private void wakeTransport(boolean wanted) {
@@ -374,9 +366,13 @@ public final class OutboundQueue {
   }
 
   /** Takes what is left to send before the result. Later messages are dropped. */
-  public synchronized List<byte[]> end() {
+  public List<byte[]> end() {
+    cancellation.end();
+    return takeLast();
+  }
+
+  private synchronized List<byte[]> takeLast() {
     ended = true;
-    onDisconnect = null;
     onRoom = null;
     return takeAll();
   }

@@ -457,6 +457,26 @@ class TasksTest {
   }
 
   @Test
+  @Timeout(30)
+  void aClientThatTakesNoStreamCancelsItsJob() throws Exception {
+    Wired client = ann.wired().session("2025-06-18", "{}").with("Accept", "application/json");
+    CompletableFuture<Events> answer =
+        client.listen(
+            "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"job\"}}");
+    while (kitchen.heated() == 0) {
+      Thread.sleep(20);
+    }
+
+    client.send(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}");
+
+    assertThat(answer.get().plain().at("/error/message").asText()).contains("cancelled");
+    while (!kitchen.undone()) {
+      Thread.sleep(20);
+    }
+  }
+
+  @Test
   void aCallThatOutlastsItsDeadlineBecomesATask() throws Exception {
     String id = created(ann.start("slow"));
     kitchen.release();

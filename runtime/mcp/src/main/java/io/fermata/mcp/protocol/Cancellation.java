@@ -1,0 +1,35 @@
+package io.fermata.mcp.protocol;
+
+import org.jspecify.annotations.Nullable;
+
+/** What stops the work for a request when its client cancels it or disconnects. */
+final class Cancellation {
+  private boolean over;
+  private @Nullable Runnable todo;
+
+  /** Replaces what to do when the request is cancelled; does it at once if the request is over. */
+  void onCancel(Runnable next) {
+    synchronized (this) {
+      if (!over) {
+        todo = next;
+        return;
+      }
+    }
+    next.run();
+  }
+
+  void cancel() {
+    Runnable now = end();
+    if (now != null) {
+      now.run();
+    }
+  }
+
+  /** The request is over: nothing is to be done any more. Returns what was. */
+  synchronized @Nullable Runnable end() {
+    Runnable left = todo;
+    over = true;
+    todo = null;
+    return left;
+  }
+}
