@@ -108,7 +108,7 @@ public final class ClientRequests {
     String id = newId();
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
     open.put(id, new Open(key, ask, principal, reply));
-    queue.send(JsonRpcCodec.request(id, ask.method(), ask.params()));
+    queue.send(JsonRpcCodec.request(id, ask.method(), params(ask, id)));
     CompletionStage<JsonNode> replied = reply.orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS);
     replied.whenComplete(
         (done, failure) -> {
@@ -116,6 +116,13 @@ public final class ClientRequests {
           asked.leave(principal, 1);
         });
     return reply;
+  }
+
+  /** A page has an id of its own, which revision 2025-11-25 requires. */
+  private static ObjectNode params(McpAsk ask, String id) {
+    return "url".equals(JsonRpcCodec.text(ask.params(), "mode"))
+        ? ask.params().deepCopy().put("elicitationId", id)
+        : ask.params();
   }
 
   private String newId() {

@@ -1,7 +1,11 @@
 package io.fermata.mcp.legacy;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
@@ -11,10 +15,11 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Questions that no client replies to. */
+/** Questions to clients, and those that no client replies to. */
 @Timeout(60)
 class ClientRequestsTest {
   private final OutboundQueue way = new OutboundQueue(woken -> {});
@@ -41,5 +46,20 @@ class ClientRequestsTest {
 
     assertThat(refusal.status).isEqualTo(200);
     assertThat(refusal.reason).contains("in time");
+  }
+
+  @Test
+  void aPageIsAskedForWithAnIdOfItsOwn() {
+    CompletionStage<ObjectNode> asking =
+        new ClientRequests(TestHandles.ofStore("here"), ClientRequests.TIMEOUT, 10)
+            .ask(Map.of("page", McpAsk.page("Log in", "https://example.com")), "ada", way);
+
+    JsonNode request = Json.parse(new String(way.take().get(0), UTF_8));
+
+    assertThat(asking.toCompletableFuture()).isNotDone();
+    assertThat(request.at("/params/mode").asText()).isEqualTo("url");
+    assertThat(request.at("/params/elicitationId").asText())
+        .isNotEmpty()
+        .isEqualTo(request.path("id").asText());
   }
 }
