@@ -36,7 +36,7 @@ public final class AgentToolCalls {
     boolean decides =
         "answer".equals(call.arguments().path("action").textValue())
             && call.arguments().has("approved");
-    if (FormToolCalls.reach(request) && ApprovalPause.supportedBy(request.capabilities())) {
+    if (FormToolCalls.reach(request) && ApprovalPause.supportedBy(request)) {
       return forms.call(decides ? status(call) : call, request, ApprovalPause::of);
     } else if (decides && !modelsMayApprove) {
       ToolReply refused = ToolReply.refused(HostError.NEEDS_PERSON);

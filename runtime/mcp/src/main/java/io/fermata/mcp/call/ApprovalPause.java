@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.session.call.ToolReply;
 import java.util.Map;
@@ -47,9 +48,9 @@ record ApprovalPause(String thread, String call) implements FormPause {
     return new ApprovalPause(json.path(THREAD).asText(), json.path(CALL).asText());
   }
 
-  /** Whether a client that declares these capabilities can ask its user for approvals. */
-  static boolean supportedBy(JsonNode declared) {
-    return ANY.supportedBy(declared);
+  /** Whether the client of a request can ask its user for approvals. */
+  static boolean supportedBy(McpRequest request) {
+    return ANY.supportedBy(request.capabilities(), request.revision());
   }
 
   /** The first approval that a reply asks for; missing if it asks for none. */

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpReply;
+import io.fermata.mcp.rpc.Revision;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -223,9 +224,10 @@ final class ElicitationForms {
     return McpAsk.form(String.join("\n", messages), schema);
   }
 
-  /** Whether a client that declares these capabilities can show them. */
-  boolean supportedBy(JsonNode declared) {
-    return !isEmpty() && forms.values().stream().allMatch(form -> form.ask().supportedBy(declared));
+  /** Whether a client of a revision that declares these capabilities can show them. */
+  boolean supportedBy(JsonNode declared, Revision revision) {
+    return !isEmpty()
+        && forms.values().stream().allMatch(form -> form.ask().supportedBy(declared, revision));
   }
 
   /** Reads the replies to these forms. Replies to other requests are ignored. */

@@ -105,7 +105,7 @@ public final class FormToolCalls {
     McpRequest request = calling.request();
     McpAsk form = calling.wantsForms() ? pause.form(reply, forms > 0) : null;
     if (form == null
-        || !form.supportedBy(request.capabilities())
+        || !form.supportedBy(request.capabilities(), request.revision())
         || replaces(reply)
         || forms == MAX_FORMS
         || !reach(request)) {

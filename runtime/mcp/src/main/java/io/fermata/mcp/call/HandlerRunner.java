@@ -242,7 +242,7 @@ public final class HandlerRunner {
       throw RpcException.sessionGone();
     }
     asks.values().stream()
-        .filter(ask -> !ask.supportedBy(declared))
+        .filter(ask -> !ask.supportedBy(declared, request.revision()))
         .forEach(ask -> needed.setAll(ask.capability()));
     if (!needed.isEmpty()) {
       throw RpcException.missingCapability(needed, request.revision().modern());

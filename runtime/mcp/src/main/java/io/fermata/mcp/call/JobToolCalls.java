@@ -316,7 +316,7 @@ public final class JobToolCalls {
 
     private CompletionStage<RpcResult> ask(TaskRun run, TaskView view) {
       ElicitationForms forms = TaskMethods.forms(view);
-      if (!forms.supportedBy(request.capabilities())) {
+      if (!forms.supportedBy(request.capabilities(), request.revision())) {
         return ended(
             run,
             "The tool has to ask its user a question that this client cannot show: use a client that declares elicitation.");

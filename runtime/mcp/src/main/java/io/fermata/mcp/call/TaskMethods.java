@@ -266,7 +266,7 @@ public final class TaskMethods {
 
   private ObjectNode working(TaskIds.Task task, TaskView view, McpRequest request) {
     ElicitationForms forms = forms(view);
-    if (forms.supportedBy(request.capabilities())) {
+    if (forms.supportedBy(request.capabilities(), request.revision())) {
       return inputRequired(task, view, forms);
     }
     ObjectNode fields = fields(task, "working", view);
@@ -306,7 +306,7 @@ public final class TaskMethods {
    */
   private ObjectNode paused(TaskIds.Task task, TaskView view, McpRequest request) {
     ElicitationForms forms = forms(view);
-    return forms.supportedBy(request.capabilities())
+    return forms.supportedBy(request.capabilities(), request.revision())
         ? inputRequired(task, view, forms)
         : completed(task, view, request);
   }

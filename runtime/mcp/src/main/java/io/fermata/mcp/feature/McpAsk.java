@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Revision;
 import org.jspecify.annotations.Nullable;
 
 /** A question to the client: an answer of its user, a completion of its model, or its roots. */
@@ -93,16 +94,26 @@ public final class McpAsk {
     return Json.object().put("method", method).set("params", params);
   }
 
-  /** Whether a client that declares these capabilities can be asked. */
-  public boolean supportedBy(JsonNode declared) {
+  /** Whether a client of a revision that declares these capabilities can be asked. */
+  public boolean supportedBy(JsonNode declared, Revision revision) {
     if (!method.equals(ELICIT)) {
       return declared.path(capability.fieldNames().next()).isObject();
     }
     JsonNode elicitation = declared.path("elicitation");
     boolean page = "url".equals(JsonRpcCodec.text(params, "mode"));
     // Clients that declare no mode can show forms, which were once the only mode.
-    return elicitation.isObject()
-        && (page ? elicitation.has("url") : elicitation.has("form") || !elicitation.has("url"));
+    boolean declares =
+        page ? elicitation.has("url") : elicitation.has("form") || !elicitation.has("url");
+    return elicitation.isObject() && declares && (revision.listsInForms() || !hasLists());
+  }
+
+  private boolean hasLists() {
+    for (JsonNode field : params.path("requestedSchema").path("properties")) {
+      if (field.path("type").asText().equals("array")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Whether a reply is valid for this question, so that a handler can rely on its shape. */

@@ -49,6 +49,11 @@ public enum Revision {
     return this != V2025_03_26;
   }
 
+  /** Whether forms may have lists of choices. */
+  public boolean listsInForms() {
+    return compareTo(V2025_11_25) >= 0;
+  }
+
   public boolean batches() {
     return this == V2025_03_26;
   }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.rpc.Revision;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,6 +14,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Open questions as forms of the client, and submitted forms as answers. */
 class ElicitationFormsTest {
+  private static final Revision LATEST = Revision.V2026_07_28;
+
   private static ObjectNode parsed(String json) {
     return (ObjectNode) Json.parse(json.replace('\'', '"'));
   }
@@ -107,9 +110,9 @@ class ElicitationFormsTest {
     assertThat(ask(forms, "name@7").params().path("message").asText()).isEqualTo("Name?");
     assertThat(ask(forms, "email@7").params().path("message").asText())
         .isEqualTo("That is no email.\nEmail?");
-    assertThat(forms.supportedBy(parsed("{'elicitation':{}}"))).isTrue();
-    assertThat(forms.supportedBy(parsed("{'elicitation':{'url':{}}}"))).isFalse();
-    assertThat(forms.supportedBy(parsed("{}"))).isFalse();
+    assertThat(forms.supportedBy(parsed("{'elicitation':{}}"), LATEST)).isTrue();
+    assertThat(forms.supportedBy(parsed("{'elicitation':{'url':{}}}"), LATEST)).isFalse();
+    assertThat(forms.supportedBy(parsed("{}"), LATEST)).isFalse();
   }
 
   @Test

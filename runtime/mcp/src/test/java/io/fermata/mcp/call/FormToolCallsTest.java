@@ -18,6 +18,7 @@ import io.fermata.session.admin.DataKeys;
 import jakarta.validation.constraints.Min;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -121,6 +122,22 @@ class FormToolCallsTest {
           .result(wish -> wish)
           .compile();
 
+  enum Extra {
+    BREAD,
+    WINE
+  }
+
+  record Extras(List<Extra> extras) {}
+
+  private static final Flow<Extras> EXTRAS =
+      Flow.of("extras", Extras.class)
+          .description("Asks.")
+          .forms()
+          .ask("ask_extras", q -> q.question("extras", "Which extras?"))
+          .edge(START, "ask_extras")
+          .edge("ask_extras", END)
+          .compile();
+
   @TempDir Path folder;
 
   private final Semaphore reminded = new Semaphore(0);
@@ -148,6 +165,7 @@ class FormToolCallsTest {
             .flow(TALK)
             .flow(MENU)
             .flow(WISH)
+            .flow(EXTRAS)
             .flow(late)
             .start();
     server =
@@ -525,13 +543,12 @@ class FormToolCallsTest {
   }
 
   private static Events ordering(Wired client) throws Exception {
-    return client
-        .listen(
-            json(
-                "{'jsonrpc':'2.0','id':7,'method':'tools/call','params':{'name':'order',"
-                    + START_ORDER
-                    + "}}"))
-        .get();
+    return calling(client, "order");
+  }
+
+  private static Events calling(Wired client, String flow) throws Exception {
+    String call = "{'jsonrpc':'2.0','id':7,'method':'tools/call','params':{'name':'%s',%s}}";
+    return client.listen(json(call.formatted(flow, START_ORDER))).get();
   }
 
   private static JsonNode asked(Events events) throws Exception {
@@ -607,5 +624,16 @@ class FormToolCallsTest {
                 .plain()
                 .at("/result/structuredContent/questions"))
         .hasSize(2);
+  }
+
+  @Test
+  void aListIsAskedForInAFormOfAClientWhoseRevisionHasLists() throws Exception {
+    JsonNode asked = asked(calling(elder(FORMS), "extras"));
+    assertThat(asked.at("/params/requestedSchema/properties/extras/type").asText())
+        .isEqualTo("array");
+
+    Wired older = client("ada").session("2025-06-18", "{\"elicitation\":{}}");
+    assertThat(calling(older, "extras").plain().at("/result/structuredContent/field").asText())
+        .isEqualTo("extras");
   }
 }
