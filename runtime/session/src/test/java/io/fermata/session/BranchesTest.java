@@ -123,6 +123,40 @@ class BranchesTest {
     }
   }
 
+  @Test
+  void anAnswerIsTakenAtOnceWhileIdempotentStepsFollowEachOtherUnjournaled() throws Exception {
+    CountDownLatch searched = new CountDownLatch(1);
+    CountDownLatch compares = new CountDownLatch(1);
+    CountDownLatch compared = new CountDownLatch(1);
+    Flow<Trip> flow =
+        trip()
+            .ask("ask_flight", q -> q.question("flight", "Which flight?"))
+            .act("search", run -> searched.await(), EffectOptions::idempotent)
+            .act(
+                "compare",
+                run -> {
+                  compares.countDown();
+                  compared.await();
+                },
+                EffectOptions::idempotent)
+            .fork("plan", f -> f.branch("ask_flight").branch("search").join("book"))
+            .edge("ask_flight", "book")
+            .edge("search", "compare")
+            .edge("compare", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), s -> s.callDeadline(Duration.ofMillis(500)), flow)) {
+      TestHost.Client client = host.client();
+      assertThat(field(client.start())).isEqualTo("flight");
+      searched.countDown();
+      assertThat(compares.await(30, TimeUnit.SECONDS)).isTrue();
+      assertThat(code(client.proceed("flight", "LH1"))).isEqualTo("still_working");
+      compared.countDown();
+      ToolReply end = client.proceed();
+      assertThat(status(end)).isEqualTo("complete");
+      assertThat(end.structured().at("/result/flight").asText()).isEqualTo("LH1");
+    }
+  }
+
   /** Asks for a flight while something else happens. */
   private Flow<Trip> beside(UnaryOperator<FlowBuilder<Trip>> search) {
     return search

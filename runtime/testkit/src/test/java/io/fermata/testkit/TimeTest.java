@@ -11,6 +11,7 @@ import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.route.Condition;
@@ -33,6 +34,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -505,9 +507,18 @@ class TimeTest {
 
   @Test
   void aSignalIsAcceptedWhileACallWaitsForTheTime() {
+    acceptsASignalWhileACallWaits(options -> {});
+  }
+
+  @Test
+  void aSignalIsAcceptedWhileACallWaitsForTheTimeAndNothingOfItIsJournaledYet() {
+    acceptsASignalWhileACallWaits(EffectOptions::idempotent);
+  }
+
+  private void acceptsASignalWhileACallWaits(Consumer<EffectOptions> order) {
     Flow<Parcel> flow =
         parcel()
-            .act("order", run -> seen.add(run.id()))
+            .act("order", run -> seen.add(run.id()), order)
             .waitFor("await_payment", "paid", "paid")
             .sleep("patience", Duration.ofSeconds(11))
             .edge(START, "order")

@@ -340,15 +340,20 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     boolean repeats = at.isOpen(call);
     boolean interrupts = !repeats && port.interrupts(at, call);
     boolean immediate = !repeats && call.request().immediate();
+    boolean continues = repeats && !effects.isEmpty();
     if (loop.resumes() && (interrupts || immediate)) {
       context.getSelf().tell(call);
       return Effect().none();
     } else if (interrupts && !loop.idle()) {
       return interrupt(state, new Waiting(call));
-    } else if (immediate && canInterleave()) {
+    }
+    boolean answers = calls.none() && !continues && port.answersMeanwhile(at, call);
+    boolean meanwhile = canInterleave() && (immediate || answers);
+    if (meanwhile && !loop.isJournaled()) {
+      return journalFirst(state, call);
+    } else if (meanwhile && immediate) {
       return interleave(state, new Waiting(call));
-    } else if (!(repeats && !effects.isEmpty())
-        && (loop.idle() || (canInterleave() && calls.none() && port.answersMeanwhile(at, call)))) {
+    } else if (meanwhile || (loop.idle() && !continues)) {
       return loop.begin(state, new Waiting(call));
     }
     // What asks for the outcome joins the work in flight; a paused run is driven by it.
@@ -363,8 +368,14 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   /** Whether a call can be handled in between: not before one that came earlier and still waits. */
   private boolean canInterleave() {
-    boolean first = calls.none() || calls.current() != null;
-    return first && loop.isJournaled() && !loop.resumes();
+    return (calls.none() || calls.current() != null) && !loop.resumes();
+  }
+
+  /** What others have caused so far is journaled, as caused by them, before a call is handled. */
+  private Effect<Entry<E>, SessionState<S>> journalFirst(
+      SessionState<S> state, SessionCommand next) {
+    return loop.write(
+        state, port.working(loop.situation(state)), ready -> context.getSelf().tell(next));
   }
 
   /** Handles a call while another one waits for work or time, which waits for both then. */
@@ -385,12 +396,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   /** Handles a call that ends the current work, without waiting for it. */
   private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Waiting interrupting) {
     if (!loop.isJournaled()) {
-      // What another call has caused so far is journaled first, as caused by that one.
       calls.putFirst(interrupting);
-      return loop.write(
-          state,
-          port.working(loop.situation(state)),
-          ready -> context.getSelf().tell(new SessionCommand.Next()));
+      return journalFirst(state, new SessionCommand.Next());
     }
     Waiting driven = calls.release();
     if (driven != null) {
