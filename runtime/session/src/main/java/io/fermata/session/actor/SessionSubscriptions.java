@@ -1,6 +1,7 @@
 package io.fermata.session.actor;
 
 import io.fermata.agent.message.MessageDelta;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.session.journal.Entry;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The subscribers of a host, by session: event streams and task subscriptions, and the other hosts
@@ -17,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * subscribers alone.
  */
 public final class SessionSubscriptions {
+  private static final Logger LOG = LoggerFactory.getLogger(SessionSubscriptions.class);
 
   /** A subscriber to a session. Its methods return at once, on any thread. */
   public interface Subscriber {
@@ -139,7 +143,16 @@ public final class SessionSubscriptions {
       Map<String, List<Subscriber>> subscribers, String entityId, Consumer<Subscriber> action) {
     List<Subscriber> all = subscribers.get(entityId);
     if (all != null) {
-      all.forEach(action);
+      all.forEach(subscriber -> notify(entityId, subscriber, action));
+    }
+  }
+
+  private static void notify(String entityId, Subscriber subscriber, Consumer<Subscriber> action) {
+    try {
+      action.accept(subscriber);
+    } catch (RuntimeException e) {
+      // A subscriber's mistake must not stop the session, or what receives from other hosts.
+      LOG.warn("A subscriber to {} could not be notified", entityId, LoggedFailure.of(e));
     }
   }
 }

@@ -471,4 +471,24 @@ class TasksTest {
     when(run, Status.ENDED);
     assertThat(changes).hasValue(notified);
   }
+
+  @Test
+  void aSubscriberThatThrowsStopsNeitherTheRunNorWhatOthersAreNotifiedOf() throws Exception {
+    TaskRun run = begin("long");
+    gate.release();
+    when(run, Status.INPUT_REQUIRED);
+    AtomicInteger changes = new AtomicInteger();
+    host.tasks()
+        .watch(
+            run,
+            () -> {
+              throw new IllegalStateException("a subscriber's mistake");
+            });
+    host.tasks().watch(run, changes::incrementAndGet);
+
+    ToolReply reply = proceed("long", "topic", "cats", "colour", "red");
+
+    assertThat(TestHost.status(reply)).isEqualTo("complete");
+    assertThat(changes).hasPositiveValue();
+  }
 }
