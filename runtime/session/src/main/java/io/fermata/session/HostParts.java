@@ -126,7 +126,7 @@ final class HostParts {
         new Recorders(
             builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
     this.threads = HostThreads.start(settings);
-    this.directory = new SessionDirectory(store, encryption, builder.clock);
+    this.directory = new SessionDirectory(store, encryption, builder.clock, this::wakeUp);
     this.runs = new StoreRuns(store, directory, threads.replies());
     this.gateway =
         new Gateway(
@@ -175,7 +175,7 @@ final class HostParts {
             store,
             eraser,
             encryption,
-            builder.dormant ? unwanted -> {} : system::tell,
+            this::wakeUp,
             directory,
             new ThreadProgram(agents),
             threads.handlers());
@@ -220,6 +220,13 @@ final class HostParts {
     return builder.cluster == null
         ? null
         : new HostCluster(store.shared().orElseThrow(), builder.cluster, builder.config, telemetry);
+  }
+
+  /** In a dormant host nothing wakes by itself. */
+  private void wakeUp(List<String> entityIds) {
+    if (!config.dormant) {
+      system.tell(new SessionRegion.WakeUp(entityIds));
+    }
   }
 
   void requireOpen() {

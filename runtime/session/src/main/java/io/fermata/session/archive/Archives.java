@@ -6,7 +6,6 @@ import io.fermata.persistence.spi.JournalPresentException;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
-import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.Imported;
@@ -38,13 +37,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Exports and imports journals.
  *
+ * @param wakeUp wakes what was imported
  * @param threads may block on the output
  */
 public record Archives(
     OpenStore store,
     Eraser eraser,
     Encryption encryption,
-    Consumer<SessionRegion.Message> region,
+    Consumer<List<String>> wakeUp,
     SessionDirectory directory,
     ThreadProgram program,
     Executor threads) {
@@ -210,7 +210,7 @@ public record Archives(
               if (header.isRun()) {
                 directory.lookAgain();
               }
-              region.accept(new SessionRegion.WakeUp(List.of(header.journal())));
+              wakeUp.accept(List.of(header.journal()));
               return new Imported(
                   header.kind(), header.name(), header.id(), written, archive.signature());
             },

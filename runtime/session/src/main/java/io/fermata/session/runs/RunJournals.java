@@ -15,7 +15,6 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -46,7 +45,7 @@ public final class RunJournals {
    */
   record JournalRuns(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
 
-  /** The journals of sessions that were written between two entries, in batches. */
+  /** The journals of any kind that were written between two entries, in batches. */
   void writtenSince(long after, long until, Consumer<List<String>> portion) {
     long reached = after;
     while (reached < until) {
@@ -54,9 +53,7 @@ public final class RunJournals {
       if (page.isEmpty()) {
         return;
       }
-      Set<String> ids = new LinkedHashSet<>();
-      page.forEach(written -> ids.add(written.persistenceId()));
-      portion.accept(sessions(ids));
+      portion.accept(page.stream().map(Written::persistenceId).distinct().toList());
       reached = page.get(page.size() - 1).number();
     }
   }
@@ -67,7 +64,8 @@ public final class RunJournals {
    */
   public void activeSince(long epochMillis, Consumer<List<String>> portion) {
     Set<String> known = new HashSet<>();
-    Consumer<List<String>> fresh = ids -> portion.accept(ids.stream().filter(known::add).toList());
+    Consumer<List<String>> fresh =
+        ids -> portion.accept(ofRuns(ids).stream().filter(known::add).toList());
     DirectoryQuery query =
         DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.ACTIVITY).limitedTo(PAGE);
     String cursor = null;
@@ -84,14 +82,12 @@ public final class RunJournals {
 
   /** All journals of sessions, in batches. */
   public void all(Consumer<List<String>> portion) {
-    pages(page -> portion.accept(sessions(page)));
+    pages(page -> portion.accept(ofRuns(page)));
   }
 
   /** All journals of threads, in batches. */
   public void ofThreads(Consumer<List<String>> portion) {
-    pages(
-        page ->
-            portion.accept(page.stream().filter(id -> SessionKey.agentOf(id) != null).toList()));
+    pages(page -> portion.accept(ofThreads(page)));
   }
 
   private void pages(Consumer<List<String>> each) {
@@ -106,14 +102,12 @@ public final class RunJournals {
     }
   }
 
-  private static List<String> sessions(Iterable<String> persistenceIds) {
-    List<String> sessions = new ArrayList<>();
-    for (String id : persistenceIds) {
-      if (SessionKey.isOfRun(id)) {
-        sessions.add(id);
-      }
-    }
-    return sessions;
+  static List<String> ofRuns(List<String> journals) {
+    return journals.stream().filter(SessionKey::isOfRun).toList();
+  }
+
+  static List<String> ofThreads(List<String> journals) {
+    return journals.stream().filter(id -> SessionKey.agentOf(id) != null).toList();
   }
 
   /** The sequence number of a journal's last entry; 0 for none. */

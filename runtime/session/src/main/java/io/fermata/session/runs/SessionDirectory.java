@@ -45,7 +45,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Changes that it could not write, because of a crash, a failure of the store or an overload,
  * are read from the journals: the store has a mark up to which the directory is complete. The mark
- * lags by some seconds, as a change is reported a little after it was journaled.
+ * lags by some seconds, as a change is reported a little after it was journaled. Threads that were
+ * written since are woken, and report themselves.
  *
  * <p>If the store cannot list runs, nothing is written.
  */
@@ -89,6 +90,7 @@ public final class SessionDirectory {
   private final OpenStore store;
   private final InstantSource clock;
   private final RunJournals journals;
+  private final Consumer<List<String>> threads;
   private final Map<String, Change> pending = new ConcurrentHashMap<>();
 
   /** Those who wait until what is pending has been written. */
@@ -116,7 +118,15 @@ public final class SessionDirectory {
 
   private final @Nullable SharedStore shared;
 
-  public SessionDirectory(OpenStore store, Encryption encryption, InstantSource clock) {
+  /**
+   * @param threads wakes threads; one that the directory does not list as it is reports that
+   */
+  public SessionDirectory(
+      OpenStore store,
+      Encryption encryption,
+      InstantSource clock,
+      Consumer<List<String>> threads) {
+    this.threads = threads;
     this.store = store;
     this.shared = store.shared().orElse(null);
     this.directory = store.directory();
@@ -359,7 +369,15 @@ public final class SessionDirectory {
     lagging.set(false);
     marked = shared == null ? Stages.now(directory.marked()) : lowestMark();
     long end = Stages.now(store.newest());
-    read(writes -> journals.writtenSince(marked, end, writes));
+    read(
+        writes ->
+            journals.writtenSince(
+                marked,
+                end,
+                written -> {
+                  writes.accept(RunJournals.ofRuns(written));
+                  threads.accept(RunJournals.ofThreads(written));
+                }));
   }
 
   /** Without shards there is nothing to read. */
