@@ -16,11 +16,16 @@ import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Runs;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.host.Upkeep;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.runs.RunRow;
 import io.fermata.session.runs.SessionDirectory;
 import io.fermata.session.telemetry.Meters;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -196,6 +201,46 @@ class ClusterOperationsTest {
       ToolReply gone = got(other.runs().status("trip", run).toCompletableFuture());
       assertThat(gone.structured().path("code").asText()).isEqualTo("unknown_run");
     }
+  }
+
+  @Test
+  void everyHostRebuildsTheListOfTheSessionsThatItRuns() throws InterruptedException {
+    IntStream.range(0, 2).forEach(i -> start());
+    awaitAllHolding(2);
+    eventually(() -> members.stream().allMatch(each -> each.gauge("shards") == Shard.COUNT / 2.0));
+    List<String> runs = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      String session = UUID.randomUUID().toString();
+      ToolReply reply = members.get(0).call(session, "start", Json.object());
+      runs.add(reply.meta().at("/fermata~1run/runId").asText());
+    }
+    eventually(() -> listed().size() == 12);
+    String gone = runs.remove(0);
+    server.execute(
+        PostgresServer.database(database),
+        "DELETE FROM event_journal WHERE persistence_id = '%s'"
+            .formatted(SessionKey.entityOf("trip", gone)),
+        "DELETE FROM directory WHERE persistence_id <> '%s'"
+            .formatted(RunRow.id("trip", gone)));
+    assertThat(listed()).containsExactly(gone);
+
+    long read = 0;
+    long removed = 0;
+    for (Member member : members) {
+      Runs.Rebuilt rebuilt = member.host().runs().rebuild().toCompletableFuture().join();
+      read += rebuilt.journals();
+      removed += rebuilt.removed();
+    }
+    assertThat(read).isEqualTo(11);
+    assertThat(removed).isEqualTo(1);
+    assertThat(listed()).hasSameElementsAs(runs);
+  }
+
+  private List<String> listed() {
+    return members.get(1).host().runs().list(RunQuery.ALL).toCompletableFuture().join().runs()
+        .stream()
+        .map(RunInfo::runId)
+        .toList();
   }
 
   @Test

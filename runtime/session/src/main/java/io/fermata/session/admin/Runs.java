@@ -81,7 +81,11 @@ public interface Runs {
     return notRunning();
   }
 
-  /** Rebuilds the list from the journals, while sessions continue. Fails as {@link #list} does. */
+  /**
+   * Rebuilds the list from the journals, while sessions continue. In a cluster a host rebuilds the
+   * part of the sessions that it runs, so call it at each; it fails if one of them moves meanwhile.
+   * Fails as {@link #list} does.
+   */
   CompletionStage<Rebuilt> rebuild();
 
   /**

@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
@@ -153,18 +154,20 @@ public final class DirectoryWrites implements Consumer<List<String>> {
         Stream.ofNullable(journal.live()));
   }
 
-  /** Removes entries without a run. Returns how many. */
-  long removeUnknown() {
-    return RunRow.KINDS.stream().mapToLong(this::removeUnknown).sum();
+  /** Removes entries of these sessions without a run. Returns how many. */
+  long removeUnknown(Predicate<String> entityIds) {
+    return RunRow.KINDS.stream().mapToLong(kind -> removeUnknown(kind, entityIds)).sum();
   }
 
-  private long removeUnknown(String kind) {
+  private long removeUnknown(String kind, Predicate<String> entityIds) {
     long removed = 0;
     DirectoryQuery query =
         DirectoryQuery.of(kind).orderedBy(DirectoryQuery.Order.CREATION).limitedTo(PAGE);
     DirectoryPage page = Stages.now(directory.list(query));
     while (true) {
-      removed += removeUnknown(page.entries());
+      removed +=
+          removeUnknown(
+              page.entries().stream().filter(entry -> entityIds.test(session(entry))).toList());
       if (page.next() == null) {
         return removed;
       }

@@ -404,7 +404,7 @@ public final class SessionDirectory {
     return CompletableFuture.runAsync(this::catchUp, thread);
   }
 
-  /** Rebuilds the directory's entries of runs. */
+  /** Rebuilds the directory's entries of the runs in the sessions that this host lists. */
   CompletionStage<Runs.Rebuilt> rebuild() {
     return unlessClosed(() -> CompletableFuture.supplyAsync(this::rebuilt, thread));
   }
@@ -419,9 +419,14 @@ public final class SessionDirectory {
   }
 
   private Runs.Rebuilt rebuilt() {
-    DirectoryWrites writes = read(journals::all);
-    long removed = writes.removeUnknown();
+    DirectoryWrites writes =
+        read(ours -> journals.all(page -> ours.accept(page.stream().filter(this::isOurs).toList())));
+    long removed = writes.removeUnknown(this::isOurs);
     return new Runs.Rebuilt(writes.read(), writes.entered(), removed);
+  }
+
+  private boolean isOurs(String entityId) {
+    return shared == null || marks.containsKey(Shard.of(entityId));
   }
 
   // --- the end ---------------------------------------------------------------------------------
