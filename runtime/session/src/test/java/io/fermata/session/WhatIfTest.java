@@ -24,6 +24,7 @@ import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
@@ -499,17 +500,55 @@ class WhatIfTest {
     }
   }
 
+  @Test
+  void runsThatAreEnteredWhileTheDirectoryIsReadAreFound() {
+    Instant since = Instant.now();
+    String run;
+    try (Fermata host = host()) {
+      run = bought(host, "a", 9);
+    }
+    try (OpenStore store = store().open()) {
+      now(store.directory().remove(RunRow.id("order", run)));
+      now(store.directory().mark(0));
+      OpenStore meanwhile = marking(store, now(store.newest()));
+      assertThat(trying(10).since(since).over(meanwhile).otherwise()).isEqualTo(1);
+    }
+  }
+
+  /** The store, whose directory is complete up to a number only once it has been listed. */
+  private static OpenStore marking(OpenStore store, long number) {
+    Directory real = store.directory();
+    Directory directory =
+        proxy(
+            Directory.class,
+            (self, method, arguments) -> {
+              Object result = method.invoke(real, arguments);
+              if (method.getName().equals("list")) {
+                now(real.mark(number));
+              }
+              return result;
+            });
+    return proxy(
+        OpenStore.class,
+        (self, method, arguments) ->
+            method.getName().equals("directory") ? directory : method.invoke(store, arguments));
+  }
+
   /** The store, which notes the journals that are read. */
   private static OpenStore noting(OpenStore store, List<String> read) {
-    InvocationHandler handler =
-        (proxy, method, arguments) -> {
+    return proxy(
+        OpenStore.class,
+        (self, method, arguments) -> {
           if (method.getName().equals("read")) {
             read.add((String) arguments[0]);
           }
           return method.invoke(store, arguments);
-        };
-    Class<?>[] types = {OpenStore.class};
-    return (OpenStore) Proxy.newProxyInstance(OpenStore.class.getClassLoader(), types, handler);
+        });
+  }
+
+  private static <T> T proxy(Class<T> type, InvocationHandler handler) {
+    return type.cast(
+        Proxy.newProxyInstance(OpenStore.class.getClassLoader(), new Class<?>[] {type}, handler));
   }
 
   @Test

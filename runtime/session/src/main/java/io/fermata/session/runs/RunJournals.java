@@ -63,6 +63,8 @@ public final class RunJournals {
    * and what was written after its mark. There may be others among them, and none is left out.
    */
   public void activeSince(long epochMillis, Consumer<List<String>> portion) {
+    // A run that changes while the directory is read may be on no page, and is written after this.
+    long mark = Stages.now(store.directory().marked());
     Set<String> known = new HashSet<>();
     Consumer<List<String>> fresh =
         ids -> portion.accept(ofRuns(ids).stream().filter(known::add).toList());
@@ -77,7 +79,7 @@ public final class RunJournals {
           active.stream().map(DirectoryEntry::persistenceId).map(RunRow::session).toList());
       cursor = active.size() == page.entries().size() ? page.next() : null;
     } while (cursor != null);
-    writtenSince(Stages.now(store.directory().marked()), Long.MAX_VALUE, fresh);
+    writtenSince(mark, Long.MAX_VALUE, fresh);
   }
 
   /** All journals of sessions, in batches. */
