@@ -253,7 +253,7 @@ final class SqlBatchesTest {
                 served.addAll(together);
                 return together;
               },
-              failure -> failure.getMessage().equals("bad"));
+              failure -> "bad".equals(failure.getMessage()));
       CountDownLatch released = new CountDownLatch(1);
       opened.hold(released);
       List<CompletableFuture<Boolean>> asked =

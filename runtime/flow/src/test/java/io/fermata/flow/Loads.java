@@ -191,7 +191,8 @@ public final class Loads {
     List<String> names = IntStream.range(0, items).mapToObj(i -> "item " + i).toList();
     return Flow.of("list", Orders.class)
         .description("Counts all.")
-        .<Item, String>forEach("each", chain(item, "ask").compile(), e -> e.items(o -> names).atMost(items))
+        .<Item, String>forEach(
+            "each", chain(item, "ask").compile(), e -> e.items(o -> names).atMost(items))
         .edge(START, "each")
         .edge("each", END)
         .compile();

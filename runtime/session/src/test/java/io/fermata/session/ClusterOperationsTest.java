@@ -220,8 +220,7 @@ class ClusterOperationsTest {
         PostgresServer.database(database),
         "DELETE FROM event_journal WHERE persistence_id = '%s'"
             .formatted(SessionKey.entityOf("trip", gone)),
-        "DELETE FROM directory WHERE persistence_id <> '%s'"
-            .formatted(RunRow.id("trip", gone)));
+        "DELETE FROM directory WHERE persistence_id <> '%s'".formatted(RunRow.id("trip", gone)));
     assertThat(listed()).containsExactly(gone);
 
     long read = 0;
@@ -237,7 +236,14 @@ class ClusterOperationsTest {
   }
 
   private List<String> listed() {
-    return members.get(1).host().runs().list(RunQuery.ALL).toCompletableFuture().join().runs()
+    return members
+        .get(1)
+        .host()
+        .runs()
+        .list(RunQuery.ALL)
+        .toCompletableFuture()
+        .join()
+        .runs()
         .stream()
         .map(RunInfo::runId)
         .toList();

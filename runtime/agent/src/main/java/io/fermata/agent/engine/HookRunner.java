@@ -139,8 +139,7 @@ final class HookRunner {
   }
 
   void threadCreated(RecordingFlowState flow) {
-    seen(
-        flow, Hook.AfterThreadCreated.class, (h, own) -> h.function().see(own, flow.thread()));
+    seen(flow, Hook.AfterThreadCreated.class, (h, own) -> h.function().see(own, flow.thread()));
   }
 
   void subagentCreated(RecordingFlowState flow, ChildThread child) {

@@ -11,8 +11,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The names after one migration, for an event as in the tree that a journal has of it: by the
- * names of its properties, so that an event that learns to hold such a property is renamed, too.
+ * The names after one migration, for an event as in the tree that a journal has of it: by the names
+ * of its properties, so that an event that learns to hold such a property is renamed, too.
  *
  * @param at the place of the event, at whose fork the labels in it are branches
  */

@@ -2,10 +2,10 @@ package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.route.Evidence;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
+import io.fermata.flow.route.Evidence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

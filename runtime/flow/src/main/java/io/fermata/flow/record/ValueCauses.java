@@ -156,7 +156,8 @@ final class ValueCauses {
     Place step = place;
     while (step != null && passed.add(step)) {
       Place from = cameFrom.get(step);
-      for (Choice choice : from == null ? List.<Choice>of() : byPlace.getOrDefault(from, List.of())) {
+      for (Choice choice :
+          from == null ? List.<Choice>of() : byPlace.getOrDefault(from, List.of())) {
         boolean taken = choice.number() < before && decides(choice, node);
         if (taken && !decided(reasons, choice, depth)) {
           return;
@@ -280,8 +281,10 @@ final class ValueCauses {
 
   /** The fields right under a home that had been written by then. */
   private List<String> fields(String home, int before) {
-    Map<String, Integer> first = firstWrites.computeIfAbsent(home, this::firstWrites);
-    return first.keySet().stream().filter(field -> first.get(field) < before).toList();
+    return firstWrites.computeIfAbsent(home, this::firstWrites).entrySet().stream()
+        .filter(first -> first.getValue() < before)
+        .map(Map.Entry::getKey)
+        .toList();
   }
 
   private Map<String, Integer> firstWrites(String home) {

@@ -375,8 +375,7 @@ public final class Inventions {
       return tree(tree);
     }
     String prefix = path.isEmpty() ? "" : path + ".";
-    JsonNode replaced =
-        Json.mapped(tree, (name, value) -> tree(fields, prefix + name, value));
+    JsonNode replaced = Json.mapped(tree, (name, value) -> tree(fields, prefix + name, value));
     if (!replaced.isObject()) {
       return replaced;
     }
@@ -397,9 +396,7 @@ public final class Inventions {
       object.properties().forEach(e -> copy.set(text(e.getKey()), secret(e.getValue())));
       return copy;
     }
-    return value.isBoolean()
-        ? BooleanNode.FALSE
-        : Json.mapped(value, (name, part) -> secret(part));
+    return value.isBoolean() ? BooleanNode.FALSE : Json.mapped(value, (name, part) -> secret(part));
   }
 
   /** A number of the same type; the number itself if there is none. */

@@ -171,7 +171,8 @@ class VersionAndEventsJsonTest {
             new ForkOrigin("quote", "run-1", 7, 6, ForkOrigin.Mode.SANDBOX, "ops"),
             List.of(
                 new RecordedResult(
-                    0, 1,
+                    0,
+                    1,
                     PLACE,
                     null,
                     Map.of("a", Json.tree(1), "b", Json.MAPPER.nullNode()),
@@ -180,7 +181,8 @@ class VersionAndEventsJsonTest {
                         new Event.Committed(
                             PLACE, List.of(), List.of("a", "b"), List.of(), true, null))),
                 new RecordedResult(
-                    9, 1,
+                    9,
+                    1,
                     PLACE,
                     "a",
                     Map.of("a", Json.tree(1)),

@@ -122,10 +122,7 @@ public final class SessionDirectory {
    * @param threads wakes threads; one that the directory does not list as it is reports that
    */
   public SessionDirectory(
-      OpenStore store,
-      Encryption encryption,
-      InstantSource clock,
-      Consumer<List<String>> threads) {
+      OpenStore store, Encryption encryption, InstantSource clock, Consumer<List<String>> threads) {
     this.threads = threads;
     this.store = store;
     this.shared = store.shared().orElse(null);
@@ -420,7 +417,8 @@ public final class SessionDirectory {
 
   private Runs.Rebuilt rebuilt() {
     DirectoryWrites writes =
-        read(ours -> journals.all(page -> ours.accept(page.stream().filter(this::isOurs).toList())));
+        read(
+            ours -> journals.all(page -> ours.accept(page.stream().filter(this::isOurs).toList())));
     long removed = writes.removeUnknown(this::isOurs);
     return new Runs.Rebuilt(writes.read(), writes.entered(), removed);
   }

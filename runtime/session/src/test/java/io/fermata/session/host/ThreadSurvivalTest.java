@@ -366,7 +366,8 @@ class ThreadSurvivalTest {
     FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
     SessionSubscriptions subscriptions = new SessionSubscriptions();
     SessionDirectory directory =
-        new SessionDirectory(store, Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
+        new SessionDirectory(
+            store, Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
     Recorders nobody = new Recorders(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Services(

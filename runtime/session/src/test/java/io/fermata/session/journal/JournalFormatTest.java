@@ -126,7 +126,8 @@ class JournalFormatTest {
             new ForkOrigin("quote", "run-0", 7, 6, ForkOrigin.Mode.REPLAY_EFFECTS, "ops"),
             List.of(
                 new RecordedResult(
-                    0, 1,
+                    0,
+                    1,
                     place,
                     "email",
                     Map.of("email", text),

@@ -63,7 +63,9 @@ class SessionDirectoryTest {
     for (String id : ids) {
       rows.add(Objects.requireNonNull(now(journals.read(RunRow.session(id))).live()));
     }
-    directory = new SessionDirectory(watched(), Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
+    directory =
+        new SessionDirectory(
+            watched(), Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
   }
 
   /** The store, whose directory does what the test says when something is entered. */
