@@ -31,6 +31,7 @@ public final class SourceJournal {
   private final Map<String, SourceResult> found = new LinkedHashMap<>();
   private ThreadEvent.@Nullable TurnBegan turn;
   private long steps;
+  private @Nullable String upTo;
   private boolean after;
 
   private SourceJournal() {}
@@ -74,6 +75,9 @@ public final class SourceJournal {
       wants(event);
       if (after) {
         ends(events, i);
+      }
+      if (event instanceof ThreadEvent.Compacted e && e.upTo() != null) {
+        upTo = e.upTo();
       }
       if (event instanceof ThreadEvent.FrameClosed || event instanceof ThreadEvent.Stopped) {
         turn = null;
@@ -127,7 +131,7 @@ public final class SourceJournal {
         && e.summary() != null
         && e.upTo() != null) {
       found.put(
-          SourceResults.key(ThreadEffect.Kind.COMPACT, "s" + steps),
+          SourceResults.key(ThreadEffect.Kind.COMPACT, WantedEffects.summary(steps, upTo)),
           new SourceResult.Summary(e.summary(), e.upTo(), String.valueOf(e.model()), e.usage()));
     } else if (event instanceof ThreadEvent.FrameClosed e && e.frame().equals(StepFrame.TOP)) {
       handled(following(events, at), at + 1 < events.size() ? events.get(at + 1) : null);

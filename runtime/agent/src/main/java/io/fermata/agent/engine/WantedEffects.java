@@ -41,6 +41,15 @@ final class WantedEffects {
     this.agents = agents;
   }
 
+  /**
+   * The id of a summary; a turn may begin with several.
+   *
+   * @param upTo the last message that the summary before it covers
+   */
+  static String summary(long steps, @Nullable String upTo) {
+    return "s" + steps + (upTo == null ? "" : "." + upTo);
+  }
+
   Next<ThreadEffect> next(ThreadState state) {
     List<ThreadEffect> wanted = new ArrayList<>();
     if (state.deleted()) {
@@ -54,8 +63,8 @@ final class WantedEffects {
     if (!state.greeted()) {
       wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
     } else if (state.compacting() > 0) {
-      wanted.add(
-          effect(ThreadEffect.Kind.COMPACT, "s" + state.steps().count(), state.compacting(), LONG));
+      String id = summary(state.steps().count(), state.history().upTo());
+      wanted.add(effect(ThreadEffect.Kind.COMPACT, id, state.compacting(), LONG));
     }
     Message due = TurnLoop.due(state, agents);
     if (due != null) {

@@ -7,6 +7,7 @@ import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.Agent;
 import io.fermata.agent.CalledFlow;
+import io.fermata.agent.Compaction;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
@@ -26,6 +27,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.IntStream;
+import org.assertj.core.api.Assertions;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -92,6 +95,35 @@ class ReplayingForkTest {
     }
     assertThat(ran).isEmpty();
     assertThat(model.requests()).hasSize(asked);
+  }
+
+  @Test
+  void itTakesEachOfTheSummariesThatItsSourceMadeInOneTurn() {
+    Scripted summarizer = Scripted.saying("The first.", "The second.", "The third.");
+    Agent agent =
+        Agent.aiHuman("desk", Prompt.of("support", model.model()).window(4))
+            .compaction(Compaction.by(summarizer.model().contextTokens(1_000), 6, 2));
+    Message[] earlier =
+        IntStream.rangeClosed(1, 60)
+            .mapToObj(i -> Message.user("number %d %s".formatted(i, "x".repeat(200))))
+            .toArray(Message[]::new);
+    model.say("Done.");
+    Conversation source = Conversation.of(agent).create(earlier).run();
+    int created = source.records();
+    source.say("Hi");
+    int asked = summarizer.requests().size();
+
+    Conversation fork = source.replaying(created + 1).run();
+
+    assertThat(asked).isGreaterThan(1);
+    assertThat(summarizer.requests()).hasSize(asked);
+    assertThat(fork.events(ThreadEvent.Compacted.class))
+        .extracting(ThreadEvent.Compacted::summary, ThreadEvent.Compacted::upTo)
+        .isEqualTo(
+            source.events(ThreadEvent.Compacted.class).stream()
+                .map(made -> Assertions.tuple(made.summary(), made.upTo()))
+                .toList());
+    fork.requireSame(agent);
   }
 
   @Test
