@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What a model is shown of a conversation. */
@@ -278,6 +279,27 @@ class RequestTest {
         .contains("They counted to two.", "number 3")
         .doesNotContain("number 2");
     talk.requireSame(desk);
+  }
+
+  @Test
+  void summariesOfAThreadThatHadNoneBeginWithItsOldestMessages() {
+    Scripted summarizer = Scripted.saying("They counted.", "They went on.");
+    Message[] earlier =
+        IntStream.rangeClosed(1, 4_400)
+            .mapToObj(i -> Message.user("number " + i + "."))
+            .toArray(Message[]::new);
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", support())).create(earlier).run();
+    talk.replace(compacting(Compaction.by(summarizer.model(), 6, 2)));
+
+    talk.say("Hi");
+
+    assertThat(summarizer.request(0).get(1))
+        .contains("number 1.", "number 4096.")
+        .doesNotContain("number 4097.");
+    assertThat(summarizer.request(1).get(1))
+        .contains("They counted.", "number 4097.", "number 4399.")
+        .doesNotContain("number 4096.", "number 4400.");
+    assertThat(talk.state().history().summary()).isEqualTo("They went on.");
   }
 
   @Test

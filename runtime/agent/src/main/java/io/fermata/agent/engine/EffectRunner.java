@@ -428,16 +428,16 @@ final class EffectRunner {
         String.valueOf(Bounds.shortened(summary)), request.upTo(), reply.model(), reply.usage());
   }
 
-  /** The messages before another that no summary covers, oldest first, from the journal. */
+  /** The oldest messages before another that no summary covers, from the journal. */
   private List<Message> unsummed(String before) throws InterruptedException {
     String upTo = state.history().upTo();
-    for (int limit = 256; ; limit *= 4) {
+    for (int limit = 256; ; limit = limit < MOST_SUMMED ? limit * 4 : Integer.MAX_VALUE) {
       List<Message> read = AuthorFailures.await(outside.history(before, limit, 0));
       List<Message> old =
           new ArrayList<>(read.stream().takeWhile(m -> !m.id().equals(upTo)).toList());
-      if (old.size() < read.size() || read.size() < limit || limit >= MOST_SUMMED) {
+      if (old.size() < read.size() || read.size() < limit) {
         Collections.reverse(old);
-        return old;
+        return old.subList(0, Math.min(MOST_SUMMED, old.size()));
       }
     }
   }
