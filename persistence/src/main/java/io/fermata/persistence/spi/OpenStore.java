@@ -90,7 +90,7 @@ public interface OpenStore extends AutoCloseable {
   /**
    * In small transactions, deletes everything before the newest record of each journal whose {@link
    * JournalTags#sweep} time has passed: events, their tags and snapshots. The tag is deleted too,
-   * so a sweep without work costs one index lookup, and the next sweep finds what a crash left.
+   * so a sweep without work costs two index lookups, and the next sweep finds what a crash left.
    *
    * <p>A journal whose last record has a {@link JournalTags#forget} time that has passed is deleted
    * as a whole, with its entry in the directory; any other keeps its newest record. The entries of
@@ -100,7 +100,8 @@ public interface OpenStore extends AutoCloseable {
    * time.
    *
    * <p>{@link JournalTags#UNFINISHED} tags that a later record made obsolete are deleted as well,
-   * some with each sweep, so {@link #unfinished} stays fast however long the journals are.
+   * some with each sweep that follows a write, so {@link #unfinished} stays fast however long the
+   * journals are.
    *
    * @param nowEpochMillis the time, in milliseconds since 1970
    * @return how many journals were swept or deleted; a large backlog takes several calls

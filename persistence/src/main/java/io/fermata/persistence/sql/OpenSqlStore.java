@@ -64,7 +64,7 @@ public final class OpenSqlStore implements OpenStore {
             backend.writer()::transact,
             (connection, together) -> SqlChanges.make(connection, journal, together),
             shards::isMoved);
-    this.journals = new SqlJournals(backend);
+    this.journals = new SqlJournals(backend, work::changed);
   }
 
   @Override
@@ -126,10 +126,23 @@ public final class OpenSqlStore implements OpenStore {
     int most = backend.dialect().sweptAtOnce();
     return whileOpen(
         () ->
-            inPortions(
-                connection ->
-                    SqlUpkeep.sweep(connection, backend.journal(), work, nowEpochMillis, most),
-                MOST_SWEPT / most));
+            isIdle(nowEpochMillis)
+                .thenCompose(
+                    idle ->
+                        idle
+                            ? CompletableFuture.completedFuture(0)
+                            : inPortions(
+                                connection ->
+                                    SqlUpkeep.sweep(
+                                        connection, backend.journal(), work, nowEpochMillis, most),
+                                MOST_SWEPT / most)));
+  }
+
+  /** The connection that writes is asked, so that a sweep finds out if it is lost. */
+  private CompletableFuture<Boolean> isIdle(long now) {
+    return work.isDone(shards)
+        ? backend.writer().query(connection -> !SqlUpkeep.isDue(connection, shards, now))
+        : CompletableFuture.completedFuture(false);
   }
 
   /** Each in a transaction of its own: what waits for the connection meanwhile comes between. */
@@ -257,7 +270,8 @@ public final class OpenSqlStore implements OpenStore {
                       int added = SqlEntries.add(connection, journal, persistenceId, records);
                       SqlChanges.make(connection, journal, puts);
                       return added;
-                    }));
+                    })
+                .whenComplete((added, failure) -> work.changed()));
   }
 
   @Override

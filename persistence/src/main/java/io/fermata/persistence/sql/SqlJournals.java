@@ -47,15 +47,20 @@ final class SqlJournals implements StoreJournals {
   private final SqlShards shards;
   private final Transactions writer;
   private final Transactions reader;
+  private final Runnable written;
   private final SqlBatches<SqlWrite, @Nullable Void> appends;
   private final SqlBatches<String, JournalTip> tips;
   private final SqlBatches<SnapshotRange, Optional<SerializedSnapshot>> snapshots;
 
-  SqlJournals(SqlBackend backend) {
+  /**
+   * @param written is told of each append that may have been written
+   */
+  SqlJournals(SqlBackend backend, Runnable written) {
     SqlJournal journal = backend.journal();
     this.shards = journal.shards();
     this.writer = backend.journalWriter();
     this.reader = backend.journalReader();
+    this.written = written;
     this.appends =
         new SqlBatches<>(
             new SqlBatches.Bounds<>(SqlBatches.AT_ONCE, BYTES_AT_ONCE, SqlWrite::size),
@@ -97,7 +102,10 @@ final class SqlJournals implements StoreJournals {
   public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     CompletableFuture<@Nullable Void> appended;
     try {
-      appended = appends.ask(SqlWrite.of(shards, persistenceId, write));
+      appended =
+          appends
+              .ask(SqlWrite.of(shards, persistenceId, write))
+              .whenComplete((done, failure) -> written.run());
     } catch (StoreException moved) {
       return CompletableFuture.failedFuture(moved);
     }

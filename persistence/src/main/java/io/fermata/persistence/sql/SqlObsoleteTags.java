@@ -5,6 +5,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Finds tags that later records of their journals made obsolete, and deletes them. Each search
@@ -33,7 +34,10 @@ public final class SqlObsoleteTags {
 
   private static final Place BEGINNING = Place.before("");
 
+  private final AtomicLong changes = new AtomicLong();
   private volatile Place reached = BEGINNING;
+  private volatile Seen begun = Seen.NOTHING;
+  private volatile Seen ended = Seen.NOTHING;
 
   /** Where a search has ended: a shard, and a tag of a record in it. */
   private record Place(int shard, String tag, long event) {
@@ -41,6 +45,11 @@ public final class SqlObsoleteTags {
     static Place before(String tag) {
       return new Place(-1, tag, Long.MIN_VALUE);
     }
+  }
+
+  /** What was written, and which shards were held, when a round of searches began. */
+  private record Seen(long changes, List<Integer> shards) {
+    static final Seen NOTHING = new Seen(-1, List.of());
   }
 
   /** A record whose tag was examined. */
@@ -52,6 +61,20 @@ public final class SqlObsoleteTags {
     }
   }
 
+  /** Records were written, which may have made earlier tags obsolete. */
+  void changed() {
+    changes.incrementAndGet();
+  }
+
+  /** Whether all tags were examined since records were written or a shard was taken. */
+  boolean isDone(SqlShards shards) {
+    return reached.equals(BEGINNING) && seen(shards).equals(ended);
+  }
+
+  private Seen seen(SqlShards shards) {
+    return new Seen(changes.get(), shards.held());
+  }
+
   /**
    * Deletes what is obsolete among the next tags in a range. More is left to do now only if at
    * least half of them were: so the current ones are not examined in vain again and again, and the
@@ -59,10 +82,14 @@ public final class SqlObsoleteTags {
    */
   SqlUpkeep.Portion forget(Connection connection, SqlShards shards, String from, String to)
       throws SQLException {
+    if (reached.equals(BEGINNING)) {
+      begun = seen(shards);
+    }
     List<Tagged> examined = examine(connection, shards, reached, from, to);
     int obsolete = delete(connection, examined);
     if (examined.size() < AT_ONCE) {
       reached = BEGINNING;
+      ended = begun;
       return SqlUpkeep.Portion.NOTHING;
     }
     Tagged last = examined.get(examined.size() - 1);

@@ -134,6 +134,19 @@ public final class SqlUpkeep {
     }
   }
 
+  /** Whether the time of an end or of an expiry has come. */
+  static boolean isDue(Connection connection, SqlShards shards, long now) throws SQLException {
+    return isTagged(connection, shards, JournalTags.sweep(0), JournalTags.sweep(now))
+        || isTagged(connection, shards, JournalTags.forget(0), JournalTags.forget(now));
+  }
+
+  private static boolean isTagged(Connection connection, SqlShards shards, String from, String to)
+      throws SQLException {
+    return !shards
+        .scan(connection, SOME_TAG, row -> row.getInt(1), shards.held(), from, to, 1)
+        .isEmpty();
+  }
+
   /**
    * Sweeps a part of the backlog.
    *
@@ -200,11 +213,8 @@ public final class SqlUpkeep {
 
   private static boolean hasLaterSweeps(Connection connection, SqlShards shards, long now)
       throws SQLException {
-    String from = JournalTags.sweep(now + 1);
-    String to = JournalTags.sweep(Long.MAX_VALUE);
-    return !shards
-        .scan(connection, SOME_TAG, row -> row.getInt(1), shards.held(), from, to, 1)
-        .isEmpty();
+    return isTagged(
+        connection, shards, JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE));
   }
 
   /** Postpones the ends that follow one with a longer retention. Returns the first of each. */

@@ -35,7 +35,7 @@ public interface Transactions {
   /** Runs work in one transaction. */
   <T> CompletableFuture<T> transact(Work<T> work);
 
-  /** Runs a single statement, which needs no transaction around it. */
+  /** Runs work that needs no transaction around it, such as a single statement. */
   <T> CompletableFuture<T> query(Work<T> work);
 
   /** Runs work in one transaction of a connection, synchronously. */
@@ -73,7 +73,7 @@ public interface Transactions {
         cut);
   }
 
-  /** Runs a single statement, synchronously. */
+  /** Runs work that needs no transaction, synchronously. */
   static <T> T query(Connection connection, Work<T> work) {
     try {
       return work.on(connection);

@@ -485,6 +485,18 @@ final class SharedStoreTest {
   }
 
   @Test
+  void aSweepForgetsTheWorkThatTheFormerHolderLeftBehind() {
+    try (Host one = host(1);
+        Host two = host(2)) {
+      one.open(in(1)).write(new Plan("to do")).write(new Line("done"));
+      assertThat(two.sweep()).isZero();
+      acquire(two, 1);
+      assertThat(two.sweep()).isZero();
+      assertThat(database.number("SELECT count(*) FROM event_tag")).isZero();
+    }
+  }
+
+  @Test
   void noShardStarvesBehindAFullOne() {
     try (Host host = host(1, 2, 3)) {
       for (int shard : List.of(1, 2, 3)) {

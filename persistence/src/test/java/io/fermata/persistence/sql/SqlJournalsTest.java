@@ -34,7 +34,7 @@ final class SqlJournalsTest {
   @Test
   void aJournalThatBeginsIsNotLookedForUntilItsSessionHasAsked() {
     try (Spied database = new Spied(directory.resolve("fresh.db"))) {
-      SqlJournals journals = new SqlJournals(database);
+      SqlJournals journals = new SqlJournals(database, () -> {});
       journals.expectNew("new");
       assertThat(Host.await(journals.snapshot("new", SnapshotSelectionCriteria.latest())).isEmpty())
           .isTrue();
@@ -50,7 +50,7 @@ final class SqlJournalsTest {
   @Test
   void aDeletionCanWaitForAllThatIsBeingWritten() {
     try (Spied database = new Spied(directory.resolve("under-way.db"))) {
-      SqlJournals journals = new SqlJournals(database);
+      SqlJournals journals = new SqlJournals(database, () -> {});
       CompletableFuture<@Nullable Void> before = new CompletableFuture<>();
       database.before = before;
       var first = journals.append("busy", List.of(record("busy", 1)));
@@ -71,7 +71,7 @@ final class SqlJournalsTest {
   @Test
   void aWriteThatFailedIsNotInFlightAnyMore() {
     try (Spied database = new Spied(directory.resolve("failed.db"))) {
-      SqlJournals journals = new SqlJournals(database);
+      SqlJournals journals = new SqlJournals(database, () -> {});
       Host.await(journals.append("busy", List.of(record("busy", 1))));
       var again = journals.append("busy", List.of(record("busy", 1))).toCompletableFuture();
       assertThatThrownBy(() -> Host.await(again)).hasMessageContaining("UNIQUE");

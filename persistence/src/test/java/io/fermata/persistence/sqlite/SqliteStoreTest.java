@@ -8,6 +8,7 @@ import io.fermata.persistence.SqliteProbe;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
+import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.pekko.StoreSetup;
@@ -16,6 +17,7 @@ import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.sql.OpenSqlStore;
 import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
@@ -302,6 +304,34 @@ final class SqliteStoreTest extends SqlContract {
       host.open("busy 0").write(new Line("finished"));
       host.sweep();
       assertThat(tags()).isEqualTo(699);
+    }
+  }
+
+  @Test
+  void aSweepExaminesUnfinishedWorkOnlyAfterAWrite() {
+    SqliteFile located = SqliteFile.locate(file());
+    FileClaim claim = FileClaim.take(located);
+    InodeClaim inode = InodeClaim.take(prepared());
+    SqliteBackend backend = SqliteBackend.connect(located, claim, inode, later -> {});
+    StepMeter meter = new StepMeter(Long.MAX_VALUE);
+    String examine = SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE).strip();
+    try (Host host = Host.over(new OpenSqlStore("metered", new byte[0], meter.over(backend)))) {
+      host.sweep();
+      host.open("a").write(new Plan("one"), new Plan("two"));
+      host.sweep();
+      assertThat(tags()).isEqualTo(1);
+      meter.transactions();
+      host.sweep();
+      assertThat(meter.transactions())
+          .singleElement()
+          .satisfies(idle -> assertThat(idle.statements()).doesNotContainKey(examine));
+
+      List<StoredEntry> entries = Host.await(host.store().read("a", 1, 2));
+      NewEntry plan = new NewEntry(entries.get(0), 5, Set.of(JournalTags.UNFINISHED));
+      NewEntry done = new NewEntry(entries.get(1), 5, Set.of());
+      Host.await(host.store().importJournal("imported", List.of(plan, done)));
+      host.sweep();
+      assertThat(tags()).isEqualTo(1);
     }
   }
 
