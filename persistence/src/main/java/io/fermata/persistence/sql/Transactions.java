@@ -6,6 +6,7 @@ import io.fermata.persistence.spi.StoreProblem;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLTransientConnectionException;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -118,7 +119,10 @@ public interface Transactions {
   private static StoreProblem problem(SQLException failed) {
     String state = failed.getSQLState();
     if (state == null) {
-      return SQLITE_PROBLEMS.getOrDefault(failed.getErrorCode(), StoreProblem.REFUSES);
+      // The pool of connections has no state either, of a wait that was too long.
+      return failed instanceof SQLTransientConnectionException
+          ? StoreProblem.AWAY
+          : SQLITE_PROBLEMS.getOrDefault(failed.getErrorCode(), StoreProblem.REFUSES);
     }
     return switch (state) {
       case "25006" -> StoreProblem.READ_ONLY;
