@@ -379,7 +379,8 @@ public final class McpServerBuilder {
 
   /**
    * How long a connection may be silent before it is closed; two minutes by default. A connection
-   * is silent while a call runs, so this must be longer than the host's timeout of calls.
+   * is silent while a call runs, so this must be longer than the host's timeout of calls. Zero
+   * means no limit.
    */
   public McpServerBuilder idleTimeout(Duration limit) {
     this.connections = connections.idleTimeout(limit);

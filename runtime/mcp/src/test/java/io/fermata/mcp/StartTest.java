@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.BindException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -79,6 +80,16 @@ class StartTest {
     McpServer.serving(host).port(0).operators("local").start().close();
     McpServer.serving(host).port(0).apiKey("ann", "k").operators("ann").start().close();
     McpServer.serving(host).port(0).oauth(tokens).operators("http://localhost:1#7").start().close();
+  }
+
+  @Test
+  void aTimeoutIsNotNegative() {
+    assertThatThrownBy(() -> McpServer.serving(host).idleTimeout(Duration.ofMillis(-1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("idleTimeout");
+    assertThatThrownBy(() -> McpServer.serving(host).requestTimeout(Duration.ZERO))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("requestTimeout");
   }
 
   @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.mcp.catalog.Desk;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -26,7 +27,7 @@ class ThreadEventsTest {
 
   @BeforeEach
   void start() {
-    desk = new Desk(folder.resolve("desk.db"), 2);
+    desk = new Desk(folder.resolve("desk.db"), server -> server.maxStreams(2));
     alice = desk.alice();
   }
 
@@ -72,6 +73,17 @@ class ThreadEventsTest {
       assertThat(step.data().at("/usage").has("cost")).isTrue();
       assertThat(ids(events)).doesNotHaveDuplicates();
     }
+  }
+
+  @Test
+  void aTurnIsStreamedByAServerWithoutAnIdleTimeout() {
+    desk.close();
+    desk = new Desk(folder.resolve("desk.db"), server -> server.idleTimeout(Duration.ZERO));
+    alice = desk.alice();
+    String thread = alice.thread();
+    alice.says(thread, "hello");
+
+    assertThat(types(story(thread))).startsWith("thread.created").endsWith("stopped");
   }
 
   @Test

@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * @param maxPerAddress connections of one address
  * @param requestTimeout how long the headers of the first request and each body may take
  * @param idleTimeout how long a connection may be silent; headers that are not complete are
- *     silence, so those of a later request must arrive within it after the last response
+ *     silence, so those of a later request must arrive within it after the last response; zero for
+ *     no limit
  */
 public record HttpLimits(
     int maxConnections, int maxPerAddress, Duration requestTimeout, Duration idleTimeout) {
@@ -20,8 +21,8 @@ public record HttpLimits(
   /** The connections beyond the limit, on which only health and metrics are served. */
   static final int RESERVE = 64;
 
-  /** The time between two comments that keep the connection of a stream open. */
-  public static final Duration HEARTBEAT = Duration.ofSeconds(15);
+  private static final Duration SHORTEST_IDLE = Duration.ofMillis(10);
+  private static final Duration LONGEST_HEARTBEAT = Duration.ofSeconds(15);
 
   /** How much of an oversized body is read and discarded before the connection is closed. */
   static final long MAX_DISCARDED = 16L * JsonRpcCodec.MAX_BYTES;
@@ -35,6 +36,11 @@ public record HttpLimits(
     if (requestTimeout.isNegative() || requestTimeout.isZero()) {
       throw new IllegalArgumentException(
           "requestTimeout must be more than zero, not " + requestTimeout);
+    }
+    if (!idleTimeout.isZero() && idleTimeout.compareTo(SHORTEST_IDLE) < 0) {
+      throw new IllegalArgumentException(
+          "idleTimeout must be at least %d ms, or zero for no limit, not %s"
+              .formatted(SHORTEST_IDLE.toMillis(), idleTimeout));
     }
   }
 
@@ -58,6 +64,17 @@ public record HttpLimits(
 
   public HttpLimits idleTimeout(Duration limit) {
     return new HttpLimits(maxConnections, maxPerAddress, requestTimeout, limit);
+  }
+
+  /** How long a connection may be silent so that it surely stays open, at most {@code most}. */
+  public Duration silence(Duration most) {
+    Duration half = idleTimeout.dividedBy(2);
+    return half.isZero() || half.compareTo(most) > 0 ? most : half;
+  }
+
+  /** The time between two comments that keep the connection of a stream open. */
+  public Duration heartbeat() {
+    return silence(LONGEST_HEARTBEAT);
   }
 
   /**

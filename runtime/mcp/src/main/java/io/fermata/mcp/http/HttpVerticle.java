@@ -104,8 +104,8 @@ public final class HttpVerticle extends VerticleBase {
         .setMaxHeaderSize(HttpLimits.MAX_HEADERS)
         .setMaxInitialLineLength(HttpLimits.MAX_FIRST_LINE)
         .setHttp2ClearTextEnabled(false)
-        .setIdleTimeout((int) limits.idleTimeout().toSeconds())
-        .setIdleTimeoutUnit(TimeUnit.SECONDS);
+        .setIdleTimeout((int) Math.min(Integer.MAX_VALUE, limits.idleTimeout().toMillis()))
+        .setIdleTimeoutUnit(TimeUnit.MILLISECONDS);
   }
 
   @Override

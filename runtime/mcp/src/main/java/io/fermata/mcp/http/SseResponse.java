@@ -117,7 +117,8 @@ public final class SseResponse {
       }
       context
           .owner()
-          .setTimer(HttpLimits.HEARTBEAT.toMillis(), rested -> heartbeat(response, context));
+          .setTimer(
+              HttpLimits.DEFAULT.heartbeat().toMillis(), rested -> heartbeat(response, context));
     }
   }
 

@@ -101,10 +101,8 @@ public final class ThreadsApi extends JsonApi {
     this.audit = audit;
     this.gate = gate;
     // Idle connections are closed, even if a client waits for a response.
-    Duration quiet = limits.idleTimeout().dividedBy(2);
-    Duration wait = quiet.compareTo(LONGEST_WAIT) < 0 ? quiet : LONGEST_WAIT;
-    this.maxWait = (int) Math.max(1, wait.toSeconds());
-    this.heartbeat = quiet.compareTo(HttpLimits.HEARTBEAT) < 0 ? quiet : HttpLimits.HEARTBEAT;
+    this.maxWait = (int) Math.max(1, limits.silence(LONGEST_WAIT).toSeconds());
+    this.heartbeat = limits.heartbeat();
   }
 
   /** Every request about a thread needs the scopes of its agent. */

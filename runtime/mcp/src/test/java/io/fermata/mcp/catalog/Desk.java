@@ -12,6 +12,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.Wired;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
@@ -36,6 +37,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** A host with a support desk, on a real store, served over a real socket. */
@@ -129,17 +131,17 @@ public final class Desk implements AutoCloseable {
   public final Semaphore gate = new Semaphore(0);
 
   private final Path file;
-  private final int maxStreams;
+  private final UnaryOperator<McpServerBuilder> settings;
   private Fermata host;
   private McpServer server;
 
   public Desk(Path file) {
-    this(file, StreamQuota.DEFAULT_MAX);
+    this(file, UnaryOperator.identity());
   }
 
-  public Desk(Path file, int maxStreams) {
+  public Desk(Path file, UnaryOperator<McpServerBuilder> settings) {
     this.file = file;
-    this.maxStreams = maxStreams;
+    this.settings = settings;
     start();
   }
 
@@ -152,16 +154,15 @@ public final class Desk implements AutoCloseable {
             .agent(greeter("clerk").internal())
             .settings(Settings.DEFAULT.callDeadline(Duration.ofSeconds(2)))
             .start();
-    server =
+    McpServerBuilder builder =
         McpServer.serving(host)
             .threads(host.threads())
             .port(0)
             .apiKey("alice", "alice-key")
             .apiKey("bob", "bob-key")
             .apiKey("carol", "carol-key")
-            .instructors("carol")
-            .maxStreams(maxStreams)
-            .start();
+            .instructors("carol");
+    server = settings.apply(builder).start();
   }
 
   private static Agent greeter(String name) {
