@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the runs in the journals of sessions, without waking them. */
@@ -46,14 +47,15 @@ public final class RunJournals {
   record JournalRuns(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
 
   /** The journals of any kind that were written between two entries, in batches. */
-  void writtenSince(long after, long until, Consumer<List<String>> portion) {
+  void writtenSince(
+      long after, long until, Predicate<Written> wanted, Consumer<List<String>> portion) {
     long reached = after;
     while (reached < until) {
       List<Written> page = Stages.now(store.written(reached, PAGE));
       if (page.isEmpty()) {
         return;
       }
-      portion.accept(page.stream().map(Written::persistenceId).distinct().toList());
+      portion.accept(page.stream().filter(wanted).map(Written::persistenceId).toList());
       reached = page.get(page.size() - 1).number();
     }
   }
@@ -66,8 +68,6 @@ public final class RunJournals {
     // A run that changes while the directory is read may be on no page, and is written after this.
     long mark = Stages.now(store.directory().marked());
     Set<String> known = new HashSet<>();
-    Consumer<List<String>> fresh =
-        ids -> portion.accept(ofRuns(ids).stream().filter(known::add).toList());
     DirectoryQuery query =
         DirectoryQuery.of(RunRow.KIND).orderedBy(DirectoryQuery.Order.ACTIVITY).limitedTo(PAGE);
     String cursor = null;
@@ -75,11 +75,20 @@ public final class RunJournals {
       DirectoryPage page = Stages.now(store.directory().list(query.after(cursor)));
       List<DirectoryEntry> active =
           page.entries().stream().filter(entry -> entry.activeAt() >= epochMillis).toList();
-      fresh.accept(
-          active.stream().map(DirectoryEntry::persistenceId).map(RunRow::session).toList());
+      portion.accept(
+          active.stream()
+              .map(DirectoryEntry::persistenceId)
+              .map(RunRow::session)
+              .filter(known::add)
+              .toList());
       cursor = active.size() == page.entries().size() ? page.next() : null;
     } while (cursor != null);
-    writtenSince(mark, Long.MAX_VALUE, fresh);
+    writtenSince(
+        mark,
+        Long.MAX_VALUE,
+        written ->
+            SessionKey.isOfRun(written.persistenceId()) && known.add(written.persistenceId()),
+        portion);
   }
 
   /** All journals of sessions, in batches. */

@@ -6,6 +6,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StoreProblem;
+import io.fermata.persistence.spi.Written;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.HandlerThreads;
@@ -16,9 +17,11 @@ import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -116,6 +119,9 @@ public final class SessionDirectory {
   /** In a cluster: the shards of this host, with the number up to which each is complete. */
   private final Map<Integer, Long> marks = new TreeMap<>();
 
+  /** Those of them that are to be read, also if nothing has failed. */
+  private final Set<Integer> behind = new HashSet<>();
+
   private final @Nullable SharedStore shared;
 
   /**
@@ -148,14 +154,18 @@ public final class SessionDirectory {
     inTurn(
         () -> {
           marks.put(shard, mark);
-          lagging.set(true);
+          behind.add(shard);
         });
   }
 
   /** Another host lists the sessions of a shard from now on. */
   public void closed(int shard) {
     drop(entityId -> Shard.of(entityId) == shard);
-    inTurn(() -> marks.remove(shard));
+    inTurn(
+        () -> {
+          marks.remove(shard);
+          behind.remove(shard);
+        });
   }
 
   private void inTurn(Runnable change) {
@@ -268,7 +278,7 @@ public final class SessionDirectory {
     try {
       enter();
       if (store.supportsListing()) {
-        if (lagging.get()) {
+        if (lags()) {
           catchUp();
         }
         mark();
@@ -287,6 +297,10 @@ public final class SessionDirectory {
       }
       troubled = troubled || !moved;
     }
+  }
+
+  private boolean lags() {
+    return lagging.get() || !behind.isEmpty();
   }
 
   private void enter() {
@@ -344,7 +358,7 @@ public final class SessionDirectory {
     while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {
       settled = moments.remove().newest();
     }
-    if (settled > marked && !lagging.get()) {
+    if (settled > marked && !lags()) {
       mark(settled);
     }
   }
@@ -363,23 +377,37 @@ public final class SessionDirectory {
 
   /** Updates the directory from the journals written since the mark. */
   private void catchUp() {
-    lagging.set(false);
+    if (lagging.getAndSet(false)) {
+      behind.addAll(marks.keySet());
+    }
     marked = shared == null ? Stages.now(directory.marked()) : lowestMark();
     long end = Stages.now(store.newest());
+    Set<String> known = new HashSet<>();
     read(
         writes ->
             journals.writtenSince(
                 marked,
                 end,
-                written -> {
-                  writes.accept(RunJournals.ofRuns(written));
-                  threads.accept(RunJournals.ofThreads(written));
+                written -> isBehind(written) && known.add(written.persistenceId()),
+                journalIds -> {
+                  writes.accept(RunJournals.ofRuns(journalIds));
+                  threads.accept(RunJournals.ofThreads(journalIds));
                 }));
+    behind.clear();
   }
 
   /** Without shards there is nothing to read. */
   private long lowestMark() {
-    return marks.values().stream().mapToLong(Long::longValue).min().orElse(Long.MAX_VALUE);
+    return behind.stream().mapToLong(this::markOf).min().orElse(Long.MAX_VALUE);
+  }
+
+  private boolean isBehind(Written written) {
+    int shard = Shard.of(written.persistenceId());
+    return shared == null || (behind.contains(shard) && written.number() > markOf(shard));
+  }
+
+  private long markOf(int shard) {
+    return marks.getOrDefault(shard, 0L);
   }
 
   private DirectoryWrites read(Consumer<DirectoryWrites> source) {
@@ -442,7 +470,7 @@ public final class SessionDirectory {
         return;
       }
       enter();
-      if (quiet && store.supportsListing() && !lagging.get()) {
+      if (quiet && store.supportsListing() && !lags()) {
         mark(Stages.now(store.newest()));
       }
     } catch (InterruptedException e) {

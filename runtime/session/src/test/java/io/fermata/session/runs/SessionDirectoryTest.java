@@ -9,6 +9,7 @@ import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.TestFlows;
@@ -24,9 +25,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -46,6 +49,7 @@ class SessionDirectoryTest {
   private final List<RunRow> rows = new ArrayList<>();
   private final OpenStore store;
   private final SessionDirectory directory;
+  private final List<String> read = new CopyOnWriteArrayList<>();
   private Function<DirectoryEntry, CompletionStage<?>> put;
 
   SessionDirectoryTest(@TempDir Path folder) {
@@ -53,7 +57,9 @@ class SessionDirectoryTest {
     List<String> ids = new ArrayList<>();
     try (TestHost host = new TestHost(file, TestFlows.trip())) {
       for (int i = 0; i < RUNS; i++) {
-        ToolReply reply = host.client().start();
+        TestHost.Client client = host.client();
+        ToolReply reply = client.start();
+        client.proceed("from", "Ulm");
         ids.add("trip|" + reply.meta().path("fermata/run").path("runId").textValue());
       }
     }
@@ -68,7 +74,10 @@ class SessionDirectoryTest {
             watched(), Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
   }
 
-  /** The store, whose directory does what the test says when something is entered. */
+  /**
+   * The store, whose directory does what the test says when something is entered. It pages what was
+   * written, and notes which journals are read.
+   */
   private OpenStore watched() {
     Directory real = store.directory();
     Directory directory =
@@ -84,10 +93,35 @@ class SessionDirectoryTest {
         Proxy.newProxyInstance(
             OpenStore.class.getClassLoader(),
             new Class<?>[] {OpenStore.class},
+            (proxy, method, arguments) -> {
+              if (method.getName().equals("directory")) {
+                return directory;
+              } else if (method.getName().equals("written")) {
+                arguments[1] = 2;
+              } else if (method.getName().equals("read")) {
+                read.add((String) arguments[0]);
+              }
+              return invoke(() -> method.invoke(store, arguments));
+            });
+  }
+
+  /** The same, shared with other hosts. */
+  private OpenStore shared() {
+    OpenStore watched = watched();
+    SharedStore shards =
+        (SharedStore)
+            Proxy.newProxyInstance(
+                SharedStore.class.getClassLoader(),
+                new Class<?>[] {SharedStore.class},
+                (proxy, method, arguments) -> CompletableFuture.completedFuture(null));
+    return (OpenStore)
+        Proxy.newProxyInstance(
+            OpenStore.class.getClassLoader(),
+            new Class<?>[] {OpenStore.class},
             (proxy, method, arguments) ->
-                method.getName().equals("directory")
-                    ? directory
-                    : invoke(() -> method.invoke(store, arguments)));
+                method.getName().equals("shared")
+                    ? Optional.of(shards)
+                    : invoke(() -> method.invoke(watched, arguments)));
   }
 
   private interface Invocation {
@@ -239,5 +273,32 @@ class SessionDirectoryTest {
 
     long newest = now(store.newest());
     eventually(() -> now(store.directory().marked()) >= newest);
+  }
+
+  private List<String> sessions() {
+    return rows.stream().map(row -> RunRow.session(row.id())).toList();
+  }
+
+  @Test
+  void aJournalIsReadOnceHoweverOftenItWasWritten() {
+    read.clear();
+    now(directory.caughtUp());
+    assertThat(read).containsExactlyInAnyOrderElementsOf(sessions());
+  }
+
+  @Test
+  void aShardThatOpensIsReadWithoutTheOthersOfThisHost() {
+    int first = Shard.of(sessions().get(0));
+    List<String> others = sessions().stream().filter(id -> Shard.of(id) != first).toList();
+    SessionDirectory shared =
+        new SessionDirectory(
+            shared(), Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
+    shared.opened(first, 0);
+    now(shared.caughtUp());
+    read.clear();
+    others.forEach(id -> shared.opened(Shard.of(id), 0));
+    now(shared.caughtUp());
+    assertThat(read).containsExactlyInAnyOrderElementsOf(others);
+    shared.stop();
   }
 }
