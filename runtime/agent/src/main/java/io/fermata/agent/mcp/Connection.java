@@ -36,6 +36,7 @@ final class Connection {
   private int calls;
   private boolean abandoned;
 
+  @SuppressWarnings("FutureReturnValueIgnored") // each reply is notified
   Connection(Line line, Duration timeout) {
     this.line = line;
     client =
@@ -88,6 +89,7 @@ final class Connection {
   }
 
   /** The reply of the server, unless the connection breaks. An interrupt cancels the request. */
+  @SuppressWarnings("CollectionUndefinedEquality") // each reply equals itself alone
   private <T> T reply(Mono<T> request) throws InterruptedException, ExecutionException {
     CompletableFuture<T> sent = request.toFuture();
     CompletableFuture<T> reply = sent.copy();
