@@ -764,6 +764,45 @@ class FlowStateTest {
     assertThat(model.request(0).get(0)).contains("See this", "list.txt");
   }
 
+  @Test
+  void attachmentsWithOneNameAreNumbered() {
+    model.call("work").say("Done.");
+    Conversation talk =
+        Conversation.with(
+            agent(
+                work(
+                    flow -> {
+                      List<String> texts = new ArrayList<>();
+                      for (String path : flow.messageHistory().get(0).attachments()) {
+                        texts.add(flow.files().readText(path));
+                      }
+                      return String.join(", ", texts);
+                    })));
+
+    talk.post(
+            "k1",
+            Message.user("See these"),
+            text("report.pdf", "one"),
+            text("report.pdf", "two"),
+            text("report-2.pdf", "three"),
+            text("notes", "four"),
+            text("notes ", "five"))
+        .run();
+
+    assertThat(talk.messages().get(0).attachments())
+        .containsExactly(
+            "/attachments/m-u1/report.pdf",
+            "/attachments/m-u1/report-3.pdf",
+            "/attachments/m-u1/report-2.pdf",
+            "/attachments/m-u1/notes",
+            "/attachments/m-u1/notes-2");
+    assertThat(talk.lines()).contains("work: one, two, three, four, five");
+  }
+
+  private static Attachment text(String name, String text) {
+    return new Attachment(name, "text/plain", text.getBytes(StandardCharsets.UTF_8));
+  }
+
   // --- half of a surrogate pair, which no encoding can write -------------------------------------
 
   private static final String HALF = "\ud83d";

@@ -199,6 +199,9 @@ public final class ThreadProgram
       return unknownAgent(create.agent());
     }
     Outcome.Failure unfit = unfit(create.tags(), create.env());
+    for (Message message : create.messages()) {
+      unfit = unfit == null ? invalid(message) : unfit;
+    }
     if (unfit != null) {
       return new Refused<>(unfit);
     }
@@ -268,28 +271,23 @@ public final class ThreadProgram
       return unnamed;
     } else if (post.key() != null && state.keys().containsKey(post.key())) {
       return null;
-    } else if (post.message().role() == Role.TOOL) {
-      return failure("invalid_message", "A message of the role tool belongs to a call");
     } else if (state.inbox().size() >= Bounds.INBOX && !releases) {
       return failure(
           "busy",
           "%d messages wait for the end of the current step; send this one later"
               .formatted(state.inbox().size()));
     }
-    String content = post.message().content();
-    if (content != null && content.length() > Bounds.TEXT) {
-      return failure(
-          "message_too_long",
-          "A message has at most %d characters; this one has %d"
-              .formatted(Bounds.TEXT, content.length()));
-    }
-    Outcome.Failure attached = attach(loop, state, post);
-    if (attached != null) {
-      return attached;
+    Outcome.Failure invalid = invalid(post.message());
+    if (invalid != null) {
+      return invalid;
     }
     String id = "m-u" + (state.received() + 1);
     Message message =
         post.message().attached(id, post.attachments()).placed(id, post.at() * 1000, 0, null);
+    Outcome.Failure attached = attach(loop, state, post, message.attachments());
+    if (attached != null) {
+      return attached;
+    }
     if (releases) {
       loop.emit(new ThreadEvent.Released());
     }
@@ -306,13 +304,31 @@ public final class ThreadProgram
             "A key has at most %d characters; this one has %d".formatted(Bounds.KEY, key.length()));
   }
 
+  /** The error of a message that no thread keeps; null for none. */
+  private static Outcome.@Nullable Failure invalid(Message message) {
+    String content = message.content();
+    if (message.role() == Role.TOOL) {
+      return failure("invalid_message", "A message of the role tool belongs to a call");
+    } else if (content != null && content.length() > Bounds.TEXT) {
+      return failure(
+          "message_too_long",
+          "A message has at most %d characters; this one has %d"
+              .formatted(Bounds.TEXT, content.length()));
+    }
+    return Bounds.fits(message.metadata())
+        ? null
+        : failure(
+            "message_too_long",
+            "The metadata of a message has at most %d characters of JSON; attach large data as a file"
+                .formatted(Bounds.DATA));
+  }
+
   private static Outcome.@Nullable Failure attach(
-      TurnLoop loop, ThreadState state, ThreadInput.Post post) {
+      TurnLoop loop, ThreadState state, ThreadInput.Post post, List<String> paths) {
     int files = state.stored().files().size() + post.attachments().size();
     if (files > Bounds.FILES) {
       return failure("too_many_files", "A thread keeps at most %d files".formatted(Bounds.FILES));
     }
-    String id = "m-u" + (state.received() + 1);
     for (Attachment attachment : post.attachments()) {
       if (attachment.data().length > Bounds.FILE) {
         return failure(
@@ -321,10 +337,11 @@ public final class ThreadProgram
                 .formatted(attachment.name(), attachment.data().length, Bounds.FILE));
       }
     }
-    for (Attachment attachment : post.attachments()) {
+    for (int i = 0; i < paths.size(); i++) {
+      Attachment attachment = post.attachments().get(i);
       loop.emit(
           new ThreadEvent.FileWritten(
-              attachment.path(id), attachment.mimeType(), attachment.data(), post.at()));
+              paths.get(i), attachment.mimeType(), attachment.data(), post.at()));
     }
     return null;
   }

@@ -184,8 +184,9 @@ public record Message(
     return with(new Body(content(), name(), silent(), paths, metadata()));
   }
 
+  /** This message with the paths of its files, each with a name of its own. */
   public Message attached(String as, List<Attachment> files) {
-    return withAttachments(files.stream().map(file -> file.path(as)).toList());
+    return withAttachments(Attachment.numbered(files).stream().map(file -> file.path(as)).toList());
   }
 
   public Message withMetadata(@Nullable JsonNode value) {

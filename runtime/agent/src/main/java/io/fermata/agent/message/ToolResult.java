@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param text what the model reads
  * @param code a stable name of the failure; null if it has none
  * @param data additional data; null if there is none
- * @param attachments files to keep with the thread; the model reads their paths
+ * @param attachments files to keep with the thread; the model reads their paths. Of equal names all
+ *     but the first get a number
  */
 public record ToolResult(
     boolean failed,
@@ -27,6 +28,7 @@ public record ToolResult(
     text = text == null ? null : Texts.sound(text);
     code = code == null ? null : Texts.sound(code);
     data = Json.copy(data);
+    attachments = Attachment.numbered(attachments);
   }
 
   /** A success. A text is passed as it is, anything else as JSON; null has no text. */

@@ -292,6 +292,34 @@ class CallsTest {
   }
 
   @Test
+  void filesOfAResultThatHaveOneNameAreNumbered() {
+    Tool draws =
+        Tool.of(
+            "draws",
+            "Draws",
+            (flow, args) ->
+                ToolResult.success("drawn")
+                    .attach(
+                        new Attachment("a.txt", "text/plain", new byte[] {1}),
+                        new Attachment("a.txt", "text/plain", new byte[] {2})));
+    Tool reads =
+        Tool.of(
+            "reads",
+            "Reads",
+            (flow, args) ->
+                flow.files().read("/attachments/s1.0/a.txt")[0]
+                    + ", "
+                    + flow.files().read("/attachments/s1.0/a-2.txt")[0]);
+    model.call("draws").call("reads").say("Done.");
+    Agent desk = Agent.aiHuman("desk", prompt(draws, reads));
+
+    Conversation talk = Conversation.with(desk).say("Go").crash();
+
+    assertThat(talk.lines()).contains("reads: 1, 2");
+    talk.requireSame(desk);
+  }
+
+  @Test
   void aResultThatCannotBeKeptDoesNotMakeAFailureOfWorkThatIsDone() {
     Attachment large = new Attachment("a.bin", "image/png", new byte[Bounds.FILE + 1]);
     Attachment small = new Attachment("b.txt", "text/plain", new byte[1]);

@@ -3,6 +3,7 @@ package io.fermata.agent.state;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
@@ -479,6 +480,30 @@ class StopTest {
     assertThat(talk.refusal()).isNull();
     assertThat(talk.state().inbox()).isEmpty();
     assertThat(talk.last().content()).isEqualTo("Here I am.");
+  }
+
+  @Test
+  void aMessageThatAThreadCannotKeepIsRefusedAlsoIfItIsCreatedWithIt() {
+    Agent desk = Agent.aiHuman("desk", prompt(new Scripted()));
+    Message data = Message.user("x").withMetadata(TextNode.valueOf("x".repeat(Bounds.DATA)));
+    Map<Message, String> codes =
+        Map.of(
+            Message.of(Role.TOOL, "x"),
+            "invalid_message",
+            Message.user("x".repeat(Bounds.TEXT + 1)),
+            "message_too_long",
+            data,
+            "message_too_long");
+
+    codes.forEach(
+        (message, code) -> {
+          Conversation created = Conversation.of(desk).create(Message.user("Hi"), message);
+          Conversation talk = Conversation.with(desk).post(null, message);
+
+          assertThat(Objects.requireNonNull(created.refusal()).code()).isEqualTo(code);
+          assertThat(created.records()).isZero();
+          assertThat(talk.refusal()).isEqualTo(created.refusal());
+        });
   }
 
   @Test
