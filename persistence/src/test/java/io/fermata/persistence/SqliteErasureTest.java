@@ -10,8 +10,10 @@ import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -163,5 +165,22 @@ class SqliteErasureTest {
     assertThat(other).hasContent("of somebody else");
     assertThat(directory.resolve("new")).doesNotExist();
     assertThat(directory.resolve("new.part")).doesNotExist();
+  }
+
+  @Test
+  void whatABackupThatWasKilledHasLeftIsReplacedUnlessItStillRuns() throws IOException {
+    Path copy = directory.resolve("copy.db");
+    Path part = Files.writeString(directory.resolve("copy.db.part"), "half of it");
+    Store.sqlite(file()).open().close();
+    try (FileChannel running = FileChannel.open(part, StandardOpenOption.WRITE)) {
+      assertThat(running.lock()).isNotNull();
+      assertThatThrownBy(() -> Store.sqlite(file()).backup(copy))
+          .hasMessageContaining("copy.db.part exists already");
+      assertThat(part).hasContent("half of it");
+    }
+    Store.sqlite(file()).backup(copy);
+    assertThat(part).doesNotExist();
+    assertThat(Files.getPosixFilePermissions(copy)).hasSize(2);
+    Store.sqlite(copy).open().close();
   }
 }

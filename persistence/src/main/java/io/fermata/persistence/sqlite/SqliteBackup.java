@@ -3,8 +3,10 @@ package io.fermata.persistence.sqlite;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -29,11 +31,13 @@ final class SqliteBackup {
       if (Files.exists(to)) {
         throw new FileAlreadyExistsException(to.toString());
       }
+      deleteLeft(part);
       // The copy contains the same data, so only its owner may read it from the start.
       Files.createFile(part, SqliteFile.ownerOnly(part));
-      try {
+      try (FileChannel mine = FileChannel.open(part, StandardOpenOption.WRITE)) {
+        mine.lock(InodeClaim.LOCKED_BYTE, 1, false);
         copy(file, part);
-        sync(part);
+        mine.force(true);
         Files.move(part, to, StandardCopyOption.ATOMIC_MOVE);
       } finally {
         Files.deleteIfExists(part);
@@ -61,9 +65,16 @@ final class SqliteBackup {
     }
   }
 
-  private static void sync(Path file) throws IOException {
-    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-      channel.force(true);
+  /** What a backup that was killed has left; one that runs has locked it. */
+  private static void deleteLeft(Path part) throws IOException {
+    try (FileChannel left = FileChannel.open(part, StandardOpenOption.WRITE)) {
+      if (left.tryLock(InodeClaim.LOCKED_BYTE, 1, false) != null) {
+        Files.delete(part);
+      }
+    } catch (NoSuchFileException none) {
+      return;
+    } catch (OverlappingFileLockException running) {
+      throw new FileAlreadyExistsException(part.toString());
     }
   }
 }
