@@ -543,7 +543,7 @@ public final class McpServerBuilder {
     StreamQuota streams = new StreamQuota(maxStreams);
     OperationsEndpoints operations =
         new OperationsEndpoints(host, core.gate, core.workers, metrics);
-    LegacyTransport sessions = new LegacyHttp(core.legacy);
+    LegacyTransport sessions = new LegacyHttp(core.legacy, connections);
     List<HttpRoute> routes = routes(streams, core);
     AccessTokens tokens =
         oauth == null ? null : AccessTokens.of(oauth, core.scopes.challenge(), nanos);

@@ -22,11 +22,6 @@ public record AuthenticatedCaller(String principal, @Nullable Set<String> scopes
     return new AuthenticatedCaller(principal, null, FOREVER);
   }
 
-  /** Whether its token has expired. */
-  public boolean expired() {
-    return expiresAt <= System.currentTimeMillis();
-  }
-
   /** Completes a future when the token expires. */
   public void completeAtExpiry(CompletableFuture<Void> ended) {
     if (expiresAt != FOREVER) {

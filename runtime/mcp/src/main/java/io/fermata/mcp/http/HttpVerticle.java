@@ -379,6 +379,7 @@ public final class HttpVerticle extends VerticleBase {
           MediaTypes.acceptsStreams(request)
               ? new SseResponse(
                   request.response(),
+                  limits.heartbeat(),
                   legacy.log(request, caller),
                   cancelsByDisconnecting(request) ? Duration.ZERO : legacy.grace())
               : null;

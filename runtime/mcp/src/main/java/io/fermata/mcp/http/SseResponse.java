@@ -3,10 +3,7 @@ package io.fermata.mcp.http;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
-import io.vertx.core.buffer.Buffer;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -19,15 +16,7 @@ import org.jspecify.annotations.Nullable;
  * sent after its connection broke is lost.
  */
 public final class SseResponse {
-  private static final CharSequence EVENTS = HttpHeaders.createOptimized("text/event-stream");
-  private static final CharSequence NO_CACHE = HttpHeaders.createOptimized("no-cache");
-  private static final CharSequence BUFFERING = HttpHeaders.createOptimized("x-accel-buffering");
-  private static final CharSequence NO = HttpHeaders.createOptimized("no");
-
-  /** A comment, which clients ignore: it keeps idle connections open. */
-  private static final Buffer HEARTBEAT = Buffer.buffer(":\n\n");
-
-  private final HttpServerResponse response;
+  private final SseWriter out;
   private final @Nullable Function<Runnable, @Nullable StreamLog> openLog;
   private final Duration grace;
 
@@ -39,18 +28,19 @@ public final class SseResponse {
   private @Nullable StreamLog log;
   private boolean started;
   private boolean answered;
-  private boolean heartbeatStarted;
 
   /**
+   * @param heartbeat the time between two comments that keep the connection open
    * @param openLog opens the log of the events: it takes what to do if the client does not resume,
    *     and returns null if there is no room; null if the client cannot resume
    * @param grace after what time a broken connection without a log counts as a cancellation
    */
   public SseResponse(
       HttpServerResponse response,
+      Duration heartbeat,
       @Nullable Function<Runnable, @Nullable StreamLog> openLog,
       Duration grace) {
-    this.response = response.closeHandler(closed -> closed());
+    this.out = new SseWriter(response.closeHandler(closed -> closed()), heartbeat);
     this.openLog = openLog;
     this.grace = grace;
   }
@@ -60,6 +50,7 @@ public final class SseResponse {
   }
 
   private void closed() {
+    out.end();
     if (log != null) {
       log.await(context);
       send();
@@ -71,14 +62,12 @@ public final class SseResponse {
   }
 
   private void send() {
-    if (answered || (log == null ? finished() : log.expired())) {
+    if (answered || (log == null ? out.finished() : log.expired())) {
       return;
     }
     if (log != null && detached() && !log.hasRoom()) {
       context.owner().setTimer(OutboundQueue.PAUSE_MILLIS, rested -> send());
-    } else if (!detached() && response.writeQueueFull()) {
-      response.drainHandler(drained -> resume());
-    } else {
+    } else if (detached() || out.takesMore(this::send)) {
       keepAlive();
       List<byte[]> notifications = progress.take();
       if (!notifications.isEmpty()) {
@@ -96,44 +85,22 @@ public final class SseResponse {
     begin();
     if (log != null && log.resumed()) {
       log.release();
-    } else if (log != null && !finished()) {
-      response.end();
+    } else if (log != null && !out.finished()) {
+      out.end();
       log.await(context);
     }
   }
 
   private void keepAlive() {
-    if (progress.needsKeepAlive() && !heartbeatStarted && !finished()) {
-      heartbeatStarted = true;
+    if (progress.needsKeepAlive() && !out.finished()) {
       begin();
-      heartbeat(response, context);
+      out.keepAlive();
     }
-  }
-
-  public static void heartbeat(HttpServerResponse response, Context context) {
-    if (!response.ended() && !response.closed()) {
-      if (!response.writeQueueFull()) {
-        response.write(HEARTBEAT);
-      }
-      context
-          .owner()
-          .setTimer(
-              HttpLimits.DEFAULT.heartbeat().toMillis(), rested -> heartbeat(response, context));
-    }
-  }
-
-  private void resume() {
-    response.drainHandler(null);
-    send();
   }
 
   /** Whether the client is connected elsewhere, or not at all. */
   private boolean detached() {
-    return finished() || (log != null && log.resumed());
-  }
-
-  private boolean finished() {
-    return response.ended() || response.closed();
+    return out.finished() || (log != null && log.resumed());
   }
 
   private void write(List<byte[]> messages) {
@@ -141,56 +108,50 @@ public final class SseResponse {
     messages.forEach(
         message -> {
           boolean live = !detached();
-          Buffer event = toEvent(message, live);
+          byte[] event = toEvent(message, live);
           if (live) {
-            response.write(event);
+            out.write(event);
           }
         });
+  }
+
+  private byte[] toEvent(byte[] message, boolean live) {
+    return log == null ? SseWriter.event(message, null) : log.append(message, live);
   }
 
   private void begin() {
     if (!started) {
       started = true;
-      open(response);
+      out.open();
       if (openLog != null) {
         log = openLog.apply(progress::disconnect);
       }
       if (log != null) {
-        response.write(Buffer.buffer(log.opening(0)));
+        out.write(log.opening(0));
         log.onResume(() -> context.runOnContext(home -> send()));
       }
     }
   }
 
-  /** Makes a response a stream of events. */
-  public static void open(HttpServerResponse response) {
-    response
-        .setChunked(true)
-        .putHeader(HttpHeaders.CONTENT_TYPE, EVENTS)
-        .putHeader(HttpHeaders.CACHE_CONTROL, NO_CACHE)
-        // Without it, proxies buffer events.
-        .putHeader(BUFFERING, NO);
-  }
-
   /** Ends the response with the result if it has become a stream; else leaves it to the caller. */
   boolean endedWith(byte[] answer) {
     List<byte[]> rest = progress.end();
-    if (!started && (rest.isEmpty() || finished())) {
+    if (!started && (rest.isEmpty() || out.finished())) {
       return false;
     }
     answered = true;
     write(rest);
     boolean live = !detached();
-    Buffer last = toEvent(answer, live);
+    byte[] last = toEvent(answer, live);
     if (log != null) {
       log.end();
       // What was written may still not have arrived.
       log.await(context);
     }
     if (live) {
-      response.end(last);
-    } else if (!finished()) {
-      response.end();
+      out.end(last);
+    } else {
+      out.end();
     }
     return true;
   }
@@ -198,24 +159,9 @@ public final class SseResponse {
   /** Ends a stream that has no result. */
   public void end() {
     List<byte[]> rest = progress.end();
-    if (!finished()) {
-      begin();
+    if (!out.finished()) {
       write(rest);
-      response.end();
+      out.end();
     }
-  }
-
-  private Buffer toEvent(byte[] message, boolean live) {
-    return Buffer.buffer(log == null ? event(message, null) : log.append(message, live));
-  }
-
-  /** One event. The JSON has no line breaks. */
-  public static byte[] event(byte[] json, @Nullable String id) {
-    byte[] end = (id == null ? "\n\n" : "\nid: " + id + "\n\n").getBytes(StandardCharsets.UTF_8);
-    return Buffer.buffer(json.length + 96)
-        .appendString("event: message\ndata: ")
-        .appendBytes(json)
-        .appendBytes(end)
-        .getBytes();
   }
 }

@@ -1,6 +1,6 @@
 package io.fermata.mcp.legacy;
 
-import io.fermata.mcp.http.SseResponse;
+import io.fermata.mcp.http.SseWriter;
 import io.fermata.mcp.http.StreamLog;
 import io.vertx.core.Context;
 import java.nio.charset.StandardCharsets;
@@ -81,7 +81,7 @@ final class EventLog implements StreamLog {
 
   private synchronized byte[] store(byte[] message, boolean live) {
     last++;
-    byte[] event = SseResponse.event(message, id + "." + last);
+    byte[] event = SseWriter.event(message, id + "." + last);
     events.add(new Entry(last, event));
     bytes += event.length;
     if (live) {

@@ -2,6 +2,7 @@ package io.fermata.mcp.legacy;
 
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.dispatch.RevisionCheck;
+import io.fermata.mcp.http.HttpLimits;
 import io.fermata.mcp.http.LegacyTransport;
 import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.http.SseResponse;
@@ -22,10 +23,12 @@ import org.jspecify.annotations.Nullable;
 /** Sessions over HTTP, their streams, and resumption of streams. */
 public final class LegacyHttp implements LegacyTransport {
   private final LegacyProtocol protocol;
+  private final Duration heartbeat;
   private final EventLogs logs = new EventLogs();
 
-  public LegacyHttp(LegacyProtocol protocol) {
+  public LegacyHttp(LegacyProtocol protocol, HttpLimits limits) {
     this.protocol = protocol;
+    this.heartbeat = limits.heartbeat();
   }
 
   @Override
@@ -90,13 +93,14 @@ public final class LegacyHttp implements LegacyTransport {
       listen(request, caller, session);
     } else {
       protocol.sessions().require(session, caller.principal());
-      ResumedResponse.begin(request.response(), logs.find(session, caller.principal(), lastEvent));
+      ResumedResponse.begin(
+          request.response(), heartbeat, logs.find(session, caller.principal(), lastEvent));
     }
   }
 
   /** The stream of a session, which notifies of changes until the client closes it. */
   private void listen(HttpServerRequest request, AuthenticatedCaller caller, String session) {
-    SseResponse stream = new SseResponse(request.response(), null, Duration.ZERO);
+    SseResponse stream = new SseResponse(request.response(), heartbeat, null, Duration.ZERO);
     Context context = Objects.requireNonNull(Vertx.currentContext());
     CompletableFuture<Void> ended = new CompletableFuture<>();
     ClientState state = protocol.listening(session, caller, ended);

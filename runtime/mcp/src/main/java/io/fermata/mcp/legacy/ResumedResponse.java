@@ -1,11 +1,11 @@
 package io.fermata.mcp.legacy;
 
-import io.fermata.mcp.http.SseResponse;
+import io.fermata.mcp.http.SseWriter;
 import io.fermata.mcp.rpc.RpcException;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
-import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpServerResponse;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +19,7 @@ final class ResumedResponse implements EventLog.Listener {
    */
   record Point(EventLog log, long after) {}
 
-  private final HttpServerResponse response;
+  private final SseWriter out;
   private final EventLog log;
 
   /** The only context in which the response may be touched. */
@@ -27,8 +27,8 @@ final class ResumedResponse implements EventLog.Listener {
 
   private long sent;
 
-  private ResumedResponse(HttpServerResponse response, Point point) {
-    this.response = response;
+  private ResumedResponse(SseWriter out, Point point) {
+    this.out = out;
     this.log = point.log();
     this.sent = point.after();
   }
@@ -36,17 +36,24 @@ final class ResumedResponse implements EventLog.Listener {
   /**
    * Begins to send.
    *
+   * @param heartbeat the time between two comments that keep the connection open
    * @throws RpcException if the log has expired in the meantime
    */
-  static void begin(HttpServerResponse response, Point point) {
-    ResumedResponse resumption = new ResumedResponse(response, point);
+  static void begin(HttpServerResponse response, Duration heartbeat, Point point) {
+    SseWriter out = new SseWriter(response, heartbeat);
+    ResumedResponse resumption = new ResumedResponse(out, point);
     if (!resumption.log.listen(resumption, point.after())) {
       throw EventLogs.gone();
     }
-    SseResponse.open(response);
-    response.write(Buffer.buffer(resumption.log.opening(point.after())));
-    response.closeHandler(closed -> resumption.log.await(resumption.context, resumption));
-    SseResponse.heartbeat(response, resumption.context);
+    out.open();
+    out.write(resumption.log.opening(point.after()));
+    response.closeHandler(closed -> resumption.gone());
+    out.keepAlive();
+  }
+
+  private void gone() {
+    out.end();
+    log.await(context, this);
   }
 
   @Override
@@ -56,7 +63,7 @@ final class ResumedResponse implements EventLog.Listener {
 
   @Override
   public void replaced() {
-    context.runOnContext(home -> end());
+    context.runOnContext(home -> out.end());
   }
 
   @Override
@@ -65,42 +72,27 @@ final class ResumedResponse implements EventLog.Listener {
   }
 
   private void leave() {
-    if (!response.ended() && !response.closed()) {
-      response.end();
+    if (!out.finished()) {
+      out.end();
       log.await(context, this);
     }
   }
 
-  private void end() {
-    if (!response.ended() && !response.closed()) {
-      response.end();
-    }
-  }
-
   private void send() {
-    if (response.ended() || response.closed()) {
-      return;
-    }
-    if (response.writeQueueFull()) {
-      response.drainHandler(drained -> resume());
+    if (out.finished() || !out.takesMore(this::send)) {
       return;
     }
     @Nullable List<byte[]> rest = log.after(sent);
     if (rest == null) {
       // The client was too slow, and events were dropped: a stream must not have a gap.
-      end();
+      out.end();
       return;
     }
-    rest.forEach(event -> response.write(Buffer.buffer(event)));
+    rest.forEach(out::write);
     sent += rest.size();
     if (log.completedAt(sent)) {
-      response.end();
+      out.end();
       log.await(context, this);
     }
-  }
-
-  private void resume() {
-    response.drainHandler(null);
-    send();
   }
 }

@@ -9,6 +9,7 @@ import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.MediaTypes;
+import io.fermata.mcp.http.SseWriter;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.session.admin.ThreadException;
@@ -16,8 +17,6 @@ import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
-import io.vertx.core.buffer.Buffer;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import io.vertx.core.http.HttpVersion;
 import java.time.Duration;
@@ -111,10 +110,12 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   }
 
   private final HttpServerResponse response;
+  private final SseWriter out;
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
   private final StreamQuota streams;
   private final AuthenticatedCaller caller;
   private final Place place;
+  private final CompletableFuture<Void> expiry = new CompletableFuture<>();
   private final Object lock = new Object();
 
   // Guarded by the lock.
@@ -130,13 +131,13 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private Threads.@Nullable Feed feed;
   private boolean finished;
   private int taken;
-  private long heartbeats = -1;
 
   private ThreadEventStream(
-      HttpServerResponse response, StreamQuota streams, AuthenticatedCaller caller, Place place) {
-    this.response = response;
+      ApiRequest request, StreamQuota streams, Duration heartbeat, Place place) {
+    this.response = request.http().response();
+    this.out = new SseWriter(response, heartbeat);
     this.streams = streams;
-    this.caller = caller;
+    this.caller = request.caller();
     this.place = place;
   }
 
@@ -173,8 +174,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       Place place) {
     String principal = request.principal();
     enter(streams, principal);
-    ThreadEventStream stream =
-        new ThreadEventStream(request.http().response(), streams, request.caller(), place);
+    ThreadEventStream stream = new ThreadEventStream(request, streams, heartbeat, place);
     CompletionStage<Threads.Feed> following;
     try {
       following = threads.follow(principal, id, place.offset(), place.whole(), stream);
@@ -187,7 +187,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
             streams.leave(principal);
             return HttpError.answer(Objects.requireNonNull(thrown));
           }
-          stream.begin(feed, heartbeat);
+          stream.begin(feed);
           return Response.TAKEN_OVER;
         },
         task -> stream.context.runOnContext(home -> task.run()));
@@ -204,34 +204,22 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
 
   // --- in the context --------------------------------------------------------------------------
 
-  private void begin(Threads.Feed opened, Duration heartbeat) {
+  private void begin(Threads.Feed opened) {
     feed = opened;
-    if (response.ended() || response.closed()) {
+    if (out.finished()) {
       end();
       return;
     }
-    response
-        .setChunked(true)
-        .putHeader(HttpHeaders.CONTENT_TYPE, "text/event-stream")
-        .putHeader(HttpHeaders.CACHE_CONTROL, "no-store")
-        // Without it, proxies buffer events.
-        .putHeader("x-accel-buffering", "no")
-        .exceptionHandler(broken -> end())
-        .closeHandler(gone -> end());
-    response.write(NEXT_RETRY);
-    heartbeats = context.owner().setPeriodic(heartbeat.toMillis(), beat -> beat());
+    response.exceptionHandler(broken -> end()).closeHandler(gone -> end());
+    out.open();
+    out.write(NEXT_RETRY);
+    out.keepAlive();
     opened.request(WINDOW);
     streams.add(this);
+    CompletionStage<Void> expired = expiry;
+    expired.thenRun(() -> close("token_expired"));
+    caller.completeAtExpiry(expiry);
     drain();
-  }
-
-  private void beat() {
-    if (caller.expired()) {
-      add(closed("token_expired"));
-      finish();
-    } else if (!finished && !response.writeQueueFull()) {
-      response.write(":\n\n");
-    }
   }
 
   /** Writes queued items while the client accepts them. */
@@ -240,8 +228,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       woken = false;
     }
     while (!finished && feed != null) {
-      if (response.writeQueueFull()) {
-        response.drainHandler(drained -> resume());
+      if (!out.takesMore(this::drain)) {
         return;
       }
       Item item = next();
@@ -253,11 +240,6 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     if (!finished && feed != null && ended()) {
       end();
     }
-  }
-
-  private void resume() {
-    response.drainHandler(null);
-    drain();
   }
 
   private boolean ended() {
@@ -296,9 +278,9 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     if (item.messageId != null) {
       ObjectNode data = Json.object().put("messageId", item.messageId).put("kind", item.kind);
       data.put("text", item.text.toString());
-      response.write(event(null, "delta", data));
+      out.write(text(null, "delta", data));
     } else if (item.text.length() > 0) {
-      response.write(Buffer.buffer(item.text.toString()));
+      out.write(item.text.toString());
     }
     taken += item.events;
     int wanted = hasCaughtUp() ? WINDOW : taken >= WINDOW / 2 ? taken : 0;
@@ -313,7 +295,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       return;
     }
     finished = true;
-    context.owner().cancelTimer(heartbeats);
+    expiry.cancel(false);
     streams.leave(caller.principal());
     streams.remove(this);
     if (feed != null) {
@@ -323,9 +305,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       waiting.clear();
       ending = true;
     }
-    if (!response.ended() && !response.closed()) {
-      response.end();
-    }
+    out.end();
   }
 
   // --- on any thread ---------------------------------------------------------------------------
@@ -394,23 +374,22 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   @Override
   public void ended(@Nullable Throwable why) {
     if (why == null) {
-      add(closed("ended"));
+      close("ended");
     } else if (why instanceof ThreadException known) {
-      add(closed(known.code()));
+      close(known.code());
     } else {
       LOG.warn("The event stream of a thread ends because its feed failed", LoggedFailure.of(why));
-      add(closed("store_unavailable"));
+      close("store_unavailable");
     }
-    finish();
-  }
-
-  private static Item closed(String code) {
-    return new Item(null, "", text(null, "closed", Json.object().put("code", code)), 0);
   }
 
   @Override
   public void shutDown() {
-    add(closed("shutting_down"));
+    close("shutting_down");
+  }
+
+  private void close(String code) {
+    add(new Item(null, "", text(null, "closed", Json.object().put("code", code)), 0));
     finish();
   }
 
@@ -444,10 +423,6 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     } catch (RejectedExecutionException closed) {
       LOG.debug("The server has closed, and its streams with it");
     }
-  }
-
-  private static Buffer event(@Nullable String id, String type, ObjectNode data) {
-    return Buffer.buffer(text(id, type, data));
   }
 
   /** One event. The JSON has no line breaks. */

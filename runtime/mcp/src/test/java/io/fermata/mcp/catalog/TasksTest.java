@@ -339,6 +339,24 @@ class TasksTest {
     assertThat(answer.next().at("/result/resultType").asText()).isEqualTo("input_required");
   }
 
+  @Test
+  void aJobIsWaitedForLongerThanAConnectionMayBeSilent() throws Exception {
+    try (McpServer hasty =
+        McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(3)).start()) {
+      Events answer =
+          new Wired(hasty)
+              .listen(
+                  "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"job\"}}")
+              .get();
+      assertThat(answer.streamed()).isTrue();
+      Thread.sleep(7_000);
+
+      kitchen.release();
+
+      assertThat(answer.next().path("id").asInt()).isEqualTo(9);
+    }
+  }
+
   private static final String FORMS = "{\"elicitation\":{}}";
 
   private void serveAgain() {
