@@ -111,7 +111,7 @@ record ApprovalPause(String thread, String call) implements FormPause {
     properties.putObject(APPROVED).put("type", "boolean").put("title", "Approve");
     properties.putObject(REASON).put("type", "string").put("title", "Reason");
     schema.putArray("required").add(APPROVED);
-    return McpAsk.form(message, schema);
+    return McpAsk.uncheckedForm(message, schema);
   }
 
   @Override

@@ -75,7 +75,7 @@ final class ElicitationForms {
         schema.putArray("required").add(field);
       }
       String message = correction(body, field) + question.path("question").asText();
-      forms.put(key.apply(field), new Form(field, optional, McpAsk.form(message, schema)));
+      forms.put(key.apply(field), new Form(field, optional, McpAsk.uncheckedForm(message, schema)));
     }
     return new ElicitationForms(forms);
   }
@@ -221,7 +221,7 @@ final class ElicitationForms {
     if (!required.isEmpty()) {
       schema.set("required", required);
     }
-    return McpAsk.form(String.join("\n", messages), schema);
+    return McpAsk.uncheckedForm(String.join("\n", messages), schema);
   }
 
   /** Whether a client of a revision that declares these capabilities can show them. */

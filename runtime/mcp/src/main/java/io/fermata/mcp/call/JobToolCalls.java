@@ -315,8 +315,8 @@ public final class JobToolCalls {
     }
 
     private CompletionStage<RpcResult> ask(TaskRun run, TaskView view) {
-      ElicitationForms forms = TaskMethods.forms(view);
-      if (!forms.supportedBy(request.capabilities(), request.revision())) {
+      ElicitationForms forms = TaskMethods.shown(view, request);
+      if (forms.isEmpty()) {
         return ended(
             run,
             "The tool has to ask its user a question that this client cannot show: use a client that declares elicitation.");

@@ -241,11 +241,22 @@ public final class TaskMethods {
   }
 
   /** The open questions as forms, under names that are unique within the run. */
-  static ElicitationForms forms(TaskView view) {
+  private static ElicitationForms forms(TaskView view) {
     Map<String, String> asked = view.asked();
     return asked.isEmpty()
-        ? ElicitationForms.of(Json.object())
+        ? ElicitationForms.NONE
         : ElicitationForms.of(view.reply().structured(), field -> asked.getOrDefault(field, field));
+  }
+
+  /** The forms of the open questions that the client can show; none if it cannot show them all. */
+  static ElicitationForms shown(TaskView view, McpRequest request) {
+    if (!request.capabilities().path("elicitation").isObject()) {
+      return ElicitationForms.NONE;
+    }
+    ElicitationForms forms = forms(view);
+    return forms.supportedBy(request.capabilities(), request.revision())
+        ? forms
+        : ElicitationForms.NONE;
   }
 
   /**
@@ -265,8 +276,8 @@ public final class TaskMethods {
   }
 
   private ObjectNode working(TaskIds.Task task, TaskView view, McpRequest request) {
-    ElicitationForms forms = forms(view);
-    if (forms.supportedBy(request.capabilities(), request.revision())) {
+    ElicitationForms forms = shown(view, request);
+    if (!forms.isEmpty()) {
       return inputRequired(task, view, forms);
     }
     ObjectNode fields = fields(task, "working", view);
@@ -305,10 +316,8 @@ public final class TaskMethods {
    * again.
    */
   private ObjectNode paused(TaskIds.Task task, TaskView view, McpRequest request) {
-    ElicitationForms forms = forms(view);
-    return forms.supportedBy(request.capabilities(), request.revision())
-        ? inputRequired(task, view, forms)
-        : completed(task, view, request);
+    ElicitationForms forms = shown(view, request);
+    return forms.isEmpty() ? completed(task, view, request) : inputRequired(task, view, forms);
   }
 
   private ObjectNode inputRequired(TaskIds.Task task, TaskView view, ElicitationForms forms) {

@@ -18,14 +18,13 @@ public final class McpAsk {
   /** The capability that the client must have declared, in the form of such a declaration. */
   private final ObjectNode capability;
 
-  private final @Nullable ArgumentSchema form;
+  /** The check of a form that was filled in; null until it is needed, as it is costly to make. */
+  private volatile @Nullable ArgumentSchema form;
 
-  private McpAsk(
-      String method, ObjectNode params, ObjectNode capability, @Nullable ArgumentSchema form) {
+  private McpAsk(String method, ObjectNode params, ObjectNode capability) {
     this.method = method;
     this.params = params;
     this.capability = capability;
-    this.form = form;
   }
 
   /**
@@ -34,9 +33,16 @@ public final class McpAsk {
    * @param schema a flat object: strings, numbers, booleans and choices
    */
   public static McpAsk form(String message, ObjectNode schema) {
+    McpAsk ask = uncheckedForm(message, schema);
+    ask.form = ArgumentSchema.of(schema);
+    return ask;
+  }
+
+  /** A form of the host, whose generated schema is used only once somebody has filled it in. */
+  public static McpAsk uncheckedForm(String message, ObjectNode schema) {
     ObjectNode params = Json.object().put("message", message);
     params.set("requestedSchema", schema);
-    return new McpAsk(ELICIT, params, declared("elicitation"), ArgumentSchema.of(schema));
+    return new McpAsk(ELICIT, params, declared("elicitation"));
   }
 
   /** A form for the user to fill in, with the components of a record. */
@@ -51,7 +57,7 @@ public final class McpAsk {
     ObjectNode params = Json.object().put("mode", "url").put("message", message).put("url", url);
     ObjectNode capability = Json.object();
     capability.putObject("elicitation").putObject("url");
-    return new McpAsk(ELICIT, params, capability, null);
+    return new McpAsk(ELICIT, params, capability);
   }
 
   /** A text that the client's model answers. */
@@ -63,12 +69,12 @@ public final class McpAsk {
 
   /** A request to the client's model, with all the parameters of the protocol. */
   public static McpAsk model(ObjectNode params) {
-    return new McpAsk("sampling/createMessage", params, declared("sampling"), null);
+    return new McpAsk("sampling/createMessage", params, declared("sampling"));
   }
 
   /** A request for the folders that the client works on. */
   public static McpAsk roots() {
-    return new McpAsk("roots/list", Json.object(), declared("roots"), null);
+    return new McpAsk("roots/list", Json.object(), declared("roots"));
   }
 
   private static ObjectNode declared(String capability) {
@@ -126,9 +132,21 @@ public final class McpAsk {
       return reply.hasNonNull("content");
     }
     return switch (reply.path("action").asText()) {
-      case "accept" -> form == null || form.check(reply.path("content")).isEmpty();
+      case "accept" -> isFilledIn(reply.path("content"));
       case "decline", "cancel" -> true;
       default -> false;
     };
+  }
+
+  private boolean isFilledIn(JsonNode content) {
+    if (!(params.get("requestedSchema") instanceof ObjectNode schema)) {
+      return true;
+    }
+    ArgumentSchema check = form;
+    if (check == null) {
+      check = ArgumentSchema.of(schema);
+      form = check;
+    }
+    return check.check(content).isEmpty();
   }
 }
