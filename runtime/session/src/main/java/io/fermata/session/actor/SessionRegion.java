@@ -11,7 +11,6 @@ import io.fermata.session.observe.HostGauges;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -39,8 +38,8 @@ import org.slf4j.Logger;
  * says which sessions those are, and messages to others are forwarded.
  */
 public final class SessionRegion extends AbstractBehavior<SessionRegion.Message> {
-  /** How many of the least used sessions are considered when another wakes. */
-  private static final int LOOKED_AT = 64;
+  /** How many sessions are asked to sleep when another wakes: more than one, as some cannot. */
+  private static final int ASKED = 4;
 
   private static final Duration LONGEST_LOOK = Duration.ofSeconds(1);
 
@@ -140,8 +139,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   private static final class Awake {
     final ActorRef<SessionCommand> session;
+
+    /** When it last got a command, or was asked to make room. */
     long lastUsed;
-    boolean asked;
+
     Outcome.@Nullable Failure unreadable;
     @Nullable List<SessionCommand> held;
 
@@ -160,6 +161,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   private final Placement placement;
   private final TimerScheduler<Message> timers;
   private @Nullable CompletableFuture<Void> sleepingAll;
+
+  /** In the order of their last use. */
   private final Map<String, Awake> awake = new LinkedHashMap<>(64, 0.75f, true);
 
   private final Map<Bar, Barred> bars = new LinkedHashMap<>();
@@ -381,7 +384,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       entry = wake(envelope.entityId(), isFresh(envelope.command()));
     }
     entry.lastUsed = nanos.getAsLong();
-    entry.asked = false;
     if (entry.held != null) {
       entry.held.add(envelope.command());
       return this;
@@ -460,18 +462,19 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return entry;
   }
 
-  /** Asks the least used session that was not asked yet whether it can sleep. */
+  /** Asks the least used sessions whether they can sleep; others are asked before them again. */
   private void makeRoom() {
-    if (awake.size() <= bound) {
+    int excess = awake.size() - bound;
+    if (excess <= 0) {
       return;
     }
-    Iterator<Awake> leastUsedFirst = awake.values().iterator();
-    for (int i = 0; i < LOOKED_AT && leastUsedFirst.hasNext(); i++) {
-      Awake entry = leastUsedFirst.next();
-      if (!entry.asked) {
-        entry.asked = true;
+    List<String> leastUsed =
+        awake.keySet().stream().limit(Math.min(ASKED, excess)).toList();
+    for (String entityId : leastUsed) {
+      Awake entry = awake.get(entityId);
+      if (entry != null) {
+        entry.lastUsed = nanos.getAsLong();
         entry.session.tell(new SessionCommand.Idle());
-        return;
       }
     }
   }

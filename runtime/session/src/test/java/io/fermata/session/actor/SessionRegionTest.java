@@ -29,6 +29,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
+import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.DispatcherSelector;
@@ -64,11 +65,16 @@ final class SessionRegionTest {
   /** What happened to calls and their sessions. */
   private final List<String> reported = new ArrayList<>();
 
+  /** Sessions that cannot sleep. */
+  private final Set<String> busy = new HashSet<>();
+
   private boolean storeFails;
   private boolean recoversLater;
 
   /** The session that was last asked to sleep. */
   private @Nullable ActorRef<SessionCommand> fallsAsleep;
+
+  private boolean sleepAtOnce;
 
   /** Whether sessions stop later than they are asked to. */
   private boolean barsHold;
@@ -95,11 +101,15 @@ final class SessionRegionTest {
   }
 
   private void start() {
+    start(Settings.DEFAULT);
+  }
+
+  private void start(Settings settings) {
     region =
         kit.spawn(
             SessionRegion.create(
                 (entityId, fresh, itself) -> session(entityId),
-                Settings.DEFAULT,
+                settings,
                 () -> scheduler.currentTimeMs() * 1_000_000,
                 new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
                 losses,
@@ -120,11 +130,14 @@ final class SessionRegionTest {
     return Behaviors.receive(
         (context, command) -> {
           if (command instanceof SessionCommand.Idle) {
+            if (busy.contains(entityId)) {
+              return Behaviors.same();
+            }
             region.tell(new SessionRegion.Passivate(entityId, context.getSelf()));
             return Behaviors.same();
           } else if (command instanceof SessionCommand.Sleep) {
             fallsAsleep = context.getSelf();
-            return Behaviors.same();
+            return sleepAtOnce ? Behaviors.stopped() : Behaviors.same();
           } else if (command instanceof SessionCommand.Vanish) {
             return barsHold ? Behaviors.same() : Behaviors.stopped();
           } else if (!(command instanceof SessionCommand.Wake)) {
@@ -289,5 +302,28 @@ final class SessionRegionTest {
     pass(Duration.ofMinutes(10));
     assertThat(works).containsExactly("trip|0");
     assertThat(pings).isZero();
+  }
+
+  @Test
+  void aHostKeepsItsBoundOfAwakeSessionsAlthoughTheLeastUsedOnesAreAtWork() {
+    sleepAtOnce = true;
+    start(Settings.DEFAULT.awake(100));
+    for (int i = 0; i < 5 * 100; i++) {
+      if (i < 100) {
+        busy.add("trip|" + i);
+      }
+      region.tell(new SessionRegion.Envelope("trip|" + i, call(i)));
+    }
+    assertThat(awake()).isBetween(100, 150);
+
+    busy.clear();
+    pass(Duration.ofMinutes(1));
+    assertThat(awake()).isEqualTo(100);
+  }
+
+  private int awake() {
+    TestProbe<Integer> counts = kit.createTestProbe();
+    region.tell(new SessionRegion.CountAwake(counts.ref()));
+    return counts.receiveMessage();
   }
 }
