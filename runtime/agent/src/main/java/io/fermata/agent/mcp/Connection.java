@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -30,13 +31,13 @@ final class Connection {
   /** Fails when no reply can arrive any more. */
   private final CompletableFuture<?> over;
 
-  /** The replies that are waited for; what has ended leaves nothing here. */
-  private final Set<CompletableFuture<?>> replies = ConcurrentHashMap.newKeySet();
+  /** The replies that are waited for, by their requests; what has ended leaves nothing here. */
+  private final Map<Mono<?>, CompletableFuture<?>> replies = new ConcurrentHashMap<>();
 
   private int calls;
   private boolean abandoned;
 
-  @SuppressWarnings("FutureReturnValueIgnored") // each reply is notified
+  @SuppressWarnings("FutureReturnValueIgnored") // the replies get the failure
   Connection(Line line, Duration timeout) {
     this.line = line;
     client =
@@ -50,7 +51,8 @@ final class Connection {
     over =
         CompletableFuture.anyOf(
             line.broken(), line.forgotten().exceptionallyCompose(this::rejected));
-    over.whenComplete((nothing, why) -> replies.forEach(reply -> reply.completeExceptionally(why)));
+    over.whenComplete(
+        (nothing, why) -> replies.values().forEach(reply -> reply.completeExceptionally(why)));
   }
 
   boolean usable() {
@@ -89,18 +91,17 @@ final class Connection {
   }
 
   /** The reply of the server, unless the connection breaks. An interrupt cancels the request. */
-  @SuppressWarnings("CollectionUndefinedEquality") // each reply equals itself alone
   private <T> T reply(Mono<T> request) throws InterruptedException, ExecutionException {
     CompletableFuture<T> sent = request.toFuture();
     CompletableFuture<T> reply = sent.copy();
-    replies.add(reply);
+    replies.put(request, reply);
     try {
       if (over.isDone()) {
         over.get();
       }
       return reply.get();
     } finally {
-      replies.remove(reply);
+      replies.remove(request);
       sent.cancel(true);
     }
   }

@@ -468,8 +468,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     if (excess <= 0) {
       return;
     }
-    List<String> leastUsed =
-        awake.keySet().stream().limit(Math.min(ASKED, excess)).toList();
+    List<String> leastUsed = awake.keySet().stream().limit(Math.min(ASKED, excess)).toList();
     for (String entityId : leastUsed) {
       Awake entry = awake.get(entityId);
       if (entry != null) {
