@@ -23,6 +23,7 @@ public final class TravelAgency {
 
   private final Map<String, String> holds = new LinkedHashMap<>();
   private final Map<String, Integer> charges = new LinkedHashMap<>();
+  private int references;
   private BiConsumer<String, String> paid = (run, receipt) -> {};
 
   /** Sets the listener of payments, which is called with {@code (run, receipt)}. */
@@ -43,7 +44,7 @@ public final class TravelAgency {
 
   /** Holds an offer until it is released. Returns the reference. */
   public synchronized String hold(String offer, String key) {
-    return holds.computeIfAbsent(key, k -> offer + "-" + (holds.size() + 1));
+    return holds.computeIfAbsent(key, k -> offer + "-" + ++references);
   }
 
   public synchronized void release(String key) {

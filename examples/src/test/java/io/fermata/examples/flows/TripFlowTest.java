@@ -125,4 +125,14 @@ class TripFlowTest {
   void refusesAPassportNumberThatCannotBeOne() {
     toLisbon("Ann Lee").answer("passport.0.number", "x").refuses("passport.0.number");
   }
+
+  @Test
+  void noReferenceOfAReservationIsGivenTwice() {
+    agency.hold("inn", "one");
+    agency.hold("inn", "two");
+    agency.release("one");
+    agency.hold("inn", "three");
+    assertThat(agency.holds()).containsExactly("inn-2", "inn-3");
+    assertThat(agency.hold("inn", "two")).isEqualTo("inn-2");
+  }
 }
