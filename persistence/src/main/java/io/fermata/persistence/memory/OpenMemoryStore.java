@@ -75,16 +75,8 @@ final class OpenMemoryStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max) {
-    return CompletableFuture.completedFuture(
-        journals.read(Slice.from(persistenceId, fromSeq, max)));
-  }
-
-  @Override
-  public CompletionStage<List<StoredEntry>> readBack(
-      String persistenceId, long beforeSeq, int max) {
-    return CompletableFuture.completedFuture(
-        journals.read(Slice.before(persistenceId, beforeSeq, max)));
+  public CompletionStage<List<StoredEntry>> read(Slice slice) {
+    return CompletableFuture.completedFuture(journals.read(slice));
   }
 
   @Override

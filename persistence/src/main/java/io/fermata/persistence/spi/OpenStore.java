@@ -119,15 +119,24 @@ public interface OpenStore extends AutoCloseable {
    * @param fromSeq the lowest sequence number
    * @param max the maximum number of results, 1 to {@link #MAX_ENTRIES}
    */
-  CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max);
+  default CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max) {
+    return read(Slice.from(persistenceId, fromSeq, max));
+  }
 
   /**
-   * Like {@link #read}, but newest first. A store without history stops at its oldest record.
+   * Like {@link #read(String, long, int)}, but newest first. A store without history stops at its
+   * oldest record.
    *
    * @param beforeSeq the exclusive upper bound of the sequence numbers, {@link Long#MAX_VALUE} for
    *     the end of the journal
    */
-  CompletionStage<List<StoredEntry>> readBack(String persistenceId, long beforeSeq, int max);
+  default CompletionStage<List<StoredEntry>> readBack(
+      String persistenceId, long beforeSeq, int max) {
+    return read(Slice.before(persistenceId, beforeSeq, max));
+  }
+
+  /** The committed records in a range of a journal, in its direction. */
+  CompletionStage<List<StoredEntry>> read(Slice slice);
 
   /**
    * Writes a little, and completes when that is durable, or when another write became durable

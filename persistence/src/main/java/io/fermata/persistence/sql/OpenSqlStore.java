@@ -175,17 +175,7 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max) {
-    return read(Slice.from(persistenceId, fromSeq, max));
-  }
-
-  @Override
-  public CompletionStage<List<StoredEntry>> readBack(
-      String persistenceId, long beforeSeq, int max) {
-    return read(Slice.before(persistenceId, beforeSeq, max));
-  }
-
-  private CompletionStage<List<StoredEntry>> read(Slice slice) {
+  public CompletionStage<List<StoredEntry>> read(Slice slice) {
     return whileOpen(
         () -> backend.reader().transact(connection -> SqlEntries.read(connection, slice)));
   }

@@ -15,6 +15,7 @@ import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.SharedStore;
+import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.StoredEntry;
@@ -107,6 +108,11 @@ class FaultyOpenStore implements OpenStore {
   public CompletionStage<List<StoredEntry>> readBack(
       String persistenceId, long beforeSeq, int max) {
     return reach(() -> inner.readBack(persistenceId, beforeSeq, max));
+  }
+
+  @Override
+  public CompletionStage<List<StoredEntry>> read(Slice slice) {
+    return reach(() -> inner.read(slice));
   }
 
   @Override

@@ -256,22 +256,12 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<StoredEntry>> read(String persistenceId, long fromSeq, int max) {
-    return read(Slice.from(persistenceId, fromSeq, max));
-  }
-
-  @Override
-  public CompletionStage<List<StoredEntry>> readBack(
-      String persistenceId, long beforeSeq, int max) {
-    return read(Slice.before(persistenceId, beforeSeq, max));
-  }
-
-  @Override
   public CompletionStage<@Nullable Void> ping() {
     return kv.whileOpen(() -> touch(kv, serverKey).thenAccept(written -> {}));
   }
 
-  private CompletionStage<List<StoredEntry>> read(Slice slice) {
+  @Override
+  public CompletionStage<List<StoredEntry>> read(Slice slice) {
     return journals.last(slice.persistenceId()).thenApply(document -> document.read(slice));
   }
 
