@@ -8,6 +8,7 @@ import io.fermata.persistence.spi.Slice;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.sql.Sql;
+import io.fermata.persistence.sql.SqlBatches;
 import io.fermata.persistence.sql.SqlUpkeep;
 import io.fermata.persistence.sql.Transactions;
 import java.sql.Connection;
@@ -94,7 +95,7 @@ final class PostgresShared implements SharedStore {
   private final Transactions hosts;
   private final Transactions calls;
   private final Transactions upkeep;
-  private final EpochCheck check;
+  private final SqlBatches<Integer, Boolean> confirmations;
 
   /** The shards that are being taken, each with the acquisition that counts. */
   private final Map<Integer, Object> wanted = new HashMap<>();
@@ -116,7 +117,8 @@ final class PostgresShared implements SharedStore {
     this.hosts = hosts;
     this.calls = calls;
     this.upkeep = upkeep;
-    this.check = new EpochCheck(() -> hosts.query(shards::current));
+    this.confirmations =
+        new SqlBatches<>(SqlBatches.AT_ONCE, hosts::query, this::confirmed, failure -> false);
   }
 
   /**
@@ -322,8 +324,13 @@ final class PostgresShared implements SharedStore {
   public CompletionStage<Boolean> confirm(int shard) {
     requireShard(shard);
     return shards.isHeld(shard)
-        ? check.next().thenApply(current -> current.containsKey(shard))
+        ? confirmations.ask(shard)
         : CompletableFuture.completedFuture(false);
+  }
+
+  private List<Boolean> confirmed(Connection connection, List<Integer> asked) throws SQLException {
+    Map<Integer, Long> current = shards.current(connection);
+    return asked.stream().map(current::containsKey).toList();
   }
 
   @Override

@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  * @param <Q> a request
  * @param <A> its result
  */
-final class SqlBatches<Q, A extends @Nullable Object> {
+public final class SqlBatches<Q, A extends @Nullable Object> {
 
   /** Bounds a batch of most kinds of requests, and with it the wait of its last request. */
-  static final int AT_ONCE = 400;
+  public static final int AT_ONCE = 400;
 
   static final int MOST_WAITING = 20_000;
 
@@ -50,7 +50,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   }
 
   /** For requests of bounded size. */
-  SqlBatches(
+  public SqlBatches(
       int atOnce,
       Connections connections,
       Service<Q, A> service,
@@ -67,12 +67,12 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   /**
    * How a service gets a connection: within a transaction, or without one for a single statement.
    */
-  interface Connections {
+  public interface Connections {
     <T> CompletableFuture<T> use(Transactions.Work<T> work);
   }
 
   /** Serves a batch and returns the results in order. */
-  interface Service<Q, A extends @Nullable Object> {
+  public interface Service<Q, A extends @Nullable Object> {
     List<A> serve(Connection connection, List<Q> together) throws SQLException;
   }
 
@@ -84,7 +84,7 @@ final class SqlBatches<Q, A extends @Nullable Object> {
   private record Waiting<Q, A extends @Nullable Object>(
       Q request, CompletableFuture<A> answer, boolean alone) {}
 
-  CompletableFuture<A> ask(Q request) {
+  public CompletableFuture<A> ask(Q request) {
     CompletableFuture<A> answer = new CompletableFuture<>();
     boolean needsService;
     synchronized (waiting) {
