@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpBody;
 import io.fermata.mcp.feature.McpCall;
+import io.fermata.mcp.feature.McpContent;
 import io.fermata.mcp.feature.McpHandler;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.feature.McpMessage;
@@ -96,6 +97,13 @@ class PlainToolsTest {
                 McpTool.of("thread", "Says where it runs")
                     .call(call -> McpResult.text(Thread.currentThread().getName())))
             .tool(McpTool.of("endless", "Works until it is interrupted").call(this::endless))
+            .tool(
+                McpTool.of("point", "Points to a resource")
+                    .call(call -> McpResult.of(McpContent.link("orders://7", "Order 7"))))
+            .prompt(
+                McpPrompt.of("point", "Points to a resource")
+                    .get(
+                        call -> List.of(McpMessage.user(McpContent.link("orders://7", "Order 7")))))
             .prompt(
                 McpPrompt.of("greet", "Greets")
                     .required("whom", "Who is greeted")
@@ -289,6 +297,22 @@ class PlainToolsTest {
     assertThat(interrupted.poll(2, TimeUnit.SECONDS)).isNull();
     assertThat(callOff(client)).isEqualTo(202);
     assertThat(interrupted.poll(30, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
+  @Test
+  void aLinkIsATextForAClientWhoseRevisionHasNone() {
+    String link = "{\"type\":\"resource_link\",\"uri\":\"orders://7\",\"name\":\"Order 7\"}";
+    assertThat(pointed("2025-06-18")).containsExactly(Json.parse(link), Json.parse(link));
+
+    String text = "{\"type\":\"text\",\"text\":\"Order 7: orders://7\"}";
+    assertThat(pointed("2025-03-26")).containsExactly(Json.parse(text), Json.parse(text));
+  }
+
+  private List<JsonNode> pointed(String version) {
+    Wired client = new Wired(server).session(version, "{}");
+    return List.of(
+        client.request("tools/call", "\"name\":\"point\"").result().at("/content/0"),
+        client.request("prompts/get", "\"name\":\"point\"").result().at("/messages/0/content"));
   }
 
   private int routed(@Nullable String header, String arguments) {

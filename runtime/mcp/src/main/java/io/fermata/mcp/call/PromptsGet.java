@@ -69,7 +69,10 @@ public final class PromptsGet implements RpcMethod {
   private RpcResult written(McpPrompt prompt, List<McpMessage> messages, Revision revision) {
     ObjectNode fields = Json.object().put("description", prompt.description());
     ArrayNode all = fields.putArray("messages");
-    messages.forEach(message -> all.add(message.json()));
+    for (McpMessage message : messages) {
+      ObjectNode json = message.json().deepCopy();
+      all.add(json.set("content", ResultWriter.content(revision, json.path("content"))));
+    }
     return results.once(revision, fields);
   }
 }

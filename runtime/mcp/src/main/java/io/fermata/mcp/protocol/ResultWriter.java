@@ -141,7 +141,7 @@ public final class ResultWriter {
       }
       out.writeArrayFieldStart("content");
       for (McpContent content : result.content()) {
-        out.writeTree(content.json());
+        out.writeTree(content(revision, content.json()));
       }
       out.writeEndArray();
       JsonNode structured = result.structured();
@@ -156,6 +156,14 @@ public final class ResultWriter {
       writeMeta(out, revision, result.meta());
       out.writeEndObject();
     };
+  }
+
+  /** A content block. Where there are no links, one is a text. */
+  public static JsonNode content(Revision revision, JsonNode block) {
+    if (revision.structured() || !block.path("type").asText().equals("resource_link")) {
+      return block;
+    }
+    return McpContent.text(block.path("name").asText() + ": " + block.path("uri").asText()).json();
   }
 
   private static void writeText(JsonGenerator out, String text) throws IOException {

@@ -44,7 +44,7 @@ public enum Revision {
     return this == V2026_07_28;
   }
 
-  /** Whether tools have titles, output schemas and structured results. */
+  /** Whether tools have titles, output schemas and structured results, and contents links. */
   public boolean structured() {
     return this != V2025_03_26;
   }
