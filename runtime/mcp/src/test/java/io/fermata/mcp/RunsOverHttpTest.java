@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
@@ -17,6 +18,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -199,8 +201,24 @@ class RunsOverHttpTest {
     assertThat(get("a-key", "/runs?status=asleep").body()).contains("must be one of", "stopped");
     assertThat(get("a-key", "/runs?longerThan=soon").body()).contains("PT5M");
     assertThat(get("a-key", "/runs?startedFrom=soon").body()).contains("2026-");
+    assertThat(get("a-key", "/runs?longerThan=P110000000000D").body()).contains("PT5M");
+    assertThat(get("a-key", "/runs?startedFrom=%2B300000000-01-01T00:00:00Z").body())
+        .contains("2026-");
     assertThat(get("a-key", "/runs?cursor=x").statusCode()).isEqualTo(400);
     assertThat(get("a-key", "/runs/order").statusCode()).isEqualTo(404);
+  }
+
+  @Test
+  void ofManyWrongFieldsTheFirstAreSaidAndHowManyMoreThereAre() throws Exception {
+    ObjectNode body = Json.object().put("entry", 1).put("mode", "sandbox");
+    IntStream.range(0, 1_000).forEach(n -> body.put("no" + n, n));
+
+    HttpResponse<String> said = post("o-key", "/runs/order/" + alices + "/forks", body.toString());
+
+    assertThat(said.statusCode()).isEqualTo(400);
+    JsonNode fields = Json.parse(said.body()).at("/error/fields");
+    assertThat(fields).hasSize(101);
+    assertThat(fields.path(100).path("message").asText()).isEqualTo("has 900 more invalid fields");
   }
 
   @Test

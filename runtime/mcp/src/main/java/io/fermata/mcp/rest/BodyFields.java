@@ -3,6 +3,7 @@ package io.fermata.mcp.rest;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
@@ -19,12 +20,41 @@ import org.jspecify.annotations.Nullable;
 
 /** Reads the fields of a JSON body, and rejects the unknown ones. */
 final class BodyFields {
+  /** The fields that an error lists, and how many more are wrong. */
+  private static final class WrongFields {
+    private final Map<String, String> first = new LinkedHashMap<>();
+    private int rest;
+
+    void add(String field, String why) {
+      if (first.size() < Limits.VIOLATIONS || first.containsKey(field)) {
+        first.put(field, why);
+      } else {
+        rest++;
+      }
+    }
+
+    void addIfAbsent(String field, String why) {
+      if (!first.containsKey(field)) {
+        add(field, why);
+      }
+    }
+
+    void check() {
+      if (rest > 0) {
+        first.put("body", "has " + rest + " more invalid fields");
+      }
+      if (!first.isEmpty()) {
+        throw HttpError.fields(first);
+      }
+    }
+  }
+
   private final ObjectNode object;
   private final String path;
-  private final Map<String, String> wrong;
+  private final WrongFields wrong;
   private final Set<String> read = new HashSet<>();
 
-  private BodyFields(ObjectNode object, String path, Map<String, String> wrong) {
+  private BodyFields(ObjectNode object, String path, WrongFields wrong) {
     this.object = object;
     this.path = path;
     this.wrong = wrong;
@@ -36,7 +66,7 @@ final class BodyFields {
     if (!(tree instanceof ObjectNode object)) {
       throw HttpError.of(400, "bad_request", "The body must be a JSON object");
     }
-    return new BodyFields(object, "", new LinkedHashMap<>());
+    return new BodyFields(object, "", new WrongFields());
   }
 
   /**
@@ -46,9 +76,7 @@ final class BodyFields {
    */
   void check() {
     unknownFields();
-    if (!wrong.isEmpty()) {
-      throw HttpError.fields(wrong);
-    }
+    wrong.check();
   }
 
   private void unknownFields() {
@@ -57,13 +85,13 @@ final class BodyFields {
         .forEachRemaining(
             name -> {
               if (!read.contains(name)) {
-                wrong.put(path + RpcException.abbreviate(name), "There is no such field");
+                wrong(RpcException.abbreviate(name), "There is no such field");
               }
             });
   }
 
   void wrong(String name, String why) {
-    wrong.put(path + name, why);
+    wrong.add(path + name, why);
   }
 
   boolean has(String name) {
@@ -89,7 +117,7 @@ final class BodyFields {
   String needed(String name) {
     String text = text(name);
     if (text == null || text.isBlank()) {
-      wrong.putIfAbsent(path + name, "is required: a string");
+      wrong.addIfAbsent(path + name, "is required: a string");
       return "";
     }
     return text;
@@ -198,7 +226,7 @@ final class BodyFields {
     for (JsonNode each : value) {
       String place = path + name + "[" + all.size() + "]";
       if (!(each instanceof ObjectNode member)) {
-        wrong.put(place, "must be an object");
+        wrong.add(place, "must be an object");
         return all;
       }
       all.add(new BodyFields(member, place + ".", wrong));

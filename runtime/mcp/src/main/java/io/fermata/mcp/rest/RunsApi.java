@@ -392,16 +392,25 @@ public final class RunsApi extends JsonApi {
   private static @Nullable Instant time(ApiRequest request, String name) {
     String text = request.query(name);
     try {
-      return text == null ? null : Instant.parse(text);
-    } catch (DateTimeParseException e) {
+      return text == null ? null : countable(Instant.parse(text));
+    } catch (DateTimeParseException | ArithmeticException e) {
       throw ApiRequest.wrong(name, "must be a time such as 2026-03-01T09:00:00Z");
     }
+  }
+
+  /**
+   * A time that a count of milliseconds can express.
+   *
+   * @throws ArithmeticException if it is too far away for that
+   */
+  private static Instant countable(Instant time) {
+    return Instant.ofEpochMilli(time.toEpochMilli());
   }
 
   private static @Nullable Instant longerThan(ApiRequest request) {
     String text = request.query("longerThan");
     try {
-      return text == null ? null : Instant.now().minus(Duration.parse(text));
+      return text == null ? null : countable(Instant.now().minus(Duration.parse(text)));
     } catch (DateTimeException | ArithmeticException e) {
       throw ApiRequest.wrong("longerThan", "must be a duration such as PT5M");
     }
