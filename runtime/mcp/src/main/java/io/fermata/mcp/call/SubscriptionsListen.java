@@ -52,7 +52,7 @@ public final class SubscriptionsListen {
         .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
     filter.path(WATCHED).forEach(uri -> watched.add(Subscriptions.watchable(uri.asText())));
-    Subscriptions.requireRoom(watched);
+    Subscriptions.requireRoom(watched.size(), watched.stream().mapToInt(String::length).sum());
     List<TaskIds.Task> known = tasks(filter, request);
     Subscriptions.Subscription subscription =
         new Subscriptions.Subscription(

@@ -135,13 +135,13 @@ public final class Subscriptions implements AutoCloseable {
   }
 
   /**
-   * Requires that one client may watch these resources at a time.
+   * Requires that one client may watch so many resources at a time.
    *
+   * @param length the total length of their URIs
    * @throws RpcException if there are too many of them
    */
-  public static void requireRoom(Set<String> watched) {
-    if (watched.size() > MAX_WATCHED
-        || watched.stream().mapToInt(String::length).sum() > MAX_WATCHED_TEXT) {
+  public static void requireRoom(int resources, int length) {
+    if (resources > MAX_WATCHED || length > MAX_WATCHED_TEXT) {
       throw RpcException.invalidParams(
           "A client may watch at most %d resources, with URIs of at most %d characters in total: watch fewer."
               .formatted(MAX_WATCHED, MAX_WATCHED_TEXT));

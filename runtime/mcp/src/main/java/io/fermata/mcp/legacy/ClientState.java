@@ -6,7 +6,6 @@ import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.rpc.RpcException;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -17,8 +16,11 @@ public final class ClientState {
   /** The capabilities of its handshake; missing if they are not known. */
   public final JsonNode capabilities;
 
-  /** The resources it subscribed to. */
+  /** The resources it subscribed to; changed by {@link #watch} and {@link #unwatch} only. */
   final Set<String> watched = ConcurrentHashMap.newKeySet();
+
+  /** The total length of their URIs. */
+  private int watchedText;
 
   /** The least severe log messages that it wants. */
   volatile McpLevel level = McpLevel.INFO;
@@ -28,11 +30,18 @@ public final class ClientState {
    *
    * @throws RpcException if it watches as many as it may
    */
-  void watch(String uri) {
-    Set<String> more = new TreeSet<>(watched);
-    more.add(uri);
-    Subscriptions.requireRoom(more);
-    watched.add(uri);
+  synchronized void watch(String uri) {
+    if (!watched.contains(uri)) {
+      Subscriptions.requireRoom(watched.size() + 1, watchedText + uri.length());
+      watched.add(uri);
+      watchedText += uri.length();
+    }
+  }
+
+  synchronized void unwatch(String uri) {
+    if (watched.remove(uri)) {
+      watchedText -= uri.length();
+    }
   }
 
   private ClientState(JsonNode capabilities) {

@@ -45,7 +45,7 @@ final class LegacyPeers {
     on(CANCELLED, cancellable::cancel);
     on(ENDED, (session, principal, content) -> end(session, principal));
     onChange(WATCHED, (state, uri) -> state.watch(uri));
-    onChange(UNWATCHED, (state, uri) -> state.watched.remove(uri));
+    onChange(UNWATCHED, (state, uri) -> state.unwatch(uri));
     onChange(LEVEL, (state, level) -> state.level = level(level, state));
   }
 

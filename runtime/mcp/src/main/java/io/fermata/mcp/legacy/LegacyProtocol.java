@@ -244,7 +244,7 @@ public final class LegacyProtocol implements LegacyEra {
 
   private RpcResult unsubscribe(McpRequest request) {
     String uri = Subscriptions.watchable(request.text("uri"));
-    peer(request).watched.remove(uri);
+    peer(request).unwatch(uri);
     onPeers(request, session -> peers.unwatched(session, request.principal(), uri));
     return ResultWriter.EMPTY;
   }

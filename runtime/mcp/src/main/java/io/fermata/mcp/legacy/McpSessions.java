@@ -39,18 +39,26 @@ public final class McpSessions {
   private final ToolHost host;
   private final LongSupplier nanos;
 
-  private record Entry(ClientState peer, long seen) {}
+  /** The principal is part of it: a handle of another principal finds nothing. */
+  private record Key(String handle, String principal) {}
+
+  /**
+   * The state of a client.
+   *
+   * @param session the id of its session that was checked
+   */
+  private record Entry(String session, ClientState peer, long seen) {}
 
   private record Listening(ClientState peer, CompletableFuture<Void> ended) {}
 
   /** The states of clients, least recently used first. */
-  private final FairShares<String, Entry> active;
+  private final FairShares<Key, Entry> active;
 
   /** The streams of clients, the latest of each. */
-  private final Map<String, Listening> listening = new HashMap<>();
+  private final Map<Key, Listening> listening = new HashMap<>();
 
   /** The sessions that clients ended most recently. */
-  private final FairShares<String, Boolean> ended;
+  private final FairShares<Key, Boolean> ended;
 
   /**
    * @param each how many sessions of one principal are remembered
@@ -64,7 +72,7 @@ public final class McpSessions {
 
   public String open(String principal, JsonNode capabilities) {
     Id id = Id.of(host.handles().mint(), capabilities);
-    keep(principal, id.key(principal), ClientState.declaring(capabilities));
+    keep(id.key(principal), id.text(), ClientState.declaring(capabilities));
     return id.text();
   }
 
@@ -74,7 +82,19 @@ public final class McpSessions {
    * @throws RpcException if the session is unknown to this server or has ended
    */
   public ClientState require(String session, String principal) {
-    return known(principal, issued(session));
+    ClientState used = used(session, principal);
+    return used == null ? known(principal, issued(session)) : used;
+  }
+
+  /** The state under an id that was checked before; null if it must be checked. */
+  private synchronized @Nullable ClientState used(String session, String principal) {
+    Key key = new Key(Id.handle(session), principal);
+    Entry entry = active.get(key);
+    if (entry == null || !entry.session().equals(session)) {
+      return null;
+    }
+    keep(key, session, entry.peer());
+    return entry.peer();
   }
 
   /**
@@ -85,7 +105,7 @@ public final class McpSessions {
    */
   ClientState listening(String session, String principal, CompletableFuture<Void> ended) {
     Id id = issued(session);
-    String key = id.key(principal);
+    Key key = id.key(principal);
     ClientState peer;
     Listening before;
     synchronized (this) {
@@ -105,12 +125,12 @@ public final class McpSessions {
     }
   }
 
-  private synchronized void closed(String key, CompletableFuture<Void> ended) {
+  private synchronized void closed(Key key, CompletableFuture<Void> ended) {
     listening.computeIfPresent(key, (same, open) -> open.ended() == ended ? null : open);
   }
 
   private synchronized ClientState known(String principal, Id id) {
-    String key = id.key(principal);
+    Key key = id.key(principal);
     requireNotEnded(key);
     Entry known = active.remove(key);
     Listening open = listening.get(key);
@@ -118,7 +138,7 @@ public final class McpSessions {
         known != null
             ? known.peer()
             : open != null ? open.peer() : ClientState.declaring(id.capabilities());
-    keep(principal, key, peer);
+    keep(key, id.text(), peer);
     return peer;
   }
 
@@ -131,15 +151,15 @@ public final class McpSessions {
     return id;
   }
 
-  private void requireNotEnded(String key) {
+  private void requireNotEnded(Key key) {
     if (ended.has(key)) {
       throw RpcException.sessionGone();
     }
   }
 
-  private synchronized void keep(String principal, String key, ClientState peer) {
+  private synchronized void keep(Key key, String session, ClientState peer) {
     long now = nanos.getAsLong();
-    active.put(principal, key, new Entry(peer, now));
+    active.put(key.principal(), key, new Entry(session, peer, now));
     active.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos());
   }
 
@@ -149,12 +169,12 @@ public final class McpSessions {
    * @throws RpcException if the session is unknown to this server or has ended
    */
   void end(String session, String principal) {
-    complete(ended(principal, issued(session).key(principal)));
+    complete(ended(issued(session).key(principal)));
   }
 
-  private synchronized @Nullable Listening ended(String principal, String key) {
+  private synchronized @Nullable Listening ended(Key key) {
     requireNotEnded(key);
-    ended.put(principal, key, true);
+    ended.put(key.principal(), key, true);
     active.remove(key);
     return listening.get(key);
   }
@@ -204,15 +224,19 @@ public final class McpSessions {
       try {
         JsonNode declared =
             JsonRpcCodec.read(Base64.getUrlDecoder().decode(text.substring(dot + 1)));
-        return declared.isObject() ? new Id(text.substring(0, dot), declared, text) : null;
+        return declared.isObject() ? new Id(handle(text), declared, text) : null;
       } catch (IllegalArgumentException | RpcException e) {
         return null;
       }
     }
 
-    /** The principal is part of the key: a handle of another principal finds nothing. */
-    String key(String principal) {
-      return handle + principal;
+    static String handle(String text) {
+      int dot = text.indexOf('.');
+      return dot < 0 ? text : text.substring(0, dot);
+    }
+
+    Key key(String principal) {
+      return new Key(handle, principal);
     }
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
@@ -11,6 +12,7 @@ import io.fermata.mcp.rpc.RpcException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** The remembered state of clients of older revisions. */
@@ -103,6 +105,30 @@ class McpSessionsTest {
           .as(made)
           .isInstanceOf(RpcException.class);
     }
+  }
+
+  @Test
+  void noNameMakesTheSessionOfAnotherOutOfItsHandle() {
+    String handle = sessions.open("xada", MissingNode.getInstance());
+
+    assertThat(sessions.require(handle, "xada").watched).isEmpty();
+    assertThatThrownBy(() -> sessions.require(handle + "x", "ada"))
+        .isInstanceOf(RpcException.class);
+  }
+
+  @Test
+  void aResourceThatIsNoLongerWatchedMakesRoom() {
+    ClientState ada = sessions.require(open(), "ada");
+    IntStream.range(1, 1_000).forEach(n -> ada.watch("test://" + n));
+    ada.watch("test://7");
+    assertThatThrownBy(() -> ada.watch("test://1000")).isInstanceOf(RpcException.class);
+
+    ada.unwatch("test://7");
+    ada.unwatch("test://7");
+
+    ada.watch("test://1000");
+    assertThat(ada.watched).hasSize(1_000);
+    assertThatThrownBy(() -> ada.watch("test://7")).isInstanceOf(RpcException.class);
   }
 
   @Test
