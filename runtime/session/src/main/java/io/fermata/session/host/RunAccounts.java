@@ -19,6 +19,7 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.SessionKey;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,7 +70,7 @@ public final class RunAccounts {
   CompletionStage<List<Runs.Entry>> read(String flow, String runId, long after, int limit) {
     return reading.begin(
         () ->
-            RunForks.translated(
+            StoreErrors.translated(
                 CompletableFuture.supplyAsync(
                     () -> accounts(journal(flow, runId), after, limit), threads)));
   }

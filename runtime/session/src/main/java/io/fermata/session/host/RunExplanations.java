@@ -6,6 +6,7 @@ import io.fermata.flow.Secrets;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.ToolHints;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
@@ -16,9 +17,7 @@ import io.fermata.flow.record.Trace;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.ArgumentSchema;
-import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.OutcomeJson;
@@ -28,9 +27,9 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
-import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -168,14 +167,10 @@ public final class RunExplanations {
   }
 
   private static ToolReply failed(Throwable thrown) {
-    DamagedException damaged = RootCauses.find(thrown, DamagedException.class);
-    if (damaged != null) {
-      return new ToolReply(OutcomeJson.body(HostError.damaged(damaged)), Json.object());
-    }
-    return ToolReply.refused(
-        RootCauses.find(thrown, EncryptionException.class) != null
-            ? HostError.KEY_MISSING
-            : HostError.STORE_UNAVAILABLE);
+    Outcome.Failure unreadable = StoreErrors.failureOf(thrown);
+    return unreadable == null
+        ? ToolReply.refused(HostError.STORE_UNAVAILABLE)
+        : new ToolReply(OutcomeJson.body(unreadable), Json.object());
   }
 
   private ToolReply reply(ToolCall call, Function<ObjectNode, List<Violation>> check) {

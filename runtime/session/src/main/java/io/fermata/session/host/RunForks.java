@@ -3,13 +3,11 @@ package io.fermata.session.host;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Outcome;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.SessionScope;
@@ -23,7 +21,6 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.Handles;
-import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
@@ -93,15 +90,17 @@ public record RunForks(
     if (!catalog.has(flow)) {
       return CompletableFuture.failedFuture(unknown(flow));
     }
-    return translated(StoreErrors.translated(read(new Source(flow, runId))))
-        .thenComposeAsync(
-            source -> {
-              RunJournal journal = source.journal();
-              return owner(source, journal)
-                  .thenComposeAsync(owner -> fork(journal, entry, owner, options, shown), threads)
-                  .thenCompose(fork -> translated(unlessErased(source, fork)));
-            },
-            threads);
+    return translated(
+        read(new Source(flow, runId))
+            .thenComposeAsync(
+                source -> {
+                  RunJournal journal = source.journal();
+                  return owner(source, journal)
+                      .thenComposeAsync(
+                          owner -> fork(journal, entry, owner, options, shown), threads)
+                      .thenCompose(fork -> unlessErased(source, fork));
+                },
+                threads));
   }
 
   /**
@@ -179,7 +178,8 @@ public record RunForks(
               .formatted(
                   source.runId, source.flow, ToolUse.of(source.flow, owner.session()).caller()));
     }
-    return translated(StoreErrors.translated(store.read(caller.entityId(), 1, 1)))
+    return store
+        .read(caller.entityId(), 1, 1)
         .thenApplyAsync(
             first ->
                 first.stream()
@@ -234,25 +234,14 @@ public record RunForks(
     return new ForkException(code, past ? error + " Or fork at an entry before that step." : error);
   }
 
-  /** Why a journal cannot be read, as calls of its session get it. */
-  static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
-    return stage.exceptionallyCompose(thrown -> CompletableFuture.failedFuture(translated(thrown)));
-  }
-
-  private static Throwable translated(Throwable thrown) {
-    Outcome.Failure unreadable = StoreErrors.failureOf(thrown);
-    ThreadException kept = RootCauses.find(thrown, ThreadException.class);
-    if (unreadable != null) {
-      return refused(unreadable);
-    } else if (kept != null) {
-      return new ForkException(kept.code(), String.valueOf(kept.getMessage()));
-    }
-    return RootCauses.find(thrown, StoreException.class) == null
-        ? thrown
-        : refused(HostError.STORE_UNAVAILABLE.failure());
-  }
-
-  private static ForkException refused(Outcome.Failure why) {
-    return new ForkException(why.code(), why.message());
+  /** Why a journal cannot be read is why it cannot be forked. */
+  private static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
+    return StoreErrors.translated(stage)
+        .exceptionallyCompose(
+            thrown ->
+                CompletableFuture.failedFuture(
+                    RootCauses.of(thrown) instanceof ThreadException why
+                        ? new ForkException(why.code(), String.valueOf(why.getMessage()))
+                        : thrown));
   }
 }

@@ -8,7 +8,6 @@ import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
-import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.journal.Encryption;
@@ -94,7 +93,13 @@ final class ThreadJournals {
 
   /** Reads a journal back until the reader has enough. */
   <R extends BackwardReader> CompletionStage<R> rewound(String entityId, long beforeSeq, R rewind) {
-    return StoreErrors.translated(store.readBack(entityId, beforeSeq, PAGE))
+    return StoreErrors.translated(rewinding(entityId, beforeSeq, rewind));
+  }
+
+  private <R extends BackwardReader> CompletionStage<R> rewinding(
+      String entityId, long beforeSeq, R rewind) {
+    return store
+        .readBack(entityId, beforeSeq, PAGE)
         .thenComposeAsync(
             records -> {
               if (records.isEmpty() && beforeSeq == Long.MAX_VALUE) {
@@ -113,26 +118,26 @@ final class ThreadJournals {
               }
               return records.size() < PAGE
                   ? CompletableFuture.completedFuture(rewind)
-                  : rewound(entityId, records.get(records.size() - 1).seq(), rewind);
+                  : rewinding(entityId, records.get(records.size() - 1).seq(), rewind);
             },
             executor);
   }
 
   CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
-    return StoreErrors.translated(store.read(entityId, file.seq(), 1))
-        .thenApplyAsync(
-            records -> {
-              for (StoredEntry stored : records) {
-                List<ThreadEvent> events = entry(entityId, stored).events();
-                if (file.index() < events.size()
-                    && events.get(file.index()) instanceof ThreadEvent.FileWritten written) {
-                  return written.data();
-                }
-              }
-              throw new ThreadException(
-                  "unknown_file", "The bytes of the file are no longer stored");
-            },
-            executor);
+    return StoreErrors.translated(
+        store
+            .read(entityId, file.seq(), 1)
+            .thenApplyAsync(records -> written(entityId, records, file.index()), executor));
+  }
+
+  private byte[] written(String entityId, List<StoredEntry> records, int index) {
+    for (StoredEntry stored : records) {
+      List<ThreadEvent> events = entry(entityId, stored).events();
+      if (index < events.size() && events.get(index) instanceof ThreadEvent.FileWritten file) {
+        return file.data();
+      }
+    }
+    throw new ThreadException("unknown_file", "The bytes of the file are no longer stored");
   }
 
   // --- forks -----------------------------------------------------------------------------------
@@ -162,16 +167,18 @@ final class ThreadJournals {
 
   /** Refuses a thread that was deleted. */
   CompletionStage<Void> requireKept(ThreadKey source) {
-    return StoreErrors.translated(store.readBack(source.entityId(), Long.MAX_VALUE, 1))
-        .thenAcceptAsync(
-            last -> {
-              if (last.stream()
-                  .map(stored -> entry(source.entityId(), stored))
-                  .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
-                throw unknown(source.threadId());
-              }
-            },
-            executor);
+    return StoreErrors.translated(
+        store
+            .readBack(source.entityId(), Long.MAX_VALUE, 1)
+            .thenAcceptAsync(
+                last -> {
+                  if (last.stream()
+                      .map(stored -> entry(source.entityId(), stored))
+                      .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
+                    throw unknown(source.threadId());
+                  }
+                },
+                executor));
   }
 
   // --- feeds -----------------------------------------------------------------------------------
@@ -197,21 +204,13 @@ final class ThreadJournals {
   void read(String entityId, long from, int max, ThreadFeed.Received received) {
     feeding.begin(
         () ->
-            StoreErrors.translated(store.read(entityId, from, max))
-                .handleAsync(
-                    (records, thrown) -> {
-                      if (thrown != null) {
-                        received.records(null, RootCauses.of(thrown));
-                        return null;
-                      }
-                      try {
-                        received.records(decoded(entityId, records), null);
-                      } catch (Throwable e) { // an Error must not leave the feed reading for ever
-                        received.records(null, e);
-                      }
-                      return null;
-                    },
-                    feedThreads));
+            StoreErrors.translated(
+                    store
+                        .read(entityId, from, max)
+                        .thenApplyAsync(records -> decoded(entityId, records), feedThreads))
+                .whenComplete(
+                    (read, thrown) ->
+                        received.records(read, thrown == null ? null : RootCauses.of(thrown))));
   }
 
   /** The first entries, up to a size, and at least one. */
@@ -232,11 +231,9 @@ final class ThreadJournals {
   private Entry<ThreadEvent> entry(String entityId, StoredEntry stored) {
     try {
       return (Entry<ThreadEvent>) encryption.read(entityId, stored);
-    } catch (EncryptionException e) {
-      throw new ThreadException(e.code(), String.valueOf(e.getMessage()));
     } catch (UnreadableEntry e) {
       LOG.error("Thread {} cannot be read: {}", entityId, e.getMessage());
-      throw new ThreadException(e.failure().code(), e.failure().message());
+      throw e;
     }
   }
 }

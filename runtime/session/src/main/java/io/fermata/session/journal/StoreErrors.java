@@ -18,14 +18,18 @@ public final class StoreErrors {
 
   /**
    * Fails with a {@link ThreadException}: {@code not_kept} where the store has no history or lists,
-   * that of {@link #failureOf}, or {@code store_unavailable} where the store failed.
+   * that of {@link #failureOf}, or {@code store_unavailable} where the store failed. Call it on the
+   * stage that has decoded what was read.
    */
   public static <T> CompletionStage<T> translated(CompletionStage<T> stage) {
     return stage.exceptionallyCompose(thrown -> CompletableFuture.failedFuture(translated(thrown)));
   }
 
   private static Throwable translated(Throwable thrown) {
-    if (RootCauses.of(thrown) instanceof NoHistoryException lost) {
+    Throwable cause = RootCauses.of(thrown);
+    if (cause instanceof ThreadException) {
+      return cause;
+    } else if (cause instanceof NoHistoryException lost) {
       return new ThreadException("not_kept", String.valueOf(lost.getMessage()));
     }
     Outcome.Failure failure = failureOf(thrown);

@@ -8,6 +8,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkException;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
@@ -16,6 +19,8 @@ import io.fermata.session.TestHost;
 import io.fermata.session.TestHost.Client;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolReply;
 import io.fermata.sqlite.Forgery;
 import java.nio.file.Path;
@@ -131,6 +136,40 @@ class UnreadableJournalTest {
     try (Fermata host = desk()) {
       assertThat(host.threads().get("ann", id).toCompletableFuture().get().threadId())
           .isEqualTo(id);
+    }
+  }
+
+  private Fermata agency() {
+    return Fermata.host()
+        .store(Store.sqlite(file()))
+        .flow(TestFlows.trip())
+        .explainRuns()
+        .start();
+  }
+
+  private static ToolReply called(Fermata host, String tool, ObjectNode arguments) {
+    ObjectNode meta = Json.object().put("fermata/sessionId", "s");
+    return host.call(new ToolCall(tool, "ann", arguments, meta, null)).toCompletableFuture().join();
+  }
+
+  @Test
+  void aRunThatCannotBeReadIsRefusedWithTheReasonHoweverItIsRead() throws Exception {
+    String id;
+    try (Fermata host = agency()) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to test");
+      id = called(host, "trip", start).meta().at("/fermata~1run/runId").asText();
+    }
+    Row known = first();
+    put(new Row(known.ordering(), "step:9", known.payload()));
+    try (Fermata host = agency()) {
+      isRefused(host.runs().entries("trip", id, 0, 10));
+      ObjectNode question = Json.object().put("flow", "trip").put("about", "path");
+      assertThat(code(called(host, ToolContract.EXPLAIN_RUN, question)))
+          .isEqualTo("journal_unreadable");
+      assertThatThrownBy(() -> host.fork("trip", id, 1, ForkOptions.sandbox()).toCompletableFuture().join())
+          .cause()
+          .isInstanceOfSatisfying(
+              ForkException.class, why -> assertThat(why.code()).isEqualTo("journal_unreadable"));
     }
   }
 
