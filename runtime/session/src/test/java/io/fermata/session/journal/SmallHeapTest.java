@@ -232,6 +232,8 @@ final class SmallHeapTest {
     List<Entry<?>> entries = entries(from, journal);
     try (OpenStore store = Store.sqlite(to).open()) {
       multiply(entries, store, journal, ENTRIES, next);
+      // As if a host had listed it, which then wakes no thread to catch up.
+      now(store.directory().mark(now(store.newest())));
     }
   }
 
