@@ -313,7 +313,8 @@ class StoreCommandsTest {
     assertThat(ofStore.path("changes")).isEqualTo(found.path("changes"));
     assertThat(ended(0, "replay", "--store", changed, "--since", "2099-12-31", "--json"))
         .contains("\"otherwise\" : 0");
-    assertThat(ended(Cli.UNUSABLE, "replay", "missing.jsonl")).contains("name a file that export wrote");
+    assertThat(ended(Cli.UNUSABLE, "replay", "missing.jsonl"))
+        .contains("name a file that export wrote");
 
     try (Connection file = DriverManager.getConnection("jdbc:" + store);
         Statement statement = file.createStatement()) {

@@ -167,6 +167,11 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<Integer> importJournal(String persistenceId, Iterable<NewEntry> records) {
+    return importJournal(persistenceId, records, null);
+  }
+
+  @Override
   public CompletionStage<@Nullable Void> backup(Path file) {
     return reach(() -> inner.backup(file));
   }

@@ -140,11 +140,7 @@ class UnreadableJournalTest {
   }
 
   private Fermata agency() {
-    return Fermata.host()
-        .store(Store.sqlite(file()))
-        .flow(TestFlows.trip())
-        .explainRuns()
-        .start();
+    return Fermata.host().store(Store.sqlite(file())).flow(TestFlows.trip()).explainRuns().start();
   }
 
   private static ToolReply called(Fermata host, String tool, ObjectNode arguments) {
@@ -166,7 +162,8 @@ class UnreadableJournalTest {
       ObjectNode question = Json.object().put("flow", "trip").put("about", "path");
       assertThat(code(called(host, ToolContract.EXPLAIN_RUN, question)))
           .isEqualTo("journal_unreadable");
-      assertThatThrownBy(() -> host.fork("trip", id, 1, ForkOptions.sandbox()).toCompletableFuture().join())
+      assertThatThrownBy(
+              () -> host.fork("trip", id, 1, ForkOptions.sandbox()).toCompletableFuture().join())
           .cause()
           .isInstanceOfSatisfying(
               ForkException.class, why -> assertThat(why.code()).isEqualTo("journal_unreadable"));
