@@ -1,6 +1,5 @@
 package io.fermata.persistence.sql;
 
-import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.HikariPoolMXBean;
 import io.fermata.persistence.spi.StoreException;
@@ -31,10 +30,6 @@ public final class SqlPool implements Transactions {
   private SqlPool(HikariDataSource source, ThreadPoolExecutor threads) {
     this.source = source;
     this.threads = threads;
-  }
-
-  static SqlPool connect(HikariConfig pool) {
-    return over(new HikariDataSource(pool));
   }
 
   public static SqlPool over(HikariDataSource source) {

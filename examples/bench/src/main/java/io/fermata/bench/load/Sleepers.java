@@ -17,7 +17,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -36,10 +35,6 @@ public final class Sleepers implements Callable<Integer> {
   private int awake;
 
   private final PrintStream out = System.out;
-
-  public static void main(String[] args) {
-    System.exit(new CommandLine(new Sleepers()).execute(args));
-  }
 
   @Override
   public Integer call() throws Exception {

@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -39,10 +38,6 @@ public final class ThreadLoad implements Callable<Integer> {
   @Mixin private Windows windows = new Windows();
 
   private final PrintStream out = System.out;
-
-  public static void main(String[] args) {
-    System.exit(new CommandLine(new ThreadLoad()).execute(args));
-  }
 
   @Override
   public Integer call() throws Exception {
