@@ -10,6 +10,7 @@ import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.SharedStore;
@@ -110,15 +111,18 @@ public final class OpenSqlStore implements OpenStore {
             () ->
                 inPortions(
                     connection ->
-                        SqlAppointments.forget(connection, shards, times, untilEpochMillis),
+                        times.forget(
+                            connection,
+                            shards,
+                            JournalTags.due(0),
+                            JournalTags.due(untilEpochMillis)),
                     MOST_FORGOTTEN / SqlObsoleteTags.AT_ONCE))
         .thenCompose(
             forgotten ->
                 backend
                     .upkeep()
                     .transact(
-                        connection ->
-                            SqlAppointments.due(connection, shards, untilEpochMillis, max)));
+                        connection -> SqlUpkeep.due(connection, shards, untilEpochMillis, max)));
   }
 
   @Override
@@ -141,7 +145,7 @@ public final class OpenSqlStore implements OpenStore {
   /** The connection that writes is asked, so that a sweep finds out if it is lost. */
   private CompletableFuture<Boolean> isIdle(long now) {
     return work.isDone(shards)
-        ? backend.writer().query(connection -> !SqlUpkeep.isDue(connection, shards, now))
+        ? backend.writer().query(connection -> !SqlUpkeep.hasBacklog(connection, shards, now))
         : CompletableFuture.completedFuture(false);
   }
 

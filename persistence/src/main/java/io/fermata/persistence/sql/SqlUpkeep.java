@@ -1,17 +1,19 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.JournalEnd;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.Unfinished;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** The upkeep of journals: finding unfinished ones, sweeping and expiring. */
+/** The upkeep of journals: finding those that are unfinished or due, sweeping and expiring. */
 public final class SqlUpkeep {
 
   /** The scans have a place for the condition that confines them to a shard. */
@@ -26,6 +28,20 @@ public final class SqlUpkeep {
           WHERE later.persistence_id = last.persistence_id
             AND later.sequence_number > last.sequence_number)
       ORDER BY tag.event_id
+      LIMIT ?
+      """;
+
+  public static final String DUE =
+      """
+      SELECT last.persistence_id, tag.tag
+      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
+      WHERE %stag.tag BETWEEN ? AND ?
+        AND last.deleted = FALSE
+        AND NOT EXISTS (
+          SELECT 1 FROM event_journal AS later
+          WHERE later.persistence_id = last.persistence_id
+            AND later.sequence_number > last.sequence_number)
+      ORDER BY tag.tag, tag.event_id
       LIMIT ?
       """;
 
@@ -119,6 +135,23 @@ public final class SqlUpkeep {
   /** What is left of some shards. */
   private record Part(List<Integer> shards, long after) {}
 
+  /** The journals that are due. */
+  static List<Due> due(Connection connection, SqlShards shards, long until, int max)
+      throws SQLException {
+    List<Due> due =
+        shards.scan(
+            connection,
+            DUE,
+            row -> new Due(row.getString(1), JournalTags.dueAt(row.getString(2)).orElseThrow()),
+            shards.inTurns(),
+            JournalTags.due(0),
+            JournalTags.due(until),
+            max);
+    // Those of several shards; within one they are in this order.
+    due.sort(Comparator.comparingLong(Due::at));
+    return due;
+  }
+
   /**
    * A part of the upkeep, in a transaction of its own.
    *
@@ -135,7 +168,7 @@ public final class SqlUpkeep {
   }
 
   /** Whether the time of an end or of an expiry has come. */
-  static boolean isDue(Connection connection, SqlShards shards, long now) throws SQLException {
+  static boolean hasBacklog(Connection connection, SqlShards shards, long now) throws SQLException {
     return isTagged(connection, shards, JournalTags.sweep(0), JournalTags.sweep(now))
         || isTagged(connection, shards, JournalTags.forget(0), JournalTags.forget(now));
   }

@@ -10,7 +10,6 @@ import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.sql.LargeStore;
 import io.fermata.persistence.sql.OpenSqlStore;
-import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlListing;
@@ -99,7 +98,7 @@ final class SqliteStepsTest {
             SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
             SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
-            SqlShards.UNDIVIDED.scan(SqlAppointments.DUE),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.DUE),
             SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE),
             SqlEntries.FORWARDS,
             SqlEntries.BACKWARDS,

@@ -18,7 +18,6 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.persistence.sql.OpenSqlStore;
-import io.fermata.persistence.sql.SqlAppointments;
 import io.fermata.persistence.sql.SqlDirectory;
 import io.fermata.persistence.sql.SqlEntries;
 import io.fermata.persistence.sql.SqlNames;
@@ -153,7 +152,7 @@ final class SqliteStoreTest extends SqlContract {
   void whatIsDueIsReadFromTheIndexInItsOrder() {
     prepared();
     Map.of(
-            SqlAppointments.DUE, "(tag>? AND tag<?)",
+            SqlUpkeep.DUE, "(tag>? AND tag<?)",
             SqlObsoleteTags.EXAMINE, "((tag,event_id)>(?,?) AND tag<?)")
         .forEach(
             (scan, range) ->
