@@ -96,13 +96,9 @@ public final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
     Slice.requireMax(max);
-    return whileOpen(
-        () ->
-            backend
-                .upkeep()
-                .transact(
-                    connection ->
-                        SqlUpkeep.working(connection, shards, shards.held(), after, max)));
+    return transact(
+        backend.upkeep(),
+        connection -> SqlUpkeep.working(connection, shards, shards.held(), after, max));
   }
 
   @Override
@@ -119,10 +115,9 @@ public final class OpenSqlStore implements OpenStore {
                     MOST_FORGOTTEN / SqlObsoleteTags.AT_ONCE))
         .thenCompose(
             forgotten ->
-                backend
-                    .upkeep()
-                    .transact(
-                        connection -> SqlUpkeep.due(connection, shards, untilEpochMillis, max)));
+                transact(
+                    backend.upkeep(),
+                    connection -> SqlUpkeep.due(connection, shards, untilEpochMillis, max)));
   }
 
   @Override
@@ -180,8 +175,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<List<StoredEntry>> read(Slice slice) {
-    return whileOpen(
-        () -> backend.reader().transact(connection -> SqlEntries.read(connection, slice)));
+    return transact(backend.reader(), connection -> SqlEntries.read(connection, slice));
   }
 
   /** A store that is busy writing needs no probe behind all that waits. */
@@ -200,25 +194,20 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<Long> newest() {
-    return whileOpen(() -> backend.upkeep().transact(SqlEntries::newest));
+    return transact(backend.upkeep(), SqlEntries::newest);
   }
 
   @Override
   public CompletionStage<List<Written>> written(long afterNumber, int max) {
     Slice.requireMax(max);
-    return whileOpen(
-        () ->
-            backend
-                .upkeep()
-                .transact(connection -> backend.journal().written(connection, afterNumber, max)));
+    return transact(
+        backend.upkeep(), connection -> backend.journal().written(connection, afterNumber, max));
   }
 
   @Override
   public CompletionStage<List<String>> journals(String after, int max) {
     Slice.requireMax(max);
-    return whileOpen(
-        () ->
-            backend.searches().transact(connection -> SqlEntries.journals(connection, after, max)));
+    return transact(backend.searches(), connection -> SqlEntries.journals(connection, after, max));
   }
 
   @Override
@@ -228,8 +217,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<List<String>> journals(String place) {
-    return whileOpen(
-        () -> backend.reader().transact(connection -> SqlNames.named(connection, place)));
+    return transact(backend.reader(), connection -> SqlNames.named(connection, place));
   }
 
   /**
@@ -254,18 +242,15 @@ public final class OpenSqlStore implements OpenStore {
       String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
     List<SqlChanges.Change> puts =
         Stream.ofNullable(listed).<SqlChanges.Change>map(SqlChanges.Put::new).toList();
-    return whileOpen(
-        () ->
-            backend
-                .writer()
-                .transact(
-                    connection -> {
-                      SqlJournal journal = backend.journal();
-                      int added = SqlEntries.add(connection, journal, persistenceId, records);
-                      SqlChanges.make(connection, journal, puts);
-                      return added;
-                    })
-                .whenComplete((added, failure) -> work.changed()));
+    return transact(
+            backend.writer(),
+            connection -> {
+              SqlJournal journal = backend.journal();
+              int added = SqlEntries.add(connection, journal, persistenceId, records);
+              SqlChanges.make(connection, journal, puts);
+              return added;
+            })
+        .whenComplete((added, failure) -> work.changed());
   }
 
   @Override
@@ -281,6 +266,10 @@ public final class OpenSqlStore implements OpenStore {
   @Override
   public List<StorePool> pools() {
     return backend.pools(journals::waitingAppends, journals::waitingWakes, changes::waiting);
+  }
+
+  private <T> CompletionStage<T> transact(Transactions connections, Transactions.Work<T> work) {
+    return whileOpen(() -> connections.transact(work));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> whileOpen(
@@ -310,36 +299,24 @@ public final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
-      return whileOpen(
-          () ->
-              backend.reader().transact(connection -> SqlDirectory.get(connection, persistenceId)));
+      return transact(backend.reader(), connection -> SqlDirectory.get(connection, persistenceId));
     }
 
     @Override
     public CompletionStage<DirectoryPage> list(DirectoryQuery query) {
-      return whileOpen(
-          () ->
-              backend
-                  .searches()
-                  .transact(
-                      connection ->
-                          SqlDirectory.list(
-                              connection, backend.dialect(), backend.journal().texts(), query)));
+      return transact(
+          backend.searches(),
+          connection ->
+              SqlDirectory.list(connection, backend.dialect(), backend.journal().texts(), query));
     }
 
     @Override
     public CompletionStage<Integer> count(DirectoryQuery query, int most) {
-      return whileOpen(
-          () ->
-              (isOfOne(query) ? backend.reader() : backend.searches())
-                  .transact(
-                      connection ->
-                          SqlDirectory.count(
-                              connection,
-                              backend.dialect(),
-                              backend.journal().texts(),
-                              query,
-                              most)));
+      return transact(
+          isOfOne(query) ? backend.reader() : backend.searches(),
+          connection ->
+              SqlDirectory.count(
+                  connection, backend.dialect(), backend.journal().texts(), query, most));
     }
 
     /** What one principal has is counted before its calls, so never behind searches. */
@@ -354,7 +331,7 @@ public final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<Long> marked() {
-      return whileOpen(() -> backend.upkeep().transact(backend.journal()::marked));
+      return transact(backend.upkeep(), backend.journal()::marked);
     }
   }
 
