@@ -10,11 +10,11 @@ import java.util.function.Consumer;
 /** Journals in memory, for tests. */
 public final class MemoryStore implements StoreSource {
 
-  private final MemoryJournals journals = new MemoryJournals();
+  private final OpenMemoryStore journals = new OpenMemoryStore();
 
   @Override
   public OpenStore open() {
-    return new OpenMemoryStore(journals);
+    return journals;
   }
 
   @Override
@@ -34,7 +34,7 @@ public final class MemoryStore implements StoreSource {
             + " or keep the journals in a file: sqlite:<file>");
   }
 
-  MemoryJournals journals() {
+  OpenMemoryStore journals() {
     return journals;
   }
 
