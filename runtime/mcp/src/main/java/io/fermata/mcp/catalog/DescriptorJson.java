@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.ToolHints;
+import io.fermata.mcp.feature.McpFeature;
 import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpTemplate;
@@ -24,7 +25,7 @@ final class DescriptorJson {
    */
   static ObjectNode flow(ToolContract contract, Revision revision, boolean forWidgets) {
     ObjectNode tool =
-        tool(contract.name(), contract.title(), contract.description(), revision)
+        named(contract.name(), contract.title(), contract.description(), revision)
             .set("inputSchema", contract.inputSchema());
     if (revision.structured() && contract.kind() != ToolContract.Kind.JOB) {
       tool.set("outputSchema", contract.outputSchema());
@@ -38,7 +39,7 @@ final class DescriptorJson {
 
   static ObjectNode display(DisplayTool display, Revision revision) {
     ObjectNode tool =
-        tool(display.name(), display.title(), display.description(), revision)
+        named(display.name(), display.title(), display.description(), revision)
             .set("inputSchema", display.inputSchema());
     annotations(tool, display.title(), revision)
         .put("readOnlyHint", true)
@@ -48,7 +49,7 @@ final class DescriptorJson {
   }
 
   static ObjectNode of(McpTool it, Revision revision) {
-    ObjectNode tool = named(it.name(), it.title(), it.description(), revision);
+    ObjectNode tool = named(it, revision);
     tool.set("inputSchema", it.input().json());
     if (it.output() != null && revision.structured()) {
       tool.set("outputSchema", it.output().json());
@@ -71,7 +72,7 @@ final class DescriptorJson {
   }
 
   static ObjectNode of(McpPrompt it, Revision revision) {
-    ObjectNode prompt = named(it.name(), it.title(), it.description(), revision);
+    ObjectNode prompt = named(it, revision);
     ArrayNode arguments = prompt.putArray("arguments");
     it.arguments()
         .forEach(
@@ -85,32 +86,28 @@ final class DescriptorJson {
   }
 
   static ObjectNode of(McpResource it, Revision revision) {
-    ObjectNode resource = named(it.name(), it.title(), it.description(), revision);
+    ObjectNode resource = named(it, revision);
     return withMeta(resource.put("uri", it.uri()).put("mimeType", it.mimeType()), it.meta());
   }
 
   static ObjectNode of(McpTemplate it, Revision revision) {
-    ObjectNode template = named(it.name(), it.title(), it.description(), revision);
+    ObjectNode template = named(it, revision);
     template.put("uriTemplate", it.uriTemplate()).put("mimeType", it.mimeType());
     return withMeta(template, it.meta());
   }
 
-  private static ObjectNode tool(String name, String title, String text, Revision revision) {
-    ObjectNode tool = object().put("name", name);
-    if (revision.structured()) {
-      tool.put("title", title);
-    }
-    return tool.put("description", text);
+  private static ObjectNode named(McpFeature<?> it, Revision revision) {
+    return named(it.name(), it.title(), it.description(), revision);
   }
 
   /** The members that all descriptors begin with: name, title and description. */
   static ObjectNode named(
-      String name, @Nullable String title, @Nullable String description, Revision revision) {
+      String name, @Nullable String title, String description, Revision revision) {
     ObjectNode descriptor = object().put("name", name);
     if (title != null && revision.structured()) {
       descriptor.put("title", title);
     }
-    if (description != null) {
+    if (!description.isEmpty()) {
       descriptor.put("description", description);
     }
     return descriptor;

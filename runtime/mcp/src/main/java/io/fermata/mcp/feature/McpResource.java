@@ -1,25 +1,16 @@
 package io.fermata.mcp.feature;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.json.Json;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /** A resource that clients may read by its URI. */
-public final class McpResource {
+public final class McpResource extends McpFeature<McpResource> {
   private final String uri;
-  private final String name;
   private final String mimeType;
   private final McpHandler<McpBody> reading;
-  private @Nullable String title;
-  private @Nullable String description;
-  private ObjectNode meta = Json.object();
 
   private McpResource(String uri, String name, String mimeType, McpHandler<McpBody> reading) {
+    super(name, "");
     this.uri = uri;
-    this.name = name;
     this.mimeType = mimeType;
     this.reading = reading;
   }
@@ -43,28 +34,14 @@ public final class McpResource {
     return of(uri, name, mimeType, call -> McpBody.bytes(uri, mimeType, reading.get()));
   }
 
-  private McpResource with(Consumer<McpResource> change) {
-    McpResource copy = new McpResource(uri, name, mimeType, reading);
-    copy.title = title;
-    copy.description = description;
-    copy.meta = meta.deepCopy();
-    change.accept(copy);
-    return copy;
-  }
-
-  /** The title that people read. */
-  public McpResource title(String text) {
-    return with(it -> it.title = text);
+  @Override
+  McpResource copy() {
+    return new McpResource(uri, name(), mimeType, reading);
   }
 
   /** The description that models read. */
   public McpResource description(String text) {
     return with(it -> it.description = text);
-  }
-
-  /** Adds a value to the descriptor's {@code _meta}. */
-  public McpResource meta(String key, JsonNode value) {
-    return with(it -> it.meta.set(key, value));
   }
 
   public String uri() {
@@ -75,23 +52,7 @@ public final class McpResource {
     return reading;
   }
 
-  public String name() {
-    return name;
-  }
-
   public String mimeType() {
     return mimeType;
-  }
-
-  public @Nullable String title() {
-    return title;
-  }
-
-  public @Nullable String description() {
-    return description;
-  }
-
-  public ObjectNode meta() {
-    return meta;
   }
 }

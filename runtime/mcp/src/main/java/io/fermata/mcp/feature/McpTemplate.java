@@ -1,6 +1,5 @@
 package io.fermata.mcp.feature;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import java.net.URLDecoder;
@@ -9,7 +8,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -19,14 +17,13 @@ import org.jspecify.annotations.Nullable;
  * a slash, encoded or not; {@code {+path}} matches any text. Either may match {@code ..}: a handler
  * that builds a path must check where it leads.
  */
-public final class McpTemplate {
+public final class McpTemplate extends McpFeature<McpTemplate> {
   private static final Pattern VARIABLE = Pattern.compile("\\{(\\+?)([A-Za-z0-9_]+)}");
 
   /** A longer URI matches no template, because matching takes time. */
   public static final int MAX_URI = 4_096;
 
   private final String uriTemplate;
-  private final String name;
   private final String mimeType;
   private final McpHandler<McpBody> reading;
   private final List<String> variables = new ArrayList<>();
@@ -41,14 +38,11 @@ public final class McpTemplate {
   private final List<Boolean> widths = new ArrayList<>();
 
   private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
-  private @Nullable String title;
-  private @Nullable String description;
-  private ObjectNode meta = Json.object();
 
   private McpTemplate(
       String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
+    super(name, "");
     this.uriTemplate = uriTemplate;
-    this.name = name;
     this.mimeType = mimeType;
     this.reading = reading;
     compile();
@@ -89,29 +83,16 @@ public final class McpTemplate {
     literals.add(uriTemplate.substring(end));
   }
 
-  private McpTemplate with(Consumer<McpTemplate> change) {
-    McpTemplate copy = new McpTemplate(uriTemplate, name, mimeType, reading);
+  @Override
+  McpTemplate copy() {
+    McpTemplate copy = new McpTemplate(uriTemplate, name(), mimeType, reading);
     copy.completions.putAll(completions);
-    copy.title = title;
-    copy.description = description;
-    copy.meta = meta.deepCopy();
-    change.accept(copy);
     return copy;
-  }
-
-  /** The title that people read. */
-  public McpTemplate title(String text) {
-    return with(it -> it.title = text);
   }
 
   /** The description that models read. */
   public McpTemplate description(String text) {
     return with(it -> it.description = text);
-  }
-
-  /** Adds a value to the descriptor's {@code _meta}. */
-  public McpTemplate meta(String key, JsonNode value) {
-    return with(it -> it.meta.set(key, value));
   }
 
   /** Proposes values for a variable. */
@@ -198,23 +179,7 @@ public final class McpTemplate {
     return completions.get(variable);
   }
 
-  public String name() {
-    return name;
-  }
-
   public String mimeType() {
     return mimeType;
-  }
-
-  public @Nullable String title() {
-    return title;
-  }
-
-  public @Nullable String description() {
-    return description;
-  }
-
-  public ObjectNode meta() {
-    return meta;
   }
 }

@@ -1,6 +1,5 @@
 package io.fermata.mcp.feature;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
@@ -11,7 +10,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -32,18 +30,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Arguments that do not fit the input never reach the handler; the reply says what is wrong with
  * them.
  */
-public final class McpTool {
+public final class McpTool extends McpFeature<McpTool> {
   public static final List<String> EVERYBODY = List.of("model", "app");
 
   private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_./-]{1,64}");
 
-  private final String name;
-  private final String description;
-  private @Nullable String title;
   private ArgumentSchema input = ArgumentSchema.nothing();
   private @Nullable ArgumentSchema output;
   private ObjectNode annotations = Json.object();
-  private ObjectNode meta = Json.object();
   private Set<String> scopes = Set.of();
   private @Nullable McpHandler<CompletionStage<McpResult>> handler;
   private boolean atOnce;
@@ -51,8 +45,7 @@ public final class McpTool {
   private List<String> visibility = EVERYBODY;
 
   private McpTool(String name, String description) {
-    this.name = name;
-    this.description = description;
+    super(name, description);
   }
 
   /** A tool without arguments; {@code input} adds some. */
@@ -65,25 +58,18 @@ public final class McpTool {
     return new McpTool(name, Objects.requireNonNull(description, "description"));
   }
 
-  private McpTool with(Consumer<McpTool> change) {
-    McpTool copy = new McpTool(name, description);
-    copy.title = title;
+  @Override
+  McpTool copy() {
+    McpTool copy = new McpTool(name(), description());
     copy.input = input;
     copy.output = output;
     copy.annotations = annotations.deepCopy();
-    copy.meta = meta.deepCopy();
     copy.scopes = scopes;
     copy.handler = handler;
     copy.atOnce = atOnce;
     copy.page = page;
     copy.visibility = visibility;
-    change.accept(copy);
     return copy;
-  }
-
-  /** The title that people read. */
-  public McpTool title(String text) {
-    return with(it -> it.title = text);
   }
 
   /** Takes the components of a record as arguments. */
@@ -140,11 +126,6 @@ public final class McpTool {
     return with(it -> it.scopes = OAuth.scopesIn(needed));
   }
 
-  /** Adds a value to the descriptor's {@code _meta}. */
-  public McpTool meta(String key, JsonNode value) {
-    return with(it -> it.meta.set(key, value));
-  }
-
   /** Renders the results with a page, in clients that show pages. */
   public McpTool page(WidgetPage rendering) {
     return with(it -> it.page = rendering);
@@ -192,10 +173,6 @@ public final class McpTool {
     throw new IllegalArgumentException("A JSON Schema must be a JSON object");
   }
 
-  public String name() {
-    return name;
-  }
-
   public ArgumentSchema input() {
     return input;
   }
@@ -215,25 +192,13 @@ public final class McpTool {
   public McpHandler<CompletionStage<McpResult>> handler() {
     if (handler == null) {
       throw new IllegalArgumentException(
-          "The tool " + name + " has no handler: add one with call(…)");
+          "The tool " + name() + " has no handler: add one with call(…)");
     }
     return handler;
   }
 
-  public @Nullable String title() {
-    return title;
-  }
-
-  public String description() {
-    return description;
-  }
-
   public ObjectNode annotations() {
     return annotations;
-  }
-
-  public ObjectNode meta() {
-    return meta;
   }
 
   public @Nullable WidgetPage page() {
