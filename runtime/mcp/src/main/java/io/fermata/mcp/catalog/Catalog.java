@@ -30,11 +30,13 @@ import org.jspecify.annotations.Nullable;
  * once.
  */
 public final class Catalog {
+  public static final String TOOLS = "tools";
+  public static final String RESOURCES = "resources";
+  public static final String TEMPLATES = "resourceTemplates";
+  public static final String PROMPTS = "prompts";
+
   private final RegisteredFeatures offers;
-  private final Map<Revision, RpcResult> tools = new EnumMap<>(Revision.class);
-  private final Map<Revision, RpcResult> resources = new EnumMap<>(Revision.class);
-  private final Map<Revision, RpcResult> templates = new EnumMap<>(Revision.class);
-  private final Map<Revision, RpcResult> prompts = new EnumMap<>(Revision.class);
+  private final Map<Revision, Map<String, RpcResult>> lists = new EnumMap<>(Revision.class);
   private final Map<Revision, Map<String, RpcResult>> pages = new EnumMap<>(Revision.class);
   private final Map<String, List<ParamHeader>> headers = new HashMap<>();
   private final Map<String, ToolPage> rendering;
@@ -53,38 +55,32 @@ public final class Catalog {
         .tools()
         .forEach((name, tool) -> headers.put(name, ParamHeader.of(name, tool.input().json())));
     for (Revision revision : Revision.values()) {
-      tools.put(
-          revision,
-          results.list(
-              revision,
-              listed("tools", tools(flows, displays, offers, !rendering.isEmpty(), revision))));
-      resources.put(
-          revision,
-          results.list(
-              revision,
-              listed(
-                  "resources",
-                  Stream.concat(
-                      rendering.stream().map(it -> it.descriptor(revision)),
-                      offers.resources().values().stream()
-                          .map(it -> DescriptorJson.of(it, revision))))));
-      templates.put(
-          revision,
-          results.list(
-              revision,
-              listed(
-                  "resourceTemplates",
-                  offers.templates().values().stream()
-                      .map(it -> DescriptorJson.of(it, revision)))));
-      prompts.put(
-          revision,
-          results.list(
-              revision,
-              listed(
-                  "prompts",
-                  offers.prompts().values().stream().map(it -> DescriptorJson.of(it, revision)))));
+      Map<String, RpcResult> prepared = new HashMap<>();
+      described(flows, displays, rendering, revision)
+          .forEach(
+              (member, all) -> prepared.put(member, results.list(revision, listed(member, all))));
+      lists.put(revision, prepared);
       pages.put(revision, pages(rendering, results, revision));
     }
+  }
+
+  /** The descriptors of all lists, by the names of the members that have them in results. */
+  private Map<String, Stream<ObjectNode>> described(
+      List<ToolContract> flows,
+      List<DisplayTool> displays,
+      List<ToolPage> rendering,
+      Revision revision) {
+    return Map.of(
+        TOOLS,
+        tools(flows, displays, offers, !rendering.isEmpty(), revision),
+        RESOURCES,
+        Stream.concat(
+            rendering.stream().map(it -> it.descriptor(revision)),
+            offers.resources().values().stream().map(it -> DescriptorJson.of(it, revision))),
+        TEMPLATES,
+        offers.templates().values().stream().map(it -> DescriptorJson.of(it, revision)),
+        PROMPTS,
+        offers.prompts().values().stream().map(it -> DescriptorJson.of(it, revision)));
   }
 
   private static void requireDistinct(
@@ -131,28 +127,16 @@ public final class Catalog {
     return list;
   }
 
-  public RpcResult tools(McpRequest request) {
-    return firstPage(tools, request);
-  }
-
-  public RpcResult resources(McpRequest request) {
-    return firstPage(resources, request);
-  }
-
-  public RpcResult templates(McpRequest request) {
-    return firstPage(templates, request);
-  }
-
-  public RpcResult prompts(McpRequest request) {
-    return firstPage(prompts, request);
-  }
-
-  /** Every list is one page, so no cursor was ever handed out. */
-  private static RpcResult firstPage(Map<Revision, RpcResult> lists, McpRequest request) {
+  /**
+   * The result of a request for a list. Every list is one page, so no cursor was ever handed out.
+   *
+   * @param member the member that has the list
+   */
+  public RpcResult list(String member, McpRequest request) {
     if (request.params().has("cursor")) {
       throw RpcException.invalidParams("Unknown cursor: this server lists everything on one page.");
     }
-    return of(lists, request.revision());
+    return Objects.requireNonNull(of(lists, request.revision()).get(member));
   }
 
   /** The pages of tools, by URI. */

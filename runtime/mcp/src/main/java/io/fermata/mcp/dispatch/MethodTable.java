@@ -17,6 +17,7 @@ import io.fermata.mcp.call.TaskIds;
 import io.fermata.mcp.call.TaskMethods;
 import io.fermata.mcp.call.ToolReplyJson;
 import io.fermata.mcp.call.ToolsCall;
+import io.fermata.mcp.catalog.Catalog;
 import io.fermata.mcp.catalog.LiveCatalog;
 import io.fermata.mcp.catalog.RegisteredFeatures;
 import io.fermata.mcp.catalog.Subscriptions;
@@ -109,19 +110,22 @@ public final class MethodTable {
     AgentToolCalls agents =
         new AgentToolCalls(host, taskMethods, forms, needs.permissions().modelsMayApprove());
     ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, taskMethods, forms, agents, jobs);
-    shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().tools(it)));
+    shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().list(Catalog.TOOLS, it)));
     shared.put(
         "tools/call",
         counted(
             quotas,
             new ToolsCall(
                 host, results, changes, kinds, needs.permissions().scopes(), needs.telemetry())));
-    shared.put("resources/list", RpcMethod.immediate(it -> changes.catalog().resources(it)));
     shared.put(
-        "resources/templates/list", RpcMethod.immediate(it -> changes.catalog().templates(it)));
+        "resources/list", RpcMethod.immediate(it -> changes.catalog().list(Catalog.RESOURCES, it)));
+    shared.put(
+        "resources/templates/list",
+        RpcMethod.immediate(it -> changes.catalog().list(Catalog.TEMPLATES, it)));
     shared.put("resources/read", counted(quotas, new ResourcesRead(changes, calls, results)));
     // Prompts may be offered later, and clients look only once.
-    shared.put("prompts/list", RpcMethod.immediate(it -> changes.catalog().prompts(it)));
+    shared.put(
+        "prompts/list", RpcMethod.immediate(it -> changes.catalog().list(Catalog.PROMPTS, it)));
     shared.put("prompts/get", counted(quotas, new PromptsGet(changes, calls, results)));
     shared.put(
         "completion/complete", counted(quotas, new CompletionComplete(changes, calls, results)));
