@@ -12,8 +12,8 @@ import com.nimbusds.jose.jwk.JWKSelector;
 import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.SignedJWT;
 import io.fermata.flow.json.Digests;
+import io.fermata.flow.json.Texts;
 import io.fermata.mcp.rpc.RpcException;
-import io.fermata.mcp.rpc.WellFormedText;
 import io.fermata.mcp.settings.OAuth;
 import io.fermata.session.key.HandlerThreads;
 import java.text.ParseException;
@@ -308,7 +308,7 @@ public final class AccessTokens {
         || subject.isBlank()
         || subject.length() > MAX_SUBJECT
         || subject.chars().anyMatch(Character::isISOControl)
-        || !subject.equals(WellFormedText.repaired(subject))) {
+        || !subject.equals(Texts.sound(subject))) {
       throw invalid("The token has no usable sub");
     }
     return principal(issuer, subject);

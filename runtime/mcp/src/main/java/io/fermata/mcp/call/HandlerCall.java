@@ -3,6 +3,7 @@ package io.fermata.mcp.call;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpCall;
 import io.fermata.mcp.feature.McpChanges;
@@ -11,7 +12,6 @@ import io.fermata.mcp.feature.McpReply;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.JsonRpcCodec;
-import io.fermata.mcp.rpc.WellFormedText;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -109,7 +109,7 @@ final class HandlerCall implements McpCall {
     params.set("progressToken", token);
     params.put("progress", done).put("total", total);
     if (message != null) {
-      params.put("message", WellFormedText.repaired(message));
+      params.put("message", Texts.sound(message));
     }
     queue.offerLatest(JsonRpcCodec.notification("notifications/progress", params));
   }

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Texts;
 import io.fermata.mcp.rpc.JsonRpcCodec;
-import io.fermata.mcp.rpc.WellFormedText;
 import io.fermata.session.call.ToolProgress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -414,7 +413,7 @@ public final class OutboundQueue {
   private byte[] notification(String message) {
     ObjectNode params = JsonNodeFactory.instance.objectNode();
     params.set("progressToken", token);
-    params.put("progress", ++sent).put("message", WellFormedText.repaired(message));
+    params.put("progress", ++sent).put("message", Texts.sound(message));
     return JsonRpcCodec.notification("notifications/progress", params);
   }
 }

@@ -5,7 +5,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /** Requires valid UTF-8 without unpaired surrogates, so that the text can be written again. */
-public final class WellFormedText {
+final class WellFormedText {
   private static final int ESCAPE = "\\uXXXX".length();
 
   private WellFormedText() {}
@@ -27,11 +27,6 @@ public final class WellFormedText {
     if (escapes) {
       requireWholeCharacters(bytes);
     }
-  }
-
-  /** The text with a question mark in place of each unpaired surrogate. */
-  public static String repaired(String text) {
-    return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
   }
 
   /** Jackson accepts some malformed sequences. */

@@ -248,7 +248,7 @@ class OutboundQueueTest {
     work.streams("\uddd1b", "\ud83e");
     work.ends();
 
-    assertThat(Events.said(Events.beforeTheResponse(events.rest()))).isEqualTo("🧑b?");
+    assertThat(Events.said(Events.beforeTheResponse(events.rest()))).isEqualTo("🧑b\ufffd");
   }
 
   @Test
