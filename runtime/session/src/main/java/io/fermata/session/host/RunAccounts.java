@@ -72,14 +72,49 @@ public final class RunAccounts {
         () ->
             StoreErrors.translated(
                 CompletableFuture.supplyAsync(
-                    () -> accounts(journal(flow, runId), after, limit), threads)));
+                    () -> accounts(journal(flow, runId, after, limit), after, limit), threads)));
   }
 
-  private RunJournal journal(String flow, String runId) {
-    RunJournal journal = new RunJournal(flow, runId, List.of());
-    if (catalog.has(flow) && SessionKey.isOfRun(SessionKey.entityOf(flow, runId))) {
-      journal = JournalPages.run(store, encryption, flow, runId);
+  /** The journal of a session, as far as a page of the entries of one of its runs needs it. */
+  private static final class Read {
+    private final String runId;
+    private final long after;
+    private final List<JournalEntry<Event>> entries = new ArrayList<>();
+    private boolean own;
+    private int found;
+
+    Read(String runId, long after) {
+      this.runId = runId;
+      this.after = after;
     }
+
+    Read add(JournalEntry<Event> entry) {
+      entries.add(entry);
+      boolean any = false;
+      for (Event event : entry.events()) {
+        own = event instanceof Event.Started started ? started.runId().equals(runId) : own;
+        any |= own;
+      }
+      found += any && entry.seq() > after ? 1 : 0;
+      return this;
+    }
+  }
+
+  /** A secret may come after the page that it must not be in. */
+  private RunJournal journal(String flow, String runId, long after, int limit) {
+    String entityId = SessionKey.entityOf(flow, runId);
+    Read read = new Read(runId, after);
+    if (catalog.has(flow) && SessionKey.isOfRun(entityId)) {
+      int most = catalog.secretFields(flow).isEmpty() ? limit : Integer.MAX_VALUE;
+      JournalPages.fold(
+          store,
+          entityId,
+          1,
+          read,
+          (soFar, next) -> soFar.found == most,
+          (soFar, stored) -> soFar.add(encryption.read(entityId, stored).ofRun()));
+    }
+    RunJournal journal = RunJournal.of(flow, runId, read.entries);
     if (journal.entries().isEmpty()) {
       throw new ThreadException(
           "unknown_run",

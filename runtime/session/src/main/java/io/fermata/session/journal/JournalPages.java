@@ -18,6 +18,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.BiFunction;
+import java.util.function.BiPredicate;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -41,24 +42,26 @@ public final class JournalPages {
    */
   public static <T> T fold(
       OpenStore store, String journal, T initial, BiFunction<T, StoredEntry, T> fold) {
-    return fold(store, journal, 1, Long.MAX_VALUE, initial, fold);
+    return fold(store, journal, 1, initial, (folded, next) -> false, fold);
   }
 
   /**
-   * As {@link #fold(OpenStore, String, Object, BiFunction)}, of the entries from one to another.
+   * As {@link #fold(OpenStore, String, Object, BiFunction)}, from an entry on.
+   *
+   * @param enough whether the next entry and those after it are not needed
    */
   public static <T> T fold(
       OpenStore store,
       String journal,
       long from,
-      long to,
       T initial,
+      BiPredicate<T, StoredEntry> enough,
       BiFunction<T, StoredEntry, T> fold) {
     T folded = initial;
     List<StoredEntry> page = now(store.read(journal, from, PAGE));
     while (!page.isEmpty()) {
       for (StoredEntry entry : page) {
-        if (entry.seq() > to) {
+        if (enough.test(folded, entry)) {
           return folded;
         }
         folded = fold.apply(folded, entry);
@@ -122,8 +125,8 @@ public final class JournalPages {
         store,
         journal,
         from,
-        to,
         entries,
+        (all, next) -> next.seq() > to,
         (all, stored) -> {
           all.add(each.apply(encryption.read(journal, stored)));
           return all;

@@ -54,11 +54,19 @@ class UnreadableJournalTest {
 
   /** The first record of the oldest session. */
   private Row first() throws SQLException {
+    return row("ordering");
+  }
+
+  private Row last() throws SQLException {
+    return row("ordering desc");
+  }
+
+  private Row row(String order) throws SQLException {
     try (Connection connection = DriverManager.getConnection("jdbc:sqlite:" + file());
         PreparedStatement select =
             connection.prepareStatement(
                 "select ordering, event_ser_manifest, event_payload from event_journal"
-                    + " order by ordering limit 1");
+                    + " order by %s limit 1".formatted(order));
         ResultSet row = select.executeQuery()) {
       return new Row(row.getLong(1), row.getString(2), row.getBytes(3));
     }
@@ -167,6 +175,26 @@ class UnreadableJournalTest {
           .cause()
           .isInstanceOfSatisfying(
               ForkException.class, why -> assertThat(why.code()).isEqualTo("journal_unreadable"));
+    }
+  }
+
+  @Test
+  void aPageOfARunsEntriesIsReadWithoutThoseThatFollow() throws Exception {
+    String id;
+    try (Fermata host = agency()) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to test");
+      id = called(host, "trip", start).meta().at("/fermata~1run/runId").asText();
+      ObjectNode answer = Json.object().put("action", "continue");
+      answer.putObject("stateUpdates").put("from", "Ulm");
+      called(host, "trip", answer);
+    }
+    Row known = last();
+    put(new Row(known.ordering(), "step:9", known.payload()));
+    try (Fermata host = agency()) {
+      assertThat(host.runs().entries("trip", id, 0, 1).toCompletableFuture().join())
+          .singleElement()
+          .satisfies(entry -> assertThat(entry.account()).isNotEmpty());
+      isRefused(host.runs().entries("trip", id, 1, 10));
     }
   }
 
