@@ -19,20 +19,24 @@ import org.jspecify.annotations.Nullable;
 final class RunNarrative {
   private final List<Entry<Event>> steps = new ArrayList<>();
 
+  /** The changes of the calling thread in these entries. */
+  private final List<JsonNode> changes = new ArrayList<>();
+
   void add(Entry<Event> entry) {
     if (entry.end() == null) {
       steps.add(entry);
+      changes.addAll(Event.changesOfCaller(entry.events()));
     } else {
       steps.clear();
+      changes.clear();
     }
   }
 
   /** The changes that the run made to its calling thread. */
   List<JsonNode> changesOfCaller(List<Event> last) {
-    List<JsonNode> changes = new ArrayList<>();
-    steps.forEach(step -> changes.addAll(Event.changesOfCaller(step.events())));
-    changes.addAll(Event.changesOfCaller(last));
-    return changes;
+    List<JsonNode> all = new ArrayList<>(changes);
+    all.addAll(Event.changesOfCaller(last));
+    return all;
   }
 
   /** The name of the run's session; null until its start is journaled. */

@@ -674,7 +674,7 @@ public final class RunPort
     if (use == null) {
       return effect -> Caller.NONE;
     }
-    List<JsonNode> before = new ArrayList<>(narrative.changesOfCaller(at.unjournaled()));
+    List<JsonNode> before = narrative.changesOfCaller(at.unjournaled());
     return effect -> new ThreadCaller(host.threading(), use, effect, before);
   }
 
