@@ -301,17 +301,23 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
    * A call of a thread. Calls between threads and from the host belong to work in flight, and are
    * never refused.
    *
+   * @param fresh whether the key was generated for this call, so that it has no journal
    * @param timeout how long the caller waits
    */
   public CompletionStage<ThreadReply> call(
-      ThreadKey key, Entry.Origin origin, Request request, Duration timeout, TraceContext trace) {
+      ThreadKey key,
+      Entry.Origin origin,
+      boolean fresh,
+      Request request,
+      Duration timeout,
+      TraceContext trace) {
     String entityId = key.entityId();
     if (isFromOutside(origin) && (isFull() || isShed(request, null))) {
       return later(ThreadReply.refused(HostError.OVERLOADED.failure()));
     }
     Pending waiting = new Pending(entityId, progress -> {}, deadline(timeout));
     ReplyMode mode = request.immediate() ? ReplyMode.LEAVES : ReplyMode.WAITS;
-    return dispatch(waiting, origin, null, false, request, mode, trace)
+    return dispatch(waiting, origin, null, fresh, request, mode, trace)
         .thenApply(reply -> (ThreadReply) reply);
   }
 

@@ -83,6 +83,13 @@ public record FlowCall(
     return handles.minted(session) ? session : SessionKey.CHOSEN + session;
   }
 
+  /** A call's {@code _meta} that names no conversation. */
+  public static ObjectNode withoutConversation(ObjectNode meta) {
+    ObjectNode others = Json.object();
+    others.setAll(meta);
+    return others.remove(SESSION_KEYS);
+  }
+
   static @Nullable String conversation(ToolCall call) {
     for (String key : SESSION_KEYS) {
       JsonNode value = call.meta().path(key);

@@ -152,7 +152,9 @@ public final class AgentThreads implements Threads {
     }
     String name = wanted.key();
     if (name == null) {
-      return view(create(ThreadKey.random(wanted.agent(), wanted.principal()), wanted, null));
+      ThreadKey key = ThreadKey.random(wanted.agent(), wanted.principal());
+      return view(
+          begin(key, wanted.principal(), new Request.OfThread(creation(key, wanted, null))));
     }
     ThreadKey key = ThreadKey.named(wanted.agent(), wanted.principal(), name, store.serverKey());
     return view(
@@ -201,17 +203,21 @@ public final class AgentThreads implements Threads {
 
   CompletionStage<ThreadReply> create(
       ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
-    ThreadInput input =
-        new ThreadInput.Create(
-            key.threadId(),
-            wanted.agent(),
-            wanted.principal(),
-            wanted.tags(),
-            wanted.env(),
-            parent,
-            wanted.messages(),
-            clock.millis());
-    return send(key, parent == null ? wanted.principal() : null, input);
+    return send(
+        key, parent == null ? wanted.principal() : null, creation(key, wanted, parent));
+  }
+
+  private ThreadInput creation(
+      ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
+    return new ThreadInput.Create(
+        key.threadId(),
+        wanted.agent(),
+        wanted.principal(),
+        wanted.tags(),
+        wanted.env(),
+        parent,
+        wanted.messages(),
+        clock.millis());
   }
 
   @Override
@@ -259,7 +265,7 @@ public final class AgentThreads implements Threads {
             .filter(gateway::runsHere)
             .findFirst()
             .orElseGet(() -> ThreadKey.random(source.agent(how), principal));
-    return send(key, principal, source.as(key, principal, how, clock.millis()));
+    return begin(key, principal, source.as(key, principal, how, clock.millis()));
   }
 
   @Override
@@ -371,15 +377,20 @@ public final class AgentThreads implements Threads {
 
   /** A closing host refuses calls from outside; the state of a thread can still be read. */
   CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
-    return send(key, principal, new Request.OfThread(input));
+    return unlessClosed(
+        principal, () -> ask(key, principal, false, new Request.OfThread(input), TIMEOUT));
   }
 
-  private CompletionStage<ThreadReply> send(
-      ThreadKey key, @Nullable String principal, Request request) {
-    if (principal != null && closed.getAsBoolean()) {
-      return failed("shutting_down", "The server is shutting down; call again in a moment");
-    }
-    return ask(key, principal, request, TIMEOUT);
+  /** Begins a thread whose key was just generated at random. */
+  private CompletionStage<ThreadReply> begin(ThreadKey key, String principal, Request request) {
+    return unlessClosed(principal, () -> ask(key, principal, true, request, TIMEOUT));
+  }
+
+  private CompletionStage<ThreadReply> unlessClosed(
+      @Nullable String principal, Supplier<CompletionStage<ThreadReply>> call) {
+    return principal != null && closed.getAsBoolean()
+        ? failed("shutting_down", "The server is shutting down; call again in a moment")
+        : call.get();
   }
 
   /** The flow behind a call of a thread has changed. If this is lost, the thread looks later. */
@@ -407,14 +418,19 @@ public final class AgentThreads implements Threads {
             ask(
                 key,
                 principal,
+                false,
                 new Request.View(settling != null),
                 settling == null ? TIMEOUT : settling));
   }
 
   private CompletionStage<ThreadReply> ask(
-      ThreadKey key, @Nullable String principal, Request request, Duration timeout) {
+      ThreadKey key,
+      @Nullable String principal,
+      boolean fresh,
+      Request request,
+      Duration timeout) {
     Entry.Origin origin = principal == null ? Entry.Origin.HOST : Entry.Origin.caller(principal);
-    return gateway.call(key, origin, request, timeout, trace).thenApply(AgentThreads::checked);
+    return gateway.call(key, origin, fresh, request, timeout, trace).thenApply(AgentThreads::checked);
   }
 
   private static ThreadReply checked(ThreadReply reply) {

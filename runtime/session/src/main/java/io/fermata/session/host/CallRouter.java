@@ -77,28 +77,24 @@ public record CallRouter(
     return gateway.call(job == null ? call : begun(call), mode, progress, trace);
   }
 
-  /** The start of a job, whose run has a separate session. */
+  /** The start of a job, whose run has a session of its own; a repeated call reaches that. */
   private ToolCall begun(ToolCall call) {
     ObjectNode start = Json.object().put("action", "start").put("intent", "called as a tool");
     start.set("stateUpdates", call.arguments());
-    start.put("sessionId", session(call));
-    return new ToolCall(call.tool(), call.principal(), start, call.meta(), null);
+    JsonNode callId = call.meta().path(FlowCall.CALL_ID);
+    ObjectNode meta = call.meta();
+    if (callId.isTextual()) {
+      start.put("sessionId", session(call, callId.textValue()));
+    } else {
+      meta = FlowCall.withoutConversation(meta);
+    }
+    return new ToolCall(call.tool(), call.principal(), start, meta, null);
   }
 
-  /** A repeated call reaches the run that it started. */
-  private String session(ToolCall call) {
-    JsonNode callId = call.meta().path(FlowCall.CALL_ID);
-    return callId.isTextual()
-        ? handles.derive(
-            "job\n"
-                + call.principal().length()
-                + "\n"
-                + call.principal()
-                + "\n"
-                + call.tool()
-                + "\n"
-                + callId.textValue())
-        : handles.mint();
+  private String session(ToolCall call, String callId) {
+    String principal = call.principal();
+    return handles.derive(
+        "job\n" + principal.length() + "\n" + principal + "\n" + call.tool() + "\n" + callId);
   }
 
   /** What explains runs, if that is the tool; null if not. */

@@ -10,19 +10,32 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
+import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
+import io.fermata.agent.Prompt;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -243,6 +256,72 @@ class HostTest {
       assertThat(answered)
           .contains("rest.town", "day.1.home.town", "day.0.leg.0.town", "day.1.leg.11.town");
     }
+  }
+
+  @Test
+  void aSessionWhoseNameWasJustGeneratedIsNotLookedForInTheStore() {
+    List<Object> generated = new CopyOnWriteArrayList<>();
+    Store store =
+        AlteredStore.of(
+            Store.memory(),
+            request -> {
+              if (request.is("expectNew")) {
+                generated.add(request.argument(0));
+              }
+              return request.ask();
+            });
+    ObjectNode nothing = Json.object().put("type", "object");
+    FlowTool job = FlowTool.of("tidy", "Tidies.", tidy("tidy")).arguments(nothing);
+    Agent echo = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
+    try (Fermata host =
+        Fermata.host().store(store).flow(tidy("sweep")).job(job).agent(echo).start()) {
+      String unnamed = created(host, null);
+      String named = created(host, "k");
+      String fork =
+          now(host.threads().fork("ann", unnamed, Threads.NewFork.live())).threadId();
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to tidy");
+      ObjectNode conversation = Json.object().put("fermata/sessionId", "s");
+      ObjectNode repeatable = Json.object().put("fermata/callId", "c");
+      assertThat(generated)
+          .containsExactly(
+              entity(unnamed),
+              entity(fork),
+              ran(host, "sweep", start, Json.object()),
+              ran(host, "tidy", Json.object(), conversation))
+          .doesNotContain(
+              entity(named),
+              ran(host, "sweep", start, conversation),
+              ran(host, "tidy", Json.object(), repeatable));
+    }
+  }
+
+  private static Flow<TestFlows.Trip> tidy(String name) {
+    return Flow.of(name, TestFlows.Trip.class)
+        .description("Tidies.")
+        .act("tidy", run -> {})
+        .edge(START, "tidy")
+        .edge("tidy", END)
+        .compile();
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
+  }
+
+  private static String created(Fermata host, @Nullable String key) {
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "echo", key, Set.of(), Map.of(), List.of());
+    return now(host.threads().create(wanted)).threadId();
+  }
+
+  private static String entity(String threadId) {
+    return ThreadKey.require(threadId).entityId();
+  }
+
+  /** The session of the run that a call has started. */
+  private static String ran(Fermata host, String tool, ObjectNode arguments, ObjectNode meta) {
+    ToolReply reply = now(host.call(new ToolCall(tool, "ann", arguments, meta, null)));
+    return SessionKey.entityOf(tool, reply.meta().at("/fermata~1run/runId").asText());
   }
 
   private static ObjectNode nested(String field, JsonNode value) {
