@@ -151,13 +151,11 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
     return callId.startsWith(UNREPLIED);
   }
 
-  /** The caller's name for a call. */
-  private static String name(String callId) {
-    return callId.substring(Math.min(DIGEST, callId.length()));
-  }
-
   /** Whether two calls have the same name, but not the same request. */
   private static boolean contradict(String callId, String other) {
-    return !callId.equals(other) && name(callId).equals(name(other));
+    int length = callId.length();
+    return length == other.length()
+        && callId.regionMatches(DIGEST, other, DIGEST, length - DIGEST)
+        && !callId.equals(other);
   }
 }
