@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -31,6 +32,10 @@ class ThreadDeletionTest {
   private final CountDownLatch digging = new CountDownLatch(1);
 
   private Fermata host() {
+    return host(Store.sqlite(folder.resolve("t.db")));
+  }
+
+  private Fermata host(Store store) {
     Agent worker =
         Agent.aiHuman(
             "worker",
@@ -51,7 +56,7 @@ class ThreadDeletionTest {
                     ScriptedModels.calling("worker", "{\"message\":\"dig\"}", result -> result))
                 .tools(SubAgent.of("worker", "Works").asBlocking()));
     return Fermata.host()
-        .store(Store.sqlite(folder.resolve("t.db")))
+        .store(store)
         .agent(desk)
         .agent(worker)
         .start();
@@ -110,6 +115,30 @@ class ThreadDeletionTest {
 
       assertThatThrownBy(() -> now(threads.get("ann", child)))
           .hasMessageContaining("no such thread");
+    }
+  }
+
+  @Test
+  void whatAThreadLeavesInTheFilesIsOverwrittenOnce() throws Exception {
+    List<String> requests = new CopyOnWriteArrayList<>();
+    Store store =
+        AlteredStore.of(
+            Store.memory(),
+            request -> {
+              List.of("delete", "scrub").stream().filter(request::is).forEach(requests::add);
+              return request.ask();
+            });
+    try (Fermata host = host(store)) {
+      String id =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      now(host.threads().delete("ann", id));
+      for (int i = 0; i < 600 && now(host.awake()) > 0; i++) {
+        Thread.sleep(50);
+      }
+      assertThat(requests).containsExactly("delete", "scrub");
     }
   }
 }

@@ -50,9 +50,16 @@ public record Eraser(
   /** The number of attempts. */
   private static final int ATTEMPTS = 3;
 
+  /** Erases also what an earlier attempt deleted without overwriting it. */
   public CompletionStage<Erased> erase(SessionScope scope) {
+    return delete(scope)
+        .thenComposeAsync(erased -> store.scrub().thenApply(scrubbed -> erased), executor);
+  }
+
+  /** As {@link #erase}, but what was deleted may remain in the files of the store. */
+  CompletionStage<Erased> delete(SessionScope scope) {
     return alone(
-        scope, () -> found(scope).thenComposeAsync(found -> erase(scope, found), executor));
+        scope, () -> found(scope).thenComposeAsync(found -> delete(scope, found), executor));
   }
 
   /** Runs work while the sessions are stopped and blocked. If it fails, they resume. */
@@ -65,23 +72,21 @@ public record Eraser(
   }
 
   /** Extends the scope to everything that the found threads created. */
-  private CompletionStage<Erased> erase(SessionScope scope, Set<String> found) {
+  private CompletionStage<Erased> delete(SessionScope scope, Set<String> found) {
     SessionScope wider = scope.withFamilies(found);
     if (!wider.equals(scope)) {
-      return erase(wider);
+      return delete(wider);
     }
     int undelivered = recorders.forget(scope::has);
     return directory
         .forget(scope::has)
         .thenComposeAsync(nothing -> delete(scope, found, Deleted.NOTHING, ATTEMPTS), executor)
-        .thenComposeAsync(
-            deleted -> store.scrub().thenApply(nothing -> Erased.of(deleted, undelivered)),
-            executor)
-        .thenApply(
-            erased -> {
+        .thenApplyAsync(
+            deleted -> {
               found.forEach(onErased);
-              return erased;
-            });
+              return Erased.of(deleted, undelivered);
+            },
+            executor);
   }
 
   private CompletionStage<Deleted> delete(

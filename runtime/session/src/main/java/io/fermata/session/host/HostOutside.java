@@ -339,19 +339,19 @@ public final class HostOutside implements Outside {
       done = done.thenCompose(nothing -> tell(child, new ThreadInput.Delete(now())));
     }
     // Its own journal is erased last, so that a repeated attempt finds the rest.
-    return done.thenCompose(nothing -> familyErased())
-        .thenCompose(erased -> services.directory().forget(key.entityId()::equals))
+    return done.thenCompose(nothing -> familyDeleted())
+        .thenCompose(deleted -> services.directory().forget(key.entityId()::equals))
         .thenCompose(unlisted -> services.store().delete(List.of(key.entityId())))
         .thenCompose(forgotten -> services.store().scrub())
         .thenAccept(scrubbed -> {});
   }
 
   /** In a store that cannot be searched, the runs that the thread called remain. */
-  private CompletionStage<Boolean> familyErased() {
+  private CompletionStage<Boolean> familyDeleted() {
     return services
         .eraser()
-        .erase(SessionScope.ofFamily(key))
-        .thenApply(erased -> true)
+        .delete(SessionScope.ofFamily(key))
+        .thenApply(deleted -> true)
         .exceptionallyCompose(
             thrown ->
                 RootCauses.find(thrown, NoHistoryException.class) != null
