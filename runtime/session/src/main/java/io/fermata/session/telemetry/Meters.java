@@ -28,48 +28,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Counts and times what a host does in a Micrometer registry.
  *
- * <table>
- * <caption>The meters</caption>
- * <tr><th>name</th><th>kind</th><th>tags</th></tr>
- * <tr><td>{@code fermata.calls}</td><td>timer</td><td>{@code tool}, {@code kind} (flow, agent,
- * plain), {@code status}, {@code code}</td></tr>
- * <tr><td>{@code fermata.calls.waiting}</td><td>gauge</td><td></td></tr>
- * <tr><td>{@code fermata.runs}</td><td>counter</td><td>{@code flow}, {@code change} (begun, paused,
- * stopped, completed, failed, cancelled, expired, abandoned), {@code code} of what stopped or failed
- * </td></tr>
- * <tr><td>{@code fermata.effects}</td><td>timer</td><td>{@code flow} (or the agent), {@code node}
- * (or the kind of effect of an agent), {@code status} (ok, rejected, failed, cancelled)</td></tr>
- * <tr><td>{@code fermata.journal.append}</td><td>timer</td><td></td></tr>
- * <tr><td>{@code fermata.journal.entries}</td><td>summary</td><td></td></tr>
- * <tr><td>{@code fermata.sessions.awake}, {@code fermata.sessions.waking}</td><td>gauge</td><td>
- * </td></tr>
- * <tr><td>{@code fermata.sessions.wake}</td><td>timer</td><td></td></tr>
- * <tr><td>{@code fermata.mcp.requests}</td><td>timer</td><td>{@code method}, {@code outcome} (ok,
- * refused, failed)</td></tr>
- * <tr><td>{@code fermata.mcp.connections}, {@code fermata.mcp.streams}</td><td>gauge</td><td></td>
- * </tr>
- * <tr><td>{@code fermata.model.tokens}</td><td>counter</td><td>{@code agent}, {@code model}, {@code
- * kind} (input, cached, output)</td></tr>
- * <tr><td>{@code fermata.model.cost}</td><td>counter</td><td>{@code agent}, {@code model}</td></tr>
- * <tr><td>{@code fermata.timers.due}, {@code fermata.schedules}</td><td>gauge</td><td></td></tr>
- * <tr><td>{@code fermata.schedules.starts}</td><td>counter</td><td>{@code schedule}, {@code
- * outcome} (started, failed, delayed)</td></tr>
- * <tr><td>{@code fermata.store.connections}</td><td>gauge</td><td>{@code pool}, {@code state}
- * (used, idle)</td></tr>
- * <tr><td>{@code fermata.store.waiting}</td><td>gauge</td><td>{@code pool}</td></tr>
- * <tr><td>{@code fermata.upkeep.lag}</td><td>gauge</td><td>{@code work} (timers, unfinished)</td>
- * </tr>
- * <tr><td>{@code fermata.cluster.members}</td><td>gauge</td><td>{@code status} (up, unreachable)
- * </td></tr>
- * <tr><td>{@code fermata.cluster.shards}, {@code fermata.cluster.heartbeat}</td><td>gauge</td><td>
- * </td></tr>
- * <tr><td>{@code fermata.cluster.shards.acquire}, {@code fermata.cluster.shards.handover}, {@code
- * fermata.cluster.calls}</td><td>timer</td><td></td></tr>
- * <tr><td>{@code fermata.cluster.resends}, {@code fermata.cluster.refusals}</td><td>counter</td>
- * <td></td></tr>
- * <tr><td>{@code fermata.mcp.refusals}</td><td>counter</td><td>{@code reason} (unauthenticated,
- * forbidden, rate, replaced, no_room, late)</td></tr>
- * </table>
+ * <p>The README of {@code runtime/session} lists the meters and their tags, under "Telemetry".
  *
  * <p>Tags are registered names or come from a short list, so the number of meters does not grow
  * with sessions or callers. With several hosts in a process, give each its own registry, or one
