@@ -2,17 +2,22 @@ package io.fermata.session.host;
 
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.HostError;
+import java.util.ArrayDeque;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Semaphore;
 import java.util.function.Supplier;
 
-/** Work that costs memory or time of the host: so much at once, and what is more is refused. */
+/**
+ * Work that costs memory or time of the host: so much at once, and what is more is refused, or
+ * waits in its order.
+ */
 public final class BoundedWork {
-  private final Semaphore permits;
+  private final Queue<Runnable> waiting = new ArrayDeque<>();
+  private int left;
 
   public BoundedWork(int atOnce) {
-    this.permits = new Semaphore(atOnce);
+    this.left = atOnce;
   }
 
   /** Begins work, or fails as {@code overloaded}. */
@@ -28,14 +33,48 @@ public final class BoundedWork {
   /** Begins work, or does instead what refuses it. */
   public <T> CompletionStage<T> begin(
       Supplier<CompletionStage<T>> work, Supplier<CompletionStage<T>> refused) {
-    if (!permits.tryAcquire()) {
-      return refused.get();
+    return takes() ? begun(work) : refused.get();
+  }
+
+  /** Begins work when its turn comes. */
+  @SuppressWarnings("FutureReturnValueIgnored") // the work reports its failures
+  <T> void enqueue(Supplier<CompletionStage<T>> work) {
+    synchronized (waiting) {
+      if (!takes()) {
+        waiting.add(() -> begun(work));
+        return;
+      }
     }
+    begun(work);
+  }
+
+  /** Whether there is room for work, which then has it. */
+  private boolean takes() {
+    synchronized (waiting) {
+      boolean room = left > 0;
+      left -= room ? 1 : 0;
+      return room;
+    }
+  }
+
+  private <T> CompletionStage<T> begun(Supplier<CompletionStage<T>> work) {
     try {
-      return work.get().whenComplete((done, thrown) -> permits.release());
-    } catch (RuntimeException e) {
-      permits.release();
+      return work.get().whenComplete((done, thrown) -> ended());
+    } catch (RuntimeException | Error e) {
+      ended();
       throw e;
     }
+  }
+
+  private void ended() {
+    Runnable next;
+    synchronized (waiting) {
+      next = waiting.poll();
+      if (next == null) {
+        left++;
+        return;
+      }
+    }
+    next.run();
   }
 }

@@ -47,7 +47,7 @@ final class ThreadJournals {
   private final Encryption encryption;
   private final Executor executor;
   private final Executor feedThreads;
-  private final QueuedWork feeding = new QueuedWork(READS);
+  private final BoundedWork feeding = new BoundedWork(READS);
 
   /**
    * @param feedThreads read for feeds
@@ -202,7 +202,7 @@ final class ThreadJournals {
 
   /** Reads entries for a feed, when its turn comes. */
   void read(String entityId, long from, int max, ThreadFeed.Received received) {
-    feeding.begin(
+    feeding.enqueue(
         () ->
             StoreErrors.translated(
                     store
