@@ -38,7 +38,7 @@ import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -129,16 +129,7 @@ public final class RunExplanations {
 
   /** The stage never fails. */
   public CompletionStage<ToolReply> call(ToolCall call) {
-    return call(call, schema::check);
-  }
-
-  private CompletionStage<ToolReply> call(
-      ToolCall call, Function<ObjectNode, List<Violation>> check) {
-    return reading.begin(
-        () ->
-            CompletableFuture.supplyAsync(() -> reply(call, check), threads)
-                .exceptionally(RunExplanations::failed),
-        () -> CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED)));
+    return begun(() -> reply(call));
   }
 
   /**
@@ -153,17 +144,17 @@ public final class RunExplanations {
               "A run cannot be asked about %s; ask about path, asked, decisions or why"
                   .formatted(about)));
     }
-    ObjectNode question = Json.object().put("flow", use.tool()).put("about", about);
-    if (field != null) {
-      question.put("field", field);
-    }
-    ObjectNode meta = Json.object().put(FlowCall.SESSION_ID, use.session());
-    return call(new ToolCall(NAME, SessionKey.TOOLS, question, meta, null), ignored -> List.of())
-        .thenApply(
-            reply ->
-                reply.error()
-                    ? reply.structured().path("error").asText()
-                    : reply.structured().path("text").asText());
+    String session = FlowCall.keyOf(use.session(), handles);
+    SessionKey key = new SessionKey(SessionKey.TOOLS, use.tool(), session);
+    return begun(() -> explained(key, named(about), field))
+        .thenApply(reply -> reply.structured().path(reply.error() ? "error" : "text").asText());
+  }
+
+  private CompletionStage<ToolReply> begun(Supplier<ToolReply> reply) {
+    return reading.begin(
+        () ->
+            CompletableFuture.supplyAsync(reply, threads).exceptionally(RunExplanations::failed),
+        () -> CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED)));
   }
 
   private static ToolReply failed(Throwable thrown) {
@@ -173,12 +164,13 @@ public final class RunExplanations {
         : new ToolReply(OutcomeJson.body(unreadable), Json.object());
   }
 
-  private ToolReply reply(ToolCall call, Function<ObjectNode, List<Violation>> check) {
-    List<Violation> wrong = check.apply(call.arguments());
-    boolean why = call.arguments().path("about").asText().equals("why");
-    if (wrong.isEmpty() && why && call.arguments().path("field").asText().isBlank()) {
-      return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
-    } else if (!wrong.isEmpty()) {
+  private static Explanation.About named(String about) {
+    return Explanation.About.valueOf(about.toUpperCase(Locale.ROOT));
+  }
+
+  private ToolReply reply(ToolCall call) {
+    List<Violation> wrong = schema.check(call.arguments());
+    if (!wrong.isEmpty()) {
       return ToolReply.refused(
           HostError.INVALID_ARGUMENTS,
           Violation.listed("The arguments of " + NAME + " do not fit", wrong));
@@ -194,11 +186,18 @@ public final class RunExplanations {
     if (parsed instanceof FlowCall.Invalid invalid) {
       return new ToolReply(OutcomeJson.body(invalid.failure()), Json.object());
     }
-    String session = ((FlowCall.Valid) parsed).call().session();
-    return explained(new SessionKey(call.principal(), flow, session), call.arguments());
+    SessionKey key =
+        new SessionKey(call.principal(), flow, ((FlowCall.Valid) parsed).call().session());
+    return explained(
+        key,
+        named(call.arguments().path("about").asText()),
+        call.arguments().path("field").textValue());
   }
 
-  private ToolReply explained(SessionKey key, ObjectNode question) {
+  private ToolReply explained(SessionKey key, Explanation.About about, @Nullable String field) {
+    if (about == Explanation.About.WHY && (field == null || field.isBlank())) {
+      return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
+    }
     RunJournal journal = new RunJournal(key.flow(), "", entries(key.entityId()));
     Flow<?> flow = catalog.describing(key.flow(), journal.state());
     Explanation explanation = new Explanation(new Trace(flow));
@@ -212,10 +211,8 @@ public final class RunExplanations {
           "There is no run of %s in this conversation, or it has ended and is not kept"
               .formatted(key.flow()));
     }
-    Explanation.About about =
-        Explanation.About.valueOf(question.path("about").asText().toUpperCase(Locale.ROOT));
-    String field = question.path("field").textValue();
-    String misnamed = explanation.unwritten(about, field) ? flow.misnamed(field) : null;
+    String misnamed =
+        field != null && explanation.unwritten(about, field) ? flow.misnamed(field) : null;
     if (misnamed != null) {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS, misnamed);
     }
