@@ -84,10 +84,6 @@ public final class SessionSubscriptions {
     return subscriber.isRemote() ? elsewhere : here;
   }
 
-  public boolean has(String entityId) {
-    return here.containsKey(entityId) || elsewhere.containsKey(entityId);
-  }
-
   /** The sessions with a subscriber of this host. */
   public Set<String> followed() {
     return Set.copyOf(here.keySet());

@@ -90,14 +90,4 @@ public record RunInfo(
   public long since() {
     return times.since();
   }
-
-  /** When the run started to wait; null if it does not wait. */
-  public @Nullable Long waitingSince() {
-    return status == Status.WAITING ? Long.valueOf(since()) : null;
-  }
-
-  /** When the run ended; null if it has not ended. */
-  public @Nullable Long endedAt() {
-    return status.live() ? null : Long.valueOf(changedAt());
-  }
 }

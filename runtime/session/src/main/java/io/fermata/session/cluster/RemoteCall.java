@@ -116,10 +116,6 @@ record RemoteCall(
         .written();
   }
 
-  static SessionCommand.Call read(byte[] call, long id, SessionCommand.ReplyTo replyTo) {
-    return read(call).call(id, replyTo);
-  }
-
   static RemoteCall read(byte[] call) {
     return read(call, RemoteCall.class);
   }

@@ -127,7 +127,7 @@ class RemoteCallTest {
             ReplyMode.TAKES_A_TASK,
             new TraceContext("parent", "state", null),
             NOBODY);
-    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written(), 7, NOBODY)).isEqualTo(call);
+    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY)).isEqualTo(call);
   }
 
   /** However often a host sends a request, it must have its effect once. */
@@ -144,7 +144,7 @@ class RemoteCallTest {
             ReplyMode.WAITS,
             TraceContext.NONE,
             NOBODY);
-    SessionCommand.Call sent = RemoteCall.read(RemoteCall.of(call, "~7").written(), 7, NOBODY);
+    SessionCommand.Call sent = RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY);
     ThreadInput input = sent.request() instanceof Request.OfThread thread ? thread.input() : null;
     boolean hasKey =
         (input instanceof ThreadInput.Post post && post.key() != null)
@@ -179,8 +179,8 @@ class RemoteCallTest {
             TraceContext.NONE,
             NOBODY);
     byte[] written = RemoteCall.of(call, "~7").written();
-    assertThat(RemoteCall.read(written, 7, NOBODY).fresh()).isTrue();
-    assertThat(RemoteCall.read(RemoteCall.again(written), 7, NOBODY).fresh()).isFalse();
+    assertThat(RemoteCall.read(written).fresh()).isTrue();
+    assertThat(RemoteCall.read(RemoteCall.again(written)).fresh()).isFalse();
   }
 
   /** A new input must be able to reach threads on other hosts, or be the host's own. */

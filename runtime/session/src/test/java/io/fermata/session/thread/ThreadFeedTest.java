@@ -113,7 +113,7 @@ class ThreadFeedTest {
 
     assertThat(received).containsExactly("1.0 Released", "2.0 Released");
     assertThat(reads).isEmpty();
-    assertThat(subscriptions.has("thread")).isTrue();
+    assertThat(subscriptions.followed()).containsExactly("thread");
   }
 
   @Test
@@ -183,7 +183,7 @@ class ThreadFeedTest {
     answer(List.of());
 
     assertThat(received).containsExactly("1.0 Released", "ended");
-    assertThat(subscriptions.has("thread")).isFalse();
+    assertThat(subscriptions.followed()).isEmpty();
   }
 
   @Test
@@ -201,7 +201,7 @@ class ThreadFeedTest {
     answer(List.of(1L, 2L));
 
     assertThat(received).containsExactly("ended");
-    assertThat(subscriptions.has("thread")).isFalse();
+    assertThat(subscriptions.followed()).isEmpty();
     assertThat(feed.deliveredUpTo(2)).isCompleted();
   }
 
@@ -214,7 +214,7 @@ class ThreadFeedTest {
 
     assertThat(received).containsExactly("1.0 Released", "ended");
     assertThat(reads).isEmpty();
-    assertThat(subscriptions.has("thread")).isFalse();
+    assertThat(subscriptions.followed()).isEmpty();
   }
 
   @Test
@@ -225,7 +225,7 @@ class ThreadFeedTest {
 
     reads.forEach(read -> read.answer(false, List.of()));
     assertThat(received).hasSize(2);
-    assertThat(subscriptions.has("thread")).isFalse();
+    assertThat(subscriptions.followed()).isEmpty();
   }
 
   @Test
