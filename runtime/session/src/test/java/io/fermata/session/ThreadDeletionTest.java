@@ -55,11 +55,7 @@ class ThreadDeletionTest {
                     "p",
                     ScriptedModels.calling("worker", "{\"message\":\"dig\"}", result -> result))
                 .tools(SubAgent.of("worker", "Works").asBlocking()));
-    return Fermata.host()
-        .store(store)
-        .agent(desk)
-        .agent(worker)
-        .start();
+    return Fermata.host().store(store).agent(desk).agent(worker).start();
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {

@@ -203,8 +203,7 @@ public final class AgentThreads implements Threads {
 
   CompletionStage<ThreadReply> create(
       ThreadKey key, NewThread wanted, ThreadEvent.@Nullable Parent parent) {
-    return send(
-        key, parent == null ? wanted.principal() : null, creation(key, wanted, parent));
+    return send(key, parent == null ? wanted.principal() : null, creation(key, wanted, parent));
   }
 
   private ThreadInput creation(
@@ -424,13 +423,11 @@ public final class AgentThreads implements Threads {
   }
 
   private CompletionStage<ThreadReply> ask(
-      ThreadKey key,
-      @Nullable String principal,
-      boolean fresh,
-      Request request,
-      Duration timeout) {
+      ThreadKey key, @Nullable String principal, boolean fresh, Request request, Duration timeout) {
     Entry.Origin origin = principal == null ? Entry.Origin.HOST : Entry.Origin.caller(principal);
-    return gateway.call(key, origin, fresh, request, timeout, trace).thenApply(AgentThreads::checked);
+    return gateway
+        .call(key, origin, fresh, request, timeout, trace)
+        .thenApply(AgentThreads::checked);
   }
 
   private static ThreadReply checked(ThreadReply reply) {

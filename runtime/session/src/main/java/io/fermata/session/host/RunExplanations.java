@@ -152,8 +152,7 @@ public final class RunExplanations {
 
   private CompletionStage<ToolReply> begun(Supplier<ToolReply> reply) {
     return reading.begin(
-        () ->
-            CompletableFuture.supplyAsync(reply, threads).exceptionally(RunExplanations::failed),
+        () -> CompletableFuture.supplyAsync(reply, threads).exceptionally(RunExplanations::failed),
         () -> CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED)));
   }
 

@@ -277,8 +277,7 @@ class HostTest {
         Fermata.host().store(store).flow(tidy("sweep")).job(job).agent(echo).start()) {
       String unnamed = created(host, null);
       String named = created(host, "k");
-      String fork =
-          now(host.threads().fork("ann", unnamed, Threads.NewFork.live())).threadId();
+      String fork = now(host.threads().fork("ann", unnamed, Threads.NewFork.live())).threadId();
       ObjectNode start = Json.object().put("action", "start").put("intent", "to tidy");
       ObjectNode conversation = Json.object().put("fermata/sessionId", "s");
       ObjectNode repeatable = Json.object().put("fermata/callId", "c");

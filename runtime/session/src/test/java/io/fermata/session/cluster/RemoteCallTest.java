@@ -127,7 +127,8 @@ class RemoteCallTest {
             ReplyMode.TAKES_A_TASK,
             new TraceContext("parent", "state", null),
             NOBODY);
-    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY)).isEqualTo(call);
+    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY))
+        .isEqualTo(call);
   }
 
   /** However often a host sends a request, it must have its effect once. */
