@@ -135,13 +135,16 @@ public final class McpDispatcher {
             TraceHeaders.of(message.meta(), arrival),
             progress,
             arrival instanceof MessageSource.Connection);
-    CompletionStage<RpcResult> answer = inside(method, request, message.method().equals("ping"));
-    return (revision.modern() ? answer : legacy.orCancelled(request, answer))
-        .handle(
-            (result, failure) -> {
-              report(message.method(), startedAt, failure);
-              return answered(message.id(), result, failure);
-            });
+    boolean ping = message.method().equals("ping");
+    CompletionStage<RpcResult> answer =
+        revision.modern()
+            ? inside(method, request, ping)
+            : legacy.orCancelled(request, () -> inside(method, request, ping));
+    return answer.handle(
+        (result, failure) -> {
+          report(message.method(), startedAt, failure);
+          return answered(message.id(), result, failure);
+        });
   }
 
   private RpcMethod method(String name, Revision revision) {

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /** Requests of sessions in flight, which clients may cancel by their ids. */
 final class CancellableRequests {
@@ -24,15 +25,19 @@ final class CancellableRequests {
 
   /** The answer of a request, or a refusal as soon as the client cancels it. */
   CompletionStage<RpcResult> orCancelled(
-      String session, McpRequest request, CompletionStage<RpcResult> answer) {
-    if (answer instanceof CompletableFuture<RpcResult> done && done.isDone()) {
-      return answer;
-    }
+      String session, McpRequest request, Supplier<CompletionStage<RpcResult>> answering) {
     Key key = new Key(session, request.principal(), request.id());
     Call call = new Call(request, new CompletableFuture<>());
     if (open.putIfAbsent(key, call) != null) {
       // With two requests of one id, a cancellation would be ambiguous.
-      return answer;
+      return answering.get();
+    }
+    CompletionStage<RpcResult> answer;
+    try {
+      answer = answering.get();
+    } catch (RuntimeException | Error e) {
+      open.remove(key, call);
+      throw e;
     }
     answer.whenComplete(
         (result, failure) -> {

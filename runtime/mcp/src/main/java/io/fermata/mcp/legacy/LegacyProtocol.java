@@ -30,6 +30,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The revisions from 2025-03-26 to 2025-11-25. */
@@ -211,9 +212,9 @@ public final class LegacyProtocol implements LegacyEra {
 
   @Override
   public CompletionStage<RpcResult> orCancelled(
-      McpRequest request, CompletionStage<RpcResult> answer) {
+      McpRequest request, Supplier<CompletionStage<RpcResult>> answering) {
     String session = request.session();
-    return session == null ? answer : cancellable.orCancelled(session, request, answer);
+    return session == null ? answering.get() : cancellable.orCancelled(session, request, answering);
   }
 
   @Override

@@ -8,6 +8,7 @@ import io.fermata.mcp.rpc.RpcResult;
 import java.io.IOException;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,7 +41,8 @@ public interface LegacyEra {
   void notification(RpcMessage message, MessageSource.Post post);
 
   /** The result of a request, or a refusal as soon as the client cancels the request. */
-  CompletionStage<RpcResult> orCancelled(McpRequest request, CompletionStage<RpcResult> answer);
+  CompletionStage<RpcResult> orCancelled(
+      McpRequest request, Supplier<CompletionStage<RpcResult>> answering);
 
   /**
    * Answers an array of messages.
