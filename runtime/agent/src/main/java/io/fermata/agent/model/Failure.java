@@ -2,6 +2,7 @@ package io.fermata.agent.model;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.langchain4j.exception.AuthenticationException;
 import dev.langchain4j.exception.ContentFilteredException;
 import dev.langchain4j.exception.HttpException;
@@ -13,8 +14,6 @@ import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.exception.UnresolvedModelServerException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
-import io.fermata.flow.json.Json;
-import io.fermata.flow.json.Texts;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.http.HttpTimeoutException;
@@ -32,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 record Failure(ModelError code, String message, boolean again, Duration retryAfter) {
   private static final int LONGEST_MESSAGE = 300;
+  private static final ObjectMapper MAPPER = new ObjectMapper();
 
   /** Patterns of keys in messages of providers and clients. */
   private static final Pattern SECRET =
@@ -137,7 +137,7 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
     String said = thrown.getMessage();
     String text = said == null || said.isBlank() ? thrown.getClass().getSimpleName() : said;
     String safe = SECRET.matcher(spoken(text)).replaceAll("…").replaceAll("\\s+", " ").strip();
-    return Texts.shortened(safe, LONGEST_MESSAGE);
+    return Excerpt.of(safe, LONGEST_MESSAGE);
   }
 
   /**
@@ -148,7 +148,7 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
       return text;
     }
     try {
-      JsonNode error = Json.MAPPER.readTree(text).path("error");
+      JsonNode error = MAPPER.readTree(text).path("error");
       String message = error.path("message").asText(error.asText());
       return message.isBlank() ? text : message;
     } catch (JsonProcessingException e) {

@@ -10,7 +10,6 @@ import dev.langchain4j.data.message.TextContent;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.ChatRequest;
-import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -175,6 +174,6 @@ final class RequestFit {
     }
     String note = SHORTENED.formatted(text.length());
     int most = (int) (text.length() * (long) bytes / size) - note.length();
-    return Texts.shortened(text, Math.max(1, most)) + note;
+    return Excerpt.of(text, Math.max(1, most)) + note;
   }
 }
