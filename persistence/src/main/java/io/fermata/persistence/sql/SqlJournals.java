@@ -47,24 +47,26 @@ final class SqlJournals implements StoreJournals {
   private final SqlShards shards;
   private final Transactions writer;
   private final Transactions reader;
+  private final SqlBackend backend;
   private final Runnable written;
   private final SqlBatches<SqlWrite, @Nullable Void> appends;
   private final SqlBatches<String, JournalTip> tips;
   private final SqlBatches<SnapshotRange, Optional<SerializedSnapshot>> snapshots;
 
   /**
-   * @param written is told of each append that may have been written
+   * @param written is notified after each batch of appends, some of which may have been written
    */
   SqlJournals(SqlBackend backend, Runnable written) {
     SqlJournal journal = backend.journal();
     this.shards = journal.shards();
     this.writer = backend.journalWriter();
     this.reader = backend.journalReader();
+    this.backend = backend;
     this.written = written;
     this.appends =
         new SqlBatches<>(
             new SqlBatches.Bounds<>(SqlBatches.AT_ONCE, BYTES_AT_ONCE, SqlWrite::size),
-            backend::append,
+            this::notifying,
             (connection, writes) -> {
               journal.append(connection, writes);
               return Arrays.asList(new @Nullable Void[writes.size()]);
@@ -79,6 +81,10 @@ final class SqlJournals implements StoreJournals {
             reader::query,
             journal::snapshots,
             failure -> isOfOne(journal, failure));
+  }
+
+  private <T> CompletableFuture<T> notifying(Transactions.Work<T> appending) {
+    return backend.append(appending).whenComplete((done, failure) -> written.run());
   }
 
   /**
@@ -102,10 +108,7 @@ final class SqlJournals implements StoreJournals {
   public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
     CompletableFuture<@Nullable Void> appended;
     try {
-      appended =
-          appends
-              .ask(SqlWrite.of(shards, persistenceId, write))
-              .whenComplete((done, failure) -> written.run());
+      appended = appends.ask(SqlWrite.of(shards, persistenceId, write));
     } catch (StoreException moved) {
       return CompletableFuture.failedFuture(moved);
     }
