@@ -253,7 +253,7 @@ final class GraphCheck<S extends Record> {
       unknownField("There is a reducer for", path);
     } else if (!reducer.reduces(FieldKind.of(field.type()))) {
       defects.add(
-          "The reducer for %s is one of numbers, and the field holds %s; use Reducer.of(…)"
+          "The reducer for %s does not reduce %s; use Reducer.of(…), or another that does"
               .formatted(path, FieldKind.words(field.type())));
     }
   }

@@ -203,8 +203,8 @@ class BranchDefectsTest {
     assertThat(asking().reduce("number", Reducer.max()).compile()).isNotNull();
     assertRefused(
         asking().reduce("a", Reducer.max()),
-        "The reducer for a is one of numbers, and the field holds a text (String); use"
-            + " Reducer.of(…)");
+        "The reducer for a does not reduce a text (String); use Reducer.of(…), or another that"
+            + " does");
   }
 
   // --- lists and sub-flows --------------------------------------------------------------------
