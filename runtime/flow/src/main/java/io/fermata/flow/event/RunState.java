@@ -517,12 +517,9 @@ public record RunState(
       }
     }
 
-    @SuppressWarnings("ReferenceEquality") // this very copy
     private Map<Place, PlaceState> changePlaces() {
-      if (ownPlaces == null || places != ownPlaces) {
-        ownPlaces = new LinkedHashMap<>(places);
-        places = ownPlaces;
-      }
+      ownPlaces = own(places, ownPlaces);
+      places = ownPlaces;
       return ownPlaces;
     }
 
@@ -545,13 +542,15 @@ public record RunState(
       }
     }
 
-    @SuppressWarnings("ReferenceEquality") // this very copy
     private Map<String, Branch> changeBranches() {
-      if (ownBranches == null || branches != ownBranches) {
-        ownBranches = new LinkedHashMap<>(branches);
-        branches = ownBranches;
-      }
+      ownBranches = own(branches, ownBranches);
+      branches = ownBranches;
       return ownBranches;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // this very copy
+    private static <K, V> Map<K, V> own(Map<K, V> now, @Nullable Map<K, V> mine) {
+      return now == mine ? now : new LinkedHashMap<>(now);
     }
 
     /** Forgets a branch, but not its places. */
