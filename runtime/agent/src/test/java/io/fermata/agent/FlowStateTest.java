@@ -712,7 +712,7 @@ class FlowStateTest {
       FlowState flow = new Rig("s1.0").flow();
       for (int i = 0; i < keys; i++) {
         flow.storage().put("stored " + i, i);
-        flow.context("told " + i, i);
+        flow.context("known " + i, i);
       }
       for (int i = 0; i < keys; i++) {
         flow.storage().delete("stored " + i);

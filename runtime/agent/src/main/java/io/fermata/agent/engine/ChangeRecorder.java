@@ -249,8 +249,10 @@ final class ChangeRecorder {
 
   private static void apply(ThreadEvent.Change change, List<Message> all, int depth) {
     if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
-      List<String> ids = all.stream().map(Message::id).toList();
-      int place = said.before() == null ? -1 : ids.indexOf(said.before());
+      int place =
+          said.before() == null
+              ? -1
+              : all.stream().map(Message::id).toList().indexOf(said.before());
       all.add(place < 0 ? all.size() : place, said.message());
     } else if (change instanceof ThreadEvent.Updated updated) {
       all.replaceAll(m -> m.id().equals(updated.messageId()) ? updated.update().of(m) : m);
