@@ -16,6 +16,7 @@ import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
+import io.fermata.flow.Questions;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.admin.Threads;
@@ -27,6 +28,7 @@ import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -57,6 +59,15 @@ class ChatTest {
       };
 
   /** What is on the screen after these lines. */
+  private static Flow<Table> asking(Consumer<Questions<Table>> questions) {
+    return Flow.of("book", Table.class)
+        .description("Books a table.")
+        .ask("what", questions)
+        .edge(START, "what")
+        .edge("what", END)
+        .compile();
+  }
+
   private static String chat(Flow<Table> flow, String... lines) throws Exception {
     FlowTool book = FlowTool.of("book", "Books a table.", flow);
     Agent waiter =
@@ -82,20 +93,14 @@ class ChatTest {
   @Test
   void anAnswerIsReadAsTheTypeOfItsQuestion() throws Exception {
     Flow<Table> flow =
-        Flow.of("book", Table.class)
-            .description("Books a table.")
-            .ask(
-                "what",
-                q ->
-                    q.question("seats", "Seats?")
-                        .question("budget", "Budget?")
-                        .question("outside", "Outside?")
-                        .question("dishes", "Dishes?")
-                        .question("wishes", "Wishes?")
-                        .question("name", "Name?"))
-            .edge(START, "what")
-            .edge("what", END)
-            .compile();
+        asking(
+            q ->
+                q.question("seats", "Seats?")
+                    .question("budget", "Budget?")
+                    .question("outside", "Outside?")
+                    .question("dishes", "Dishes?")
+                    .question("wishes", "Wishes?")
+                    .question("name", "Name?"));
 
     assertThat(chat(flow, "hi", "4", "49.50", "yes", "[\"soup\"]", "{\"view\":\"sea\"}", "1984"))
         .contains(
@@ -105,13 +110,7 @@ class ChatTest {
 
   @Test
   void aLineThatIsNotOfTheTypeIsAskedForAgainWithWhatIsExpected() throws Exception {
-    Flow<Table> flow =
-        Flow.of("book", Table.class)
-            .description("Books a table.")
-            .ask("what", q -> q.question("seats", "Seats?").question("outside", "Outside?"))
-            .edge(START, "what")
-            .edge("what", END)
-            .compile();
+    Flow<Table> flow = asking(q -> q.question("seats", "Seats?").question("outside", "Outside?"));
 
     assertThat(chat(flow, "hi", "four", "", "4", "perhaps", "n"))
         .containsSubsequence(
@@ -128,13 +127,7 @@ class ChatTest {
 
   @Test
   void anAnswerThatTheFlowRefusesIsAskedForAgainWithTheReason() throws Exception {
-    Flow<Table> flow =
-        Flow.of("book", Table.class)
-            .description("Books a table.")
-            .ask("what", q -> q.question("seats", "Seats?").question("dishes", "Dishes?"))
-            .edge(START, "what")
-            .edge("what", END)
-            .compile();
+    Flow<Table> flow = asking(q -> q.question("seats", "Seats?").question("dishes", "Dishes?"));
 
     assertThat(chat(flow, "hi", "4", "[1]", "4", "[\"soup\"]"))
         .containsSubsequence("! dishes.0 must be a text", "Seats? ", "Booked: ");
