@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
@@ -151,6 +152,29 @@ class AgentProbeTest {
       Agent.aiHuman("worker", Prompt.of("work", working).tools(refund, clerk)),
       Agent.aiHuman("clerk", Prompt.of("file", filing))
     };
+  }
+
+  @Test
+  void aReadThatFailsAsItsHostIsKilledIsRepeatedOnTheNext() {
+    Agent desk = desk((flow, args) -> "paid", tool -> tool);
+    try (ProbedHost probed =
+        new ProbedHost(Store.memory(), host -> host.agent(desk), life -> host -> host, () -> {})) {
+      probed.host();
+      AtomicInteger reads = new AtomicInteger();
+      String read =
+          probed.call(
+              () -> {
+                if (reads.incrementAndGet() > 1) {
+                  return CompletableFuture.completedStage("the journal");
+                }
+                probed.faults.kill();
+                return CompletableFuture.failedStage(new IllegalStateException("killed"));
+              },
+              got -> false,
+              "the journal");
+      assertThat(read).isEqualTo("the journal");
+      assertThat(reads).hasValue(2);
+    }
   }
 
   @Test
