@@ -34,6 +34,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ExecutorService;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -66,6 +67,7 @@ public final class HostBuilder {
   StepInterceptor steps = StepInterceptor.NONE;
   Gateway.Carrier carrier = Gateway.Carrier.DIRECT;
   LongSupplier nanos = System::nanoTime;
+  UnaryOperator<ExecutorService> handlers = threads -> threads;
   Config config = ConfigFactory.empty();
   EncryptedFields encrypted = EncryptedFields.SECRETS;
   @Nullable KeyProvider keys;
@@ -258,6 +260,14 @@ public final class HostBuilder {
    */
   public HostBuilder monotonicClock(LongSupplier source) {
     nanos = source;
+    return this;
+  }
+
+  /**
+   * Stands in front of the threads that run handlers, so that a test knows whether any is at work.
+   */
+  public HostBuilder handlers(UnaryOperator<ExecutorService> inFront) {
+    handlers = inFront;
     return this;
   }
 

@@ -150,6 +150,7 @@ final class ProbedHost implements AutoCloseable {
                 .store(faults.store())
                 .settings(Settings.DEFAULT.snapshotEvery(1))
                 .checkCalls(faults::damaged)
+                .handlers(threads -> new WatchedThreads(threads, this::begins, this::ended))
                 .clock(clock::now)
                 .monotonicClock(clock::nanos));
     builder.config(clock.manual() ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
@@ -203,7 +204,7 @@ final class ProbedHost implements AutoCloseable {
   void advance(Duration time) {
     if (clock.manual()) {
       Instant end = clock.now().plus(time);
-      LockSupport.parkNanos(REAL_PAUSE.toNanos());
+      comeToRest();
       OptionalLong next = faults.nextDue(clock.now(), end);
       int unsettled = 0;
       for (int moments = 0; next.isPresent() && moments < MOST_MOMENTS; moments++) {
@@ -217,6 +218,16 @@ final class ProbedHost implements AutoCloseable {
       clock.pass(time);
     }
     recover();
+  }
+
+  /** What has begun ends before time passes, or would end late by the time that passed. */
+  private void comeToRest() {
+    long over = System.nanoTime() + PATIENCE.toNanos();
+    long busyAt = System.nanoTime();
+    while (System.nanoTime() - busyAt < REAL_PAUSE.toNanos() && System.nanoTime() < over) {
+      LockSupport.parkNanos(SHORT_PAUSE.toNanos());
+      busyAt = busy() ? System.nanoTime() : busyAt;
+    }
   }
 
   private void passUntil(Instant moment) {
@@ -340,14 +351,18 @@ final class ProbedHost implements AutoCloseable {
 
   /** Counts work that manual time waits for. */
   <T> CompletionStage<T> counted(Supplier<CompletionStage<T>> work) {
+    begins();
+    return work.get().whenComplete((result, failure) -> ended());
+  }
+
+  private void begins() {
     changedAt = System.nanoTime();
     running.incrementAndGet();
-    return work.get()
-        .whenComplete(
-            (result, failure) -> {
-              changedAt = System.nanoTime();
-              running.decrementAndGet();
-            });
+  }
+
+  private void ended() {
+    changedAt = System.nanoTime();
+    running.decrementAndGet();
   }
 
   /**

@@ -11,14 +11,18 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
 import io.fermata.testkit.Orders.Order;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -170,6 +174,32 @@ class SessionProbeTest {
       host.passTime(Duration.ofMinutes(10)).status().fails("still_working");
       host.restart().passTime(Duration.ofMinutes(10)).again().asks("dish");
       assertThat(attempts).hasValue(2);
+    }
+  }
+
+  @Test
+  void timeStandsStillAsLongAsAnActionWaitsForItsThread() {
+    Telemetry slow =
+        new Telemetry() {
+          @Override
+          public Activity performing(Effect effect) {
+            LockSupport.parkNanos(Duration.ofMillis(900).toNanos());
+            return Activity.NONE;
+          }
+        };
+    Settings impatient = Settings.DEFAULT.callDeadline(Duration.ofSeconds(1));
+    Flow<Order> quick =
+        Flow.of("quick", Order.class)
+            .description("Cooks.")
+            .act("cook", run -> run.set("receipt", "no. 1"))
+            .edge(START, "cook")
+            .edge("cook", END)
+            .result(done -> done)
+            .compile();
+    try (SessionProbe host =
+        SessionProbe.of(
+            quick, Store.memory(), builder -> builder.telemetry(slow).settings(impatient))) {
+      host.manualTime().start("is hungry").completesWith("receipt", "no. 1");
     }
   }
 

@@ -3,6 +3,7 @@ package io.fermata.session.host;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.key.HandlerThreads;
 import java.util.concurrent.ExecutorService;
+import java.util.function.UnaryOperator;
 
 /**
  * The threads of a host beside its actor system.
@@ -14,9 +15,14 @@ import java.util.concurrent.ExecutorService;
 public record HostThreads(
     ExecutorService handlers, ExecutorService replies, ExecutorService feeds) {
 
-  public static HostThreads start(Settings settings) {
+  /**
+   * Starts them.
+   *
+   * @param handlers stands in front of the threads of handlers
+   */
+  public static HostThreads start(Settings settings, UnaryOperator<ExecutorService> handlers) {
     return new HostThreads(
-        HandlerThreads.create(settings.handlerThreads(), "fermata-handler-"),
+        handlers.apply(HandlerThreads.create(settings.handlerThreads(), "fermata-handler-")),
         HandlerThreads.replies(),
         HandlerThreads.feeds());
   }

@@ -61,6 +61,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -387,7 +388,7 @@ class ThreadSurvivalTest {
             directory,
             InstantSource.system(),
             name -> null,
-            HostThreads.start(Settings.DEFAULT)),
+            HostThreads.start(Settings.DEFAULT, UnaryOperator.identity())),
         "echo.t1");
   }
 
