@@ -9,7 +9,8 @@ import java.util.stream.Stream;
 /**
  * What a directory stores about one journal, or about a part of it.
  *
- * @param persistenceId the journal; of a part of it, followed by a dot and the name of the part
+ * @param persistenceId the journal; of a part of it, followed by a dot and the name of the part.
+ *     The names of the parts sort as the records that they describe
  * @param kind what the journal is, up to 64 characters; every list is of one kind
  * @param principal the owner, up to 256 characters, empty for none
  * @param name up to 256 characters, may be empty

@@ -46,7 +46,7 @@ final class MemoryDirectory implements Directory {
   int forgetParts(String persistenceId, long lastSeq) {
     List<String> gone =
         parts(persistenceId).values().stream()
-            .filter(entry -> entry.seq() <= lastSeq)
+            .takeWhile(entry -> entry.seq() <= lastSeq)
             .map(DirectoryEntry::persistenceId)
             .toList();
     gone.forEach(entries::remove);

@@ -67,9 +67,10 @@ final class PostgresJournal implements SqlJournal {
       """
       SELECT newest.*, GREATEST(
         (SELECT seq FROM directory WHERE directory.persistence_id = asked.persistence_id),
-        (SELECT max(seq) FROM directory
+        (SELECT seq FROM directory
           WHERE directory.persistence_id > asked.persistence_id || '.'
-            AND directory.persistence_id < asked.persistence_id || '/')) AS listed
+            AND directory.persistence_id < asked.persistence_id || '/'
+          ORDER BY directory.persistence_id DESC LIMIT 1)) AS listed
       FROM unnest(CAST(? AS text[])) WITH ORDINALITY AS asked (persistence_id, place)
         LEFT JOIN LATERAL (
           SELECT sequence_number, checksum, deleted, (
@@ -119,13 +120,17 @@ final class PostgresJournal implements SqlJournal {
       """
           .formatted(ENDS);
 
-  /** The parts of a journal are named after it. */
+  /** As {@link SqlDirectory#DELETE_PARTS}, for many journals. */
   static final String DELETE_PARTS =
       """
       DELETE FROM directory AS part USING %s
       WHERE part.persistence_id > ended.persistence_id || '.'
-        AND part.persistence_id < ended.persistence_id || '/'
-        AND part.seq <= ended.sequence_number
+        AND part.persistence_id < coalesce((
+          SELECT kept.persistence_id FROM directory AS kept
+          WHERE kept.persistence_id > ended.persistence_id || '.'
+            AND kept.persistence_id < ended.persistence_id || '/'
+            AND kept.seq > ended.sequence_number
+          ORDER BY kept.persistence_id LIMIT 1), ended.persistence_id || '/')
       """
           .formatted(ENDS);
 

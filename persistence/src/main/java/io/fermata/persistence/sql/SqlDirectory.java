@@ -85,8 +85,17 @@ public final class SqlDirectory {
 
   public static final String DELETE_TAGS = "DELETE FROM directory_tag WHERE persistence_id = ?";
   public static final String DELETE = "DELETE FROM directory WHERE persistence_id = ?";
-  static final String DELETE_PARTS =
-      "DELETE FROM directory WHERE persistence_id > ? AND persistence_id < ? AND seq <= ?";
+
+  /** The parts of a journal sort as its records do: all before the first that is kept. */
+  public static final String DELETE_PARTS =
+      """
+      DELETE FROM directory
+      WHERE persistence_id > ? AND persistence_id < coalesce((
+        SELECT kept.persistence_id FROM directory AS kept
+        WHERE kept.persistence_id > ? AND kept.persistence_id < ? AND kept.seq > ?
+        ORDER BY kept.persistence_id LIMIT 1), ?)
+      """;
+
   public static final String GET = "SELECT * FROM directory WHERE persistence_id = ?";
 
   /** How many entries that the index of texts has found are examined. */
@@ -196,7 +205,10 @@ public final class SqlDirectory {
   static int[] forgetParts(Connection connection, List<String> persistenceIds, long lastSeq)
       throws SQLException {
     return Sql.updateAll(
-        connection, DELETE_PARTS, persistenceIds, id -> List.of(id + ".", id + "/", lastSeq));
+        connection,
+        DELETE_PARTS,
+        persistenceIds,
+        id -> List.of(id + ".", id + ".", id + "/", lastSeq, id + "/"));
   }
 
   static Optional<DirectoryEntry> get(Connection connection, String persistenceId)

@@ -47,12 +47,12 @@ public final class SqliteJournal implements SqlJournal {
 
   static final String TIP =
       """
-      SELECT newest.*, (
-        SELECT max(seq) FROM (
-          SELECT seq FROM directory WHERE persistence_id = ?1
-          UNION ALL
+      SELECT newest.*, max(
+        coalesce((SELECT seq FROM directory WHERE persistence_id = ?1), 0),
+        coalesce((
           SELECT seq FROM directory
-          WHERE persistence_id > ?1 || '.' AND persistence_id < ?1 || '/')) AS listed
+          WHERE persistence_id > ?1 || '.' AND persistence_id < ?1 || '/'
+          ORDER BY persistence_id DESC LIMIT 1), 0)) AS listed
       FROM (SELECT 1) LEFT JOIN (
         SELECT sequence_number, checksum, deleted, EXISTS (
           SELECT 1 FROM event_tag WHERE event_id = ordering AND tag BETWEEN '%s' AND '%s')

@@ -47,8 +47,18 @@ final class ManySessions {
         FROM generate_series(1, %d) AS i, generate_series(1, 2) AS seq
         """
             .formatted(sessions),
+        """
+        INSERT INTO event_journal (ordering, slice, persistence_id, sequence_number, writer,
+          write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+          checksum, previous)
+        VALUES (%1$d + 1, 0, 'run|kept', 1, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1),
+          (%1$d + 2, 0, 'run|kept', 2, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1)
+        """
+            .formatted(2 * sessions),
+        "INSERT INTO event_tag (event_id, slice, tag) VALUES (%d, 0, '%s')"
+            .formatted(2 * sessions + 1, JournalTags.sweep(0)),
         "SELECT setval(pg_get_serial_sequence('event_journal', 'ordering'), "
-            + (2L * sessions + 1)
+            + (2L * sessions + 3)
             + ")",
         """
         INSERT INTO event_tag (event_id, slice, tag)

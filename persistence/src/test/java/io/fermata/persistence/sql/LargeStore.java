@@ -7,6 +7,7 @@ import io.fermata.persistence.directory.DirectoryPage;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.directory.DirectoryQuery.Order;
 import io.fermata.persistence.directory.Span;
+import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoredEntry;
@@ -29,6 +30,9 @@ public final class LargeStore {
   private static final NewEntry NEW =
       new NewEntry(
           new StoredEntry(1, 1, "m", "x".getBytes(StandardCharsets.UTF_8)), 1, Set.of("tag"));
+
+  /** How many runs of one session are kept. */
+  public static final int PARTS = 20_000;
 
   private LargeStore() {}
 
@@ -57,7 +61,17 @@ public final class LargeStore {
         %s
         SELECT 'run|' || i, 't' || (i %% 50), 'run', %s FROM numbers
         """
-            .formatted(numbers(sessions), time));
+            .formatted(numbers(sessions), time),
+        // Parts of the journal of a session, of which the first are to be forgotten.
+        """
+        INSERT INTO directory (persistence_id, kind, principal, name, session, seq, created_at,
+          active_at, status, since, labels, searchable)
+        %s
+        SELECT 'run|kept.' || (%d + i), 'part', 'local', 'flow', 'kept',
+          CASE WHEN i <= 50 THEN 1 ELSE 2 END, i, i, 'complete', i, '{}', ''
+        FROM numbers
+        """
+            .formatted(numbers(PARTS), 10 * PARTS));
   }
 
   /** All numbers, which a statement that inserts begins with. */
@@ -77,6 +91,7 @@ public final class LargeStore {
     // Continues where the first ended.
     Host.await(store.sweep(1));
     Host.await(store.newest());
+    Host.await(((StoreSetup) store.setup()).journals().tip("run|kept"));
     Host.await(store.read("run|none", 1, 1));
     Host.await(store.readBack("run|none", Long.MAX_VALUE, 1));
     Host.await(store.written(sessions, OpenStore.MAX_ENTRIES));

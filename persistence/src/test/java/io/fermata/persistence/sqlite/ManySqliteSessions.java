@@ -51,6 +51,16 @@ final class ManySqliteSessions {
                     JournalTags.sweep(LargeStore.FUTURE),
                     JournalTags.forget(LargeStore.FUTURE)),
             """
+            INSERT INTO event_journal (ordering, persistence_id, sequence_number, writer,
+              write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+              checksum, previous)
+            VALUES (%1$d + 1, 'run|kept', 1, 'w', 1, '', X'00', 1, 'm', 1, 1),
+              (%1$d + 2, 'run|kept', 2, 'w', 1, '', X'00', 1, 'm', 1, 1)
+            """
+                .formatted(2 * sessions),
+            "INSERT INTO event_tag (event_id, tag) VALUES (%d, '%s')"
+                .formatted(2 * sessions + 1, JournalTags.sweep(0)),
+            """
             INSERT INTO snapshot (persistence_id, sequence_number, created, snapshot_ser_id,
               snapshot_ser_manifest, snapshot_payload, last, checksum)
             %s

@@ -120,7 +120,7 @@ public record RunForks(
     }
     String handle = handles.mint();
     SessionKey key = new SessionKey(owner, flow, handle);
-    String forkId = SessionKey.newRunId(key.entityId());
+    String forkId = SessionKey.newRunId(key.entityId(), 0);
     ForkOptions named = options.by() == null ? options.by(owner) : options;
     List<Event> events;
     try {

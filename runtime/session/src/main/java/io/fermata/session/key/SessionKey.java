@@ -71,11 +71,25 @@ public record SessionKey(String principal, String flow, String session) {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(Digests.sha256(name));
   }
 
-  /** An unguessable id for a new run, which contains its session. */
-  public static String newRunId(String entityId) {
+  /**
+   * An unguessable id for a new run, which contains its session. The ids of a session sort as its
+   * runs, so that a directory finds the latest without reading all.
+   *
+   * @param seq the number of the session's last entry
+   */
+  public static String newRunId(String entityId, long seq) {
     byte[] random = new byte[9];
     RANDOM.nextBytes(random);
-    return placeOf(entityId) + "." + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
+    return placeOf(entityId)
+        + "."
+        + sorted(seq)
+        + Base64.getUrlEncoder().withoutPadding().encodeToString(random);
+  }
+
+  /** The digits of a number behind their count, as 9 would sort behind 10. */
+  private static String sorted(long number) {
+    String digits = Long.toString(number, Character.MAX_RADIX);
+    return Character.forDigit(digits.length(), Character.MAX_RADIX) + digits;
   }
 
   /** The entity of a run; it need not exist. */

@@ -322,7 +322,10 @@ public final class RunPort
     return switch (request.action()) {
       case START ->
           new Input.Start(
-              SessionKey.newRunId(session.entityId()), request.intent(), request.updates(), now);
+              SessionKey.newRunId(session.entityId(), session.seq()),
+              request.intent(),
+              request.updates(),
+              now);
       case RESET -> new Input.Reset(request.updates(), now);
       case CANCEL -> new Input.Cancel(now);
       case POSTPONE ->

@@ -3,6 +3,8 @@ package io.fermata.session.key;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.session.call.ToolUse;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class SessionKeyTest {
@@ -25,7 +27,16 @@ class SessionKeyTest {
   @Test
   void aRunsNameSaysWhereItLives() {
     String entity = new SessionKey("anna", "trip", "s1").entityId();
-    assertThat(SessionKey.entityOf("trip", SessionKey.newRunId(entity))).isEqualTo(entity);
+    assertThat(SessionKey.entityOf("trip", SessionKey.newRunId(entity, 0))).isEqualTo(entity);
+  }
+
+  @Test
+  void theRunsOfASessionSortAsTheyBegan() {
+    List<String> ids =
+        Stream.of(0L, 1L, 9L, 35L, 36L, 1_295L, 1_296L, 1_000_000L, Long.MAX_VALUE)
+            .map(seq -> SessionKey.newRunId("trip|s1", seq))
+            .toList();
+    assertThat(ids).isSorted();
   }
 
   @Test
