@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What MCP clients see of servers that share a PostgreSQL store, whichever of them they reach. */
-@Tag("slow")
+@Tag("long")
 @Timeout(300)
 class ClusterClientsTest {
   private final String database = PostgresServer.shared().newDatabase();

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What operators see of servers that share a PostgreSQL store, each in a process of its own. */
-@Tag("slow")
+@Tag("long")
 @Timeout(300)
 class ClusterServerTest {
   private final String database = PostgresServer.shared().newDatabase();

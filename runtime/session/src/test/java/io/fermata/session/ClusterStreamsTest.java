@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Streams of threads whose sessions move between the hosts of a cluster. */
-@Tag("slow")
+@Tag("long")
 class ClusterStreamsTest extends ClusterOfHosts {
   private static final int THREADS = 8;
   private static final int ROUNDS = 4;

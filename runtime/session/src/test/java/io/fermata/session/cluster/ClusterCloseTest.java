@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A host of a cluster hands its sessions over when it closes, whatever they do. */
-@Tag("slow")
+@Tag("long")
 class ClusterCloseTest {
   /** So many sessions that each of two hosts has some of them. */
   private static final int SESSIONS = 24;
