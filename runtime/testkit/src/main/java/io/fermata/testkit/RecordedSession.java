@@ -55,7 +55,7 @@ final class RecordedSession {
     try (OpenStore open = store.open()) {
       String handle = new Handles(open.serverKey()).mint();
       String journal = new SessionKey(principal, recorded.flow(), handle).entityId();
-      open.importJournal(journal, entries(handle, SessionKey.newRunId(journal)))
+      open.importJournal(journal, entries(handle, SessionKey.newRunId(journal, 0)))
           .toCompletableFuture()
           .join();
       return handle;

@@ -15,8 +15,8 @@ import java.util.regex.Pattern;
  * was random in the id of the run or the thread. The same id becomes the same one wherever it is.
  */
 final class RecordedIds {
-  /** The part of an id after its owner, and the random end of a run's. */
-  private static final String REST = "[\\w-]*(?:\\.([\\w-]{12})(?![\\w-]))?";
+  /** The part of an id after its owner; of a run's, by what it sorts and its random end. */
+  private static final String REST = "[\\w-]*(?:\\.([0-9a-z]{2,14})([\\w-]{12})(?![\\w-]))?";
 
   private final Pattern ids;
   private final String random;
@@ -50,11 +50,13 @@ final class RecordedIds {
   }
 
   private String replaced(MatchResult id) {
-    String end = id.group(1);
+    String end = id.group(2);
     String place = end == null ? id.group() : id.group().substring(0, id.start(1) - id.start() - 1);
     String other = places.computeIfAbsent(place, p -> derived(String.valueOf(places.size())));
     return Matcher.quoteReplacement(
-        end == null ? other : other + "." + derived(end).substring(0, end.length()));
+        end == null
+            ? other
+            : other + "." + id.group(1) + derived(end).substring(0, end.length()));
   }
 
   private String derived(String from) {
