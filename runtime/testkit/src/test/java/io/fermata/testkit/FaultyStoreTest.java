@@ -9,6 +9,7 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.POJONode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
@@ -21,6 +22,8 @@ import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.testkit.FaultyStore.Fault;
@@ -29,10 +32,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.pekko.serialization.SerializationExtension;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -142,6 +149,55 @@ final class FaultyStoreTest {
       assertThat(ran).as("nothing ran before its entry is stored").isEmpty();
       probe.releaseWrites().again().asks("to");
       assertThat(ran).containsExactly(1);
+    }
+  }
+
+  record Told(@Computed String word) {}
+
+  @Test
+  void aSignalIsNotOvertakenByOneThatComesWhileWhatItFollowsIsBeingStored() throws Exception {
+    CompletableFuture<String> compares = new CompletableFuture<>();
+    CountDownLatch compared = new CountDownLatch(1);
+    Flow<Told> flow =
+        Flow.of("told", Told.class)
+            .description("Waits for a word.")
+            .act("begin", run -> {}, EffectOptions::idempotent)
+            .waitFor("await_word", "word", "word")
+            .act("search", run -> {}, EffectOptions::idempotent)
+            .act(
+                "compare",
+                run -> {
+                  compares.complete(run.id());
+                  compared.await();
+                },
+                EffectOptions::idempotent)
+            .act("done", run -> {}, EffectOptions::idempotent)
+            .fork("begin", f -> f.branch("await_word").branch("search").join("done"))
+            .edge(START, "begin")
+            .edge("await_word", "done")
+            .edge("search", "compare")
+            .edge("compare", "done")
+            .edge("done", END)
+            .result(state -> state)
+            .compile();
+    try (SessionProbe probe = SessionProbe.of(flow)) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "listens");
+      CompletionStage<ToolReply> started =
+          probe.host().call(new ToolCall("told", "ann", start, Json.object(), null));
+      String run = compares.get(30, TimeUnit.SECONDS);
+      probe.holdWrites();
+      List<CompletableFuture<ToolReply>> signals =
+          Stream.of("first", "second")
+              .map(word -> probe.host().signal("told", run, "word", word, word))
+              .map(CompletionStage::toCompletableFuture)
+              .toList();
+      probe.releaseWrites();
+      for (CompletableFuture<ToolReply> signal : signals) {
+        signal.get(30, TimeUnit.SECONDS);
+      }
+      compared.countDown();
+      ToolReply end = started.toCompletableFuture().get(30, TimeUnit.SECONDS);
+      assertThat(end.structured().at("/result/word").asText()).isEqualTo("first");
     }
   }
 

@@ -39,6 +39,7 @@ import org.apache.pekko.persistence.typed.SnapshotFailed;
 import org.apache.pekko.persistence.typed.SnapshotMetadata;
 import org.apache.pekko.persistence.typed.javadsl.CommandHandler;
 import org.apache.pekko.persistence.typed.javadsl.Effect;
+import org.apache.pekko.persistence.typed.javadsl.EffectBuilder;
 import org.apache.pekko.persistence.typed.javadsl.EventHandler;
 import org.apache.pekko.persistence.typed.javadsl.EventSourcedBehavior;
 import org.apache.pekko.persistence.typed.javadsl.RetentionCriteria;
@@ -108,6 +109,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private final Calls calls;
   private final SessionLoop<S, I, E, F, R, W> loop;
   private final long born = System.nanoTime();
+
+  /** What is handled next, and not behind what came while its cause was being journaled. */
+  private @Nullable SessionCommand first;
 
   private boolean waking = true;
   private boolean unrecovered;
@@ -273,6 +277,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         return vanish();
       } else if (vanishing) {
         return Effect().none();
+      } else if (first != null) {
+        return command.equals(first) ? handleFirst(state, command) : Effect().stash();
       }
       EncryptionException unreadable = encryption.unreadable();
       if (unreadable != null && command instanceof Call call) {
@@ -285,7 +291,14 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     };
   }
 
-  private Effect<Entry<E>, SessionState<S>> handle(SessionState<S> state, SessionCommand command) {
+  private Effect<Entry<E>, SessionState<S>> handleFirst(
+      SessionState<S> state, SessionCommand command) {
+    first = null;
+    return handle(state, command).thenUnstashAll();
+  }
+
+  private EffectBuilder<Entry<E>, SessionState<S>> handle(
+      SessionState<S> state, SessionCommand command) {
     if (command instanceof Call call) {
       call.reached();
       return call(state, call);
@@ -324,7 +337,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   // --- calls ----------------------------------------------------------------------------------
 
-  private Effect<Entry<E>, SessionState<S>> call(SessionState<S> state, Call call) {
+  private EffectBuilder<Entry<E>, SessionState<S>> call(SessionState<S> state, Call call) {
     Situation<S, E> at = loop.situation(state);
     SessionReply known = port.known(at, call);
     if (known != null) {
@@ -372,18 +385,23 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   /** What others have caused so far is journaled, as caused by them, before a call is handled. */
-  private Effect<Entry<E>, SessionState<S>> journalFirst(
+  private EffectBuilder<Entry<E>, SessionState<S>> journalFirst(
       SessionState<S> state, SessionCommand next) {
     return loop.write(
-        state, port.working(loop.situation(state)), ready -> context.getSelf().tell(next));
+        state,
+        port.working(loop.situation(state)),
+        ready -> {
+          first = next;
+          context.getSelf().tell(next);
+        });
   }
 
   /** Handles a call while another one waits for work or time, which waits for both then. */
-  private Effect<Entry<E>, SessionState<S>> interleave(SessionState<S> state, Waiting call) {
+  private EffectBuilder<Entry<E>, SessionState<S>> interleave(SessionState<S> state, Waiting call) {
     Waiting held = calls.release();
     call.hasty |= loop.works();
     calls.setAside(held);
-    Effect<Entry<E>, SessionState<S>> effect = loop.begin(state, call);
+    EffectBuilder<Entry<E>, SessionState<S>> effect = loop.begin(state, call);
     calls.setAside(null);
     if (calls.current() == call) {
       call.held = held;
@@ -394,7 +412,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   }
 
   /** Handles a call that ends the current work, without waiting for it. */
-  private Effect<Entry<E>, SessionState<S>> interrupt(SessionState<S> state, Waiting interrupting) {
+  private EffectBuilder<Entry<E>, SessionState<S>> interrupt(
+      SessionState<S> state, Waiting interrupting) {
     if (!loop.isJournaled()) {
       calls.putFirst(interrupting);
       return journalFirst(state, new SessionCommand.Next());
@@ -407,7 +426,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return loop.admitted(state, port.admit(loop.situation(state), interrupting.call), interrupting);
   }
 
-  private Effect<Entry<E>, SessionState<S>> nextCall(SessionState<S> state) {
+  private EffectBuilder<Entry<E>, SessionState<S>> nextCall(SessionState<S> state) {
     boolean busy = calls.current() != null || loop.works();
     Waiting first = calls.first();
     boolean interrupts =
@@ -423,7 +442,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return Effect().none();
   }
 
-  private Effect<Entry<E>, SessionState<S>> deadlinePassed(SessionState<S> state, long id) {
+  private EffectBuilder<Entry<E>, SessionState<S>> deadlinePassed(SessionState<S> state, long id) {
     Waiting current = calls.current();
     if (current != null && current.waitsFor(id)) {
       Call left = current.leave(id);
@@ -516,12 +535,12 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
   }
 
-  private Effect<Entry<E>, SessionState<S>> stop() {
+  private EffectBuilder<Entry<E>, SessionState<S>> stop() {
     leaving = true;
     return Effect().stop();
   }
 
-  private Effect<Entry<E>, SessionState<S>> sleep(boolean whenDone) {
+  private EffectBuilder<Entry<E>, SessionState<S>> sleep(boolean whenDone) {
     if (whenDone) {
       loop.sleepWhenDone();
     } else if (loop.quiet()) {
@@ -535,7 +554,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   // --- erasure --------------------------------------------------------------------------------
 
   /** Waits for a snapshot that is being written, which would otherwise remain after the erasure. */
-  private Effect<Entry<E>, SessionState<S>> vanish() {
+  private EffectBuilder<Entry<E>, SessionState<S>> vanish() {
     if (!vanishing) {
       vanishing = true;
       effects.cancelAll();

@@ -17,7 +17,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
-import org.apache.pekko.persistence.typed.javadsl.Effect;
+import org.apache.pekko.persistence.typed.javadsl.EffectBuilder;
 import org.apache.pekko.persistence.typed.javadsl.EffectFactories;
 import org.jspecify.annotations.Nullable;
 
@@ -117,7 +117,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   // --- calls ----------------------------------------------------------------------------------
 
   /** Handles a call, whose turn it is. */
-  Effect<Entry<E>, SessionState<S>> begin(SessionState<S> state, Waiting waiting) {
+  EffectBuilder<Entry<E>, SessionState<S>> begin(SessionState<S> state, Waiting waiting) {
     take(waiting);
     SessionReply known = port.known(situation(state), waiting.call);
     return known != null
@@ -131,7 +131,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     origin = waiting.call.origin();
   }
 
-  Effect<Entry<E>, SessionState<S>> admitted(
+  EffectBuilder<Entry<E>, SessionState<S>> admitted(
       SessionState<S> state, Admission<I, E> admission, @Nullable Waiting waiting) {
     if (admission instanceof SessionPort.Answer<I, E> answer) {
       return answer(answer.reply(), state);
@@ -152,7 +152,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   // --- accept, apply, next --------------------------------------------------------------------
 
-  private Effect<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
+  private EffectBuilder<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
     Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
     Program.Acceptance<S, E> acceptance = program.accept(ahead, input);
     session.threw(acceptance);
@@ -162,14 +162,15 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return refused(state, ((Program.Refused<S, E>) acceptance).failure());
   }
 
-  private Effect<Entry<E>, SessionState<S>> refused(SessionState<S> state, Outcome.Failure why) {
+  private EffectBuilder<Entry<E>, SessionState<S>> refused(
+      SessionState<S> state, Outcome.Failure why) {
     if (unjournaled.isEmpty()) {
       effects.journaled();
     }
     return answer(port.refused(situation(state), why), state);
   }
 
-  private Effect<Entry<E>, SessionState<S>> happened(
+  private EffectBuilder<Entry<E>, SessionState<S>> happened(
       SessionState<S> state, Program.Accepted<S, E> accepted) {
     List<E> events = accepted.events();
     happens(accepted);
@@ -202,7 +203,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
    *
    * @param again whether nothing happened since it was asked last
    */
-  Effect<Entry<E>, SessionState<S>> drive(SessionState<S> state, boolean again) {
+  EffectBuilder<Entry<E>, SessionState<S>> drive(SessionState<S> state, boolean again) {
     Program.Next<F> next = program().next(ahead);
     working = next instanceof Program.Perform<F>;
     if (next instanceof Program.Perform<F> perform) {
@@ -221,7 +222,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   // --- perform --------------------------------------------------------------------------------
 
-  private Effect<Entry<E>, SessionState<S>> perform(SessionState<S> state, List<F> wanted) {
+  private EffectBuilder<Entry<E>, SessionState<S>> perform(SessionState<S> state, List<F> wanted) {
     List<F> fresh = effects.retain(wanted);
     effects.plan(fresh);
     Waiting current = calls.current();
@@ -247,7 +248,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   }
 
   /** Replies to a call once it is persisted, while work continues. */
-  private Effect<Entry<E>, SessionState<S>> acknowledge(
+  private EffectBuilder<Entry<E>, SessionState<S>> acknowledge(
       SessionState<S> state, Waiting call, List<F> wanted, List<F> fresh) {
     if (call.held == null || !call.held.callsAgain()) {
       unattended(state);
@@ -275,7 +276,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
   }
 
-  Effect<Entry<E>, SessionState<S>> effectEnded(SessionState<S> state, String key) {
+  EffectBuilder<Entry<E>, SessionState<S>> effectEnded(SessionState<S> state, String key) {
     Effects.Ended<F, R> ended = effects.ended(key);
     if (ended == null) {
       return journal.none();
@@ -289,7 +290,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return completed(state, effect, ended.result());
   }
 
-  private Effect<Entry<E>, SessionState<S>> completed(SessionState<S> state, F effect, R result) {
+  private EffectBuilder<Entry<E>, SessionState<S>> completed(
+      SessionState<S> state, F effect, R result) {
     if (port.endsSession(effect)) {
       sessionEnded(port.failure(effect, result) != null);
       return journal.none();
@@ -318,7 +320,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
   }
 
-  Effect<Entry<E>, SessionState<S>> effectTimedOut(SessionState<S> state, String key) {
+  EffectBuilder<Entry<E>, SessionState<S>> effectTimedOut(SessionState<S> state, String key) {
     F effect = effects.expire(key);
     if (effect == null) {
       return journal.none();
@@ -328,7 +330,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return completed(state, effect, late);
   }
 
-  Effect<Entry<E>, SessionState<S>> timerFired(
+  EffectBuilder<Entry<E>, SessionState<S>> timerFired(
       SessionState<S> state, SessionCommand.TimerFired fired) {
     F timer = effects.due(fired.key(), fired.arrived(), host.now());
     if (timer == null) {
@@ -341,7 +343,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   // --- persist and reply ----------------------------------------------------------------------
 
   /** The program waits or has finished: everything is journaled, then the caller is replied to. */
-  private Effect<Entry<E>, SessionState<S>> settle(
+  private EffectBuilder<Entry<E>, SessionState<S>> settle(
       SessionState<S> state, Program.Next<F> next, boolean again, List<F> beside) {
     Written<E> written = port.settled(situation(state), next, again, beside);
     return write(
@@ -381,7 +383,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
    * @param next gets what completes when the reply to what was persisted may leave, with another
    *     reply if that is to leave instead; null if it may leave at once
    */
-  Effect<Entry<E>, SessionState<S>> write(
+  EffectBuilder<Entry<E>, SessionState<S>> write(
       SessionState<S> state, Written<E> written, Consumer<@Nullable CompletionStage<?>> next) {
     List<Entry<E>> entries = written.entries();
     if (entries.isEmpty()) {
@@ -438,7 +440,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     effects.journaled();
   }
 
-  private Effect<Entry<E>, SessionState<S>> answer(SessionReply reply, SessionState<S> state) {
+  private EffectBuilder<Entry<E>, SessionState<S>> answer(
+      SessionReply reply, SessionState<S> state) {
     answered(reply, state, unconfirmed.doubt());
     return journal.none();
   }
@@ -501,7 +504,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
   }
 
-  Effect<Entry<E>, SessionState<S>> resume(SessionState<S> state) {
+  EffectBuilder<Entry<E>, SessionState<S>> resume(SessionState<S> state) {
     resuming = false;
     Program<S, I, E, F, R, W> program = port.program(ahead);
     if (program == null) {

@@ -54,9 +54,7 @@ final class RecordedIds {
     String place = end == null ? id.group() : id.group().substring(0, id.start(1) - id.start() - 1);
     String other = places.computeIfAbsent(place, p -> derived(String.valueOf(places.size())));
     return Matcher.quoteReplacement(
-        end == null
-            ? other
-            : other + "." + id.group(1) + derived(end).substring(0, end.length()));
+        end == null ? other : other + "." + id.group(1) + derived(end).substring(0, end.length()));
   }
 
   private String derived(String from) {
