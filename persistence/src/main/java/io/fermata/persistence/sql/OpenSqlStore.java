@@ -134,7 +134,13 @@ public final class OpenSqlStore implements OpenStore {
                                 connection ->
                                     SqlUpkeep.sweep(
                                         connection, backend.journal(), work, nowEpochMillis, most),
-                                MOST_SWEPT / most)));
+                                MOST_SWEPT / most)))
+        .whenComplete(
+            (swept, failure) -> {
+              if (failure != null) {
+                work.changed(); // what was not committed is still to be done
+              }
+            });
   }
 
   /** The connection that writes is asked, so that a sweep finds out if it is lost. */
