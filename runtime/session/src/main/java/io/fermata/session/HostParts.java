@@ -223,10 +223,14 @@ final class HostParts {
   }
 
   /** In a dormant host nothing wakes by itself. */
-  private void wakeUp(List<String> entityIds) {
-    if (!config.dormant) {
-      system.tell(new SessionRegion.WakeUp(entityIds));
+  private CompletionStage<?> wakeUp(List<String> entityIds) {
+    SessionRegion.WakeUp wake = new SessionRegion.WakeUp(entityIds);
+    if (config.dormant) {
+      wake.begun().complete(null);
+    } else {
+      system.tell(wake);
     }
+    return wake.begun();
   }
 
   void requireOpen() {

@@ -33,8 +33,10 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -93,7 +95,7 @@ public final class SessionDirectory {
   private final OpenStore store;
   private final InstantSource clock;
   private final RunJournals journals;
-  private final Consumer<List<String>> threads;
+  private final Function<List<String>, CompletionStage<?>> threads;
   private final Map<String, Change> pending = new ConcurrentHashMap<>();
 
   /** Those who wait until what is pending has been written. */
@@ -116,6 +118,11 @@ public final class SessionDirectory {
   private volatile boolean reading;
   private volatile long readAt = System.nanoTime();
 
+  /** How often threads are being woken, and when they last began to recover. */
+  private final AtomicInteger waking = new AtomicInteger();
+
+  private volatile long wokenAt = System.nanoTime() - SETTLED_NANOS;
+
   /** In a cluster: the shards of this host, with the number up to which each is complete. */
   private final Map<Integer, Long> marks = new TreeMap<>();
 
@@ -125,10 +132,14 @@ public final class SessionDirectory {
   private final @Nullable SharedStore shared;
 
   /**
-   * @param threads wakes threads; one that the directory does not list as it is reports that
+   * @param threads wakes threads, and completes when the last begins to recover; one that the
+   *     directory does not list as it is reports that
    */
   public SessionDirectory(
-      OpenStore store, Encryption encryption, InstantSource clock, Consumer<List<String>> threads) {
+      OpenStore store,
+      Encryption encryption,
+      InstantSource clock,
+      Function<List<String>, CompletionStage<?>> threads) {
     this.threads = threads;
     this.store = store;
     this.shared = store.shared().orElse(null);
@@ -358,7 +369,7 @@ public final class SessionDirectory {
     while (!moments.isEmpty() && nanos - moments.element().nanos() >= SETTLED_NANOS) {
       settled = moments.remove().newest();
     }
-    if (settled > marked && !lags()) {
+    if (settled > marked && !lags() && threadsReported()) {
       mark(settled);
     }
   }
@@ -391,9 +402,27 @@ public final class SessionDirectory {
                 written -> isBehind(written) && known.add(written.persistenceId()),
                 journalIds -> {
                   writes.accept(RunJournals.ofRuns(journalIds));
-                  threads.accept(RunJournals.ofThreads(journalIds));
+                  wakeUp(RunJournals.ofThreads(journalIds));
                 }));
     behind.clear();
+  }
+
+  private void wakeUp(List<String> ofThreads) {
+    if (!ofThreads.isEmpty()) {
+      waking.incrementAndGet();
+      threads
+          .apply(ofThreads)
+          .whenComplete(
+              (begun, failure) -> {
+                wokenAt = System.nanoTime();
+                waking.decrementAndGet();
+              });
+    }
+  }
+
+  /** Whether the threads that were woken have reported how they are to be listed. */
+  private boolean threadsReported() {
+    return waking.get() == 0 && System.nanoTime() - wokenAt >= SETTLED_NANOS;
   }
 
   /** Without shards there is nothing to read. */
@@ -470,7 +499,7 @@ public final class SessionDirectory {
         return;
       }
       enter();
-      if (quiet && store.supportsListing() && !lags()) {
+      if (quiet && store.supportsListing() && !lags() && threadsReported()) {
         mark(Stages.now(store.newest()));
       }
     } catch (InterruptedException e) {

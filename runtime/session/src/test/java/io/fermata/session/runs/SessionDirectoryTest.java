@@ -7,11 +7,13 @@ import io.fermata.flow.event.RunState;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
+import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.call.ToolReply;
@@ -71,7 +73,7 @@ class SessionDirectoryTest {
     }
     directory =
         new SessionDirectory(
-            watched(), Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
+            watched(), Encryption.ofEnvironment(), InstantSource.system(), threads -> CompletableFuture.completedFuture(null));
   }
 
   /**
@@ -275,6 +277,27 @@ class SessionDirectoryTest {
     eventually(() -> now(store.directory().marked()) >= newest);
   }
 
+  @Test
+  void aThreadThatIsBeingWokenToReportItselfIsWokenAgainByTheNextStart() {
+    NewEntry entry = new NewEntry(new StoredEntry(1, 1, "m", new byte[1]), 1, Set.of());
+    now(store.importJournal(THREAD, List.of(entry)));
+    List<String> woken = new ArrayList<>();
+    for (int start = 0; start < 2; start++) {
+      SessionDirectory waking =
+          new SessionDirectory(
+              store,
+              Encryption.ofEnvironment(),
+              InstantSource.system(),
+              threads -> {
+                woken.addAll(threads);
+                return CompletableFuture.completedFuture(null);
+              });
+      now(waking.caughtUp());
+      waking.close(true);
+    }
+    assertThat(woken).containsExactly(THREAD, THREAD);
+  }
+
   private List<String> sessions() {
     return rows.stream().map(row -> RunRow.session(row.id())).toList();
   }
@@ -292,7 +315,7 @@ class SessionDirectoryTest {
     List<String> others = sessions().stream().filter(id -> Shard.of(id) != first).toList();
     SessionDirectory shared =
         new SessionDirectory(
-            shared(), Encryption.ofEnvironment(), InstantSource.system(), threads -> {});
+            shared(), Encryption.ofEnvironment(), InstantSource.system(), threads -> CompletableFuture.completedFuture(null));
     shared.opened(first, 0);
     now(shared.caughtUp());
     read.clear();
