@@ -172,14 +172,19 @@ class SqliteErasureTest {
     Path copy = directory.resolve("copy.db");
     Path part = Files.writeString(directory.resolve("copy.db.part"), "half of it");
     Store.sqlite(file()).open().close();
-    try (FileChannel running = FileChannel.open(part, StandardOpenOption.WRITE)) {
+    try (FileChannel running =
+        FileChannel.open(
+            directory.resolve("copy.db.lock"),
+            StandardOpenOption.CREATE,
+            StandardOpenOption.WRITE)) {
       assertThat(running.lock()).isNotNull();
       assertThatThrownBy(() -> Store.sqlite(file()).backup(copy))
-          .hasMessageContaining("copy.db.part exists already");
+          .hasMessageContaining("copy.db is already open in this process");
       assertThat(part).hasContent("half of it");
     }
     Store.sqlite(file()).backup(copy);
     assertThat(part).doesNotExist();
+    assertThat(directory.resolve("copy.db.lock")).doesNotExist();
     assertThat(Files.getPosixFilePermissions(copy)).hasSize(2);
     Store.sqlite(copy).open().close();
   }

@@ -124,17 +124,21 @@ public final class OpenSqlStore implements OpenStore {
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
     int most = backend.dialect().sweptAtOnce();
     return whileOpen(
-        () ->
-            isIdle(nowEpochMillis)
-                .thenCompose(
-                    idle ->
-                        idle
-                            ? CompletableFuture.completedFuture(0)
-                            : inPortions(
-                                connection ->
-                                    SqlUpkeep.sweep(
-                                        connection, backend.journal(), work, nowEpochMillis, most),
-                                MOST_SWEPT / most)))
+            () ->
+                isIdle(nowEpochMillis)
+                    .thenCompose(
+                        idle ->
+                            idle
+                                ? CompletableFuture.completedFuture(0)
+                                : inPortions(
+                                    connection ->
+                                        SqlUpkeep.sweep(
+                                            connection,
+                                            backend.journal(),
+                                            work,
+                                            nowEpochMillis,
+                                            most),
+                                    MOST_SWEPT / most)))
         .whenComplete(
             (swept, failure) -> {
               if (failure != null) {

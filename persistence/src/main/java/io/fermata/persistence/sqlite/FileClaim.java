@@ -50,7 +50,7 @@ final class FileClaim {
   }
 
   private static FileChannel lock(SqliteFile file) {
-    Path lockFile = file.path().resolveSibling(file.path().getFileName() + ".lock");
+    Path lockFile = lockFile(file.path());
     try {
       createPrivately(lockFile);
       FileChannel channel =
@@ -64,6 +64,10 @@ final class FileClaim {
     } catch (IOException failed) {
       throw file.notWritable(failed);
     }
+  }
+
+  private static Path lockFile(Path file) {
+    return file.resolveSibling(file.getFileName() + ".lock");
   }
 
   private static void createPrivately(Path lockFile) throws IOException {
@@ -103,6 +107,11 @@ final class FileClaim {
     String holder = processId.isEmpty() ? "another process" : "process " + processId;
     return new StoreException(
         file.name() + " is in use by " + holder + "; stop that process or choose another file");
+  }
+
+  /** Of a file that nobody creates a second time: another lock file could be locked beside it. */
+  void removeLock() throws IOException {
+    Files.deleteIfExists(lockFile(file));
   }
 
   void release() {

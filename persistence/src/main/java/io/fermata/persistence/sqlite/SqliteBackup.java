@@ -3,10 +3,8 @@ package io.fermata.persistence.sqlite;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -26,21 +24,16 @@ final class SqliteBackup {
     if (!Files.exists(file.path())) {
       throw new StoreException(file.name() + " does not exist; name the file of a store");
     }
-    Path part = to.resolveSibling(to.getFileName() + ".part");
     try {
-      if (Files.exists(to)) {
-        throw new FileAlreadyExistsException(to.toString());
-      }
-      deleteLeft(part);
-      // The copy contains the same data, so only its owner may read it from the start.
-      Files.createFile(part, SqliteFile.ownerOnly(part));
-      try (FileChannel mine = FileChannel.open(part, StandardOpenOption.WRITE)) {
-        mine.lock(InodeClaim.LOCKED_BYTE, 1, false);
-        copy(file, part);
-        mine.force(true);
-        Files.move(part, to, StandardCopyOption.ATOMIC_MOVE);
+      requireNew(to);
+      FileClaim claim = FileClaim.take(SqliteFile.locate(to));
+      try {
+        requireNew(to);
+        write(file, to);
+        // Who has opened the lock file before finds the copy.
+        claim.removeLock();
       } finally {
-        Files.deleteIfExists(part);
+        claim.release();
       }
     } catch (FileAlreadyExistsException present) {
       throw new StoreException(
@@ -55,6 +48,29 @@ final class SqliteBackup {
     }
   }
 
+  private static void requireNew(Path to) throws FileAlreadyExistsException {
+    if (Files.exists(to)) {
+      throw new FileAlreadyExistsException(to.toString());
+    }
+  }
+
+  private static void write(SqliteFile file, Path to) throws IOException, SQLException {
+    Path part = to.resolveSibling(to.getFileName() + ".part");
+    try {
+      // What a backup that was killed has left.
+      Files.deleteIfExists(part);
+      // The copy contains the same data, so only its owner may read it from the start.
+      Files.createFile(part, SqliteFile.ownerOnly(part));
+      copy(file, part);
+      try (FileChannel written = FileChannel.open(part, StandardOpenOption.WRITE)) {
+        written.force(true);
+      }
+      Files.move(part, to, StandardCopyOption.ATOMIC_MOVE);
+    } finally {
+      Files.deleteIfExists(part);
+    }
+  }
+
   private static void copy(SqliteFile file, Path to) throws SQLException {
     try (Connection connection = file.reading().getConnection()) {
       SqliteSchema.requireStore(file, connection);
@@ -62,19 +78,6 @@ final class SqliteBackup {
         vacuum.setString(1, to.toString());
         vacuum.execute();
       }
-    }
-  }
-
-  /** What a backup that was killed has left; one that runs has locked it. */
-  private static void deleteLeft(Path part) throws IOException {
-    try (FileChannel left = FileChannel.open(part, StandardOpenOption.WRITE)) {
-      if (left.tryLock(InodeClaim.LOCKED_BYTE, 1, false) != null) {
-        Files.delete(part);
-      }
-    } catch (NoSuchFileException none) {
-      return;
-    } catch (OverlappingFileLockException running) {
-      throw new FileAlreadyExistsException(part.toString());
     }
   }
 }
