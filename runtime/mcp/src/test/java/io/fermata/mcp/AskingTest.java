@@ -10,6 +10,8 @@ import io.fermata.mcp.feature.McpReply;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import java.math.BigDecimal;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -52,6 +54,12 @@ class AskingTest {
                           BigDecimal first = weight(call, "first");
                           return McpResult.text(first.add(weight(call, "second")).toString());
                         }))
+            .tool(
+                McpTool.of("pick", "Picks some")
+                    .call(
+                        call ->
+                            McpResult.text(
+                                call.ask("picks", McpAsk.form("Which?", Picks.class)).action())))
             .apiKey("ada", "key-of-ada")
             .apiKey("bob", "key-of-bob")
             .port(0)
@@ -62,6 +70,8 @@ class AskingTest {
     McpReply reply = call.ask(key, McpAsk.form(question, Name.class));
     return reply.accepted() ? reply.content().path("name").asText() : "nobody";
   }
+
+  record Picks(List<TimeUnit> picks) {}
 
   record Weight(BigDecimal n) {}
 
@@ -232,6 +242,14 @@ class AskingTest {
                 .message())
         .contains("text/event-stream");
     assertThat(client("ada").request("tools/call", ASKING).message()).contains("initialize");
+  }
+
+  @Test
+  void aFormWithAListIsRefusedToAClientWhoseRevisionHasNone() {
+    Wired older = client("ada").session("2025-06-18", FORMS);
+    assertThat(older.request("tools/call", "\"name\":\"pick\",\"arguments\":{}").message())
+        .contains("a revision whose forms have lists", "2025-11-25")
+        .doesNotContain("declares");
   }
 
   @Test

@@ -230,6 +230,11 @@ final class ElicitationForms {
         && forms.values().stream().allMatch(form -> form.ask().supportedBy(declared, revision));
   }
 
+  /** Whether a revision has all that they use. */
+  boolean isIn(Revision revision) {
+    return forms.values().stream().allMatch(form -> form.ask().isIn(revision));
+  }
+
   /** Reads the replies to these forms. Replies to other requests are ignored. */
   Filled filled(JsonNode responses) {
     Filled filled =

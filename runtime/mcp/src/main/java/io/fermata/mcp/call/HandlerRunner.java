@@ -11,6 +11,7 @@ import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.protocol.ResultWriter;
+import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.key.RootCauses;
@@ -242,10 +243,14 @@ public final class HandlerRunner {
       throw RpcException.sessionGone();
     }
     asks.values().stream()
-        .filter(ask -> !ask.supportedBy(declared, request.revision()))
+        .filter(ask -> !ask.declaredIn(declared))
         .forEach(ask -> needed.setAll(ask.capability()));
     if (!needed.isEmpty()) {
       throw RpcException.missingCapability(needed, request.revision().modern());
+    } else if (!asks.values().stream().allMatch(ask -> ask.isIn(request.revision()))) {
+      throw RpcException.invalidRequest(
+          "The request needs a client of a revision whose forms have lists: "
+              + Revision.WITH_LISTS.text);
     }
   }
 }

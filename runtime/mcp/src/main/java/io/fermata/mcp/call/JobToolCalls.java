@@ -319,7 +319,8 @@ public final class JobToolCalls {
       if (forms.isEmpty()) {
         return ended(
             run,
-            "The tool has to ask its user a question that this client cannot show: use a client that declares elicitation.");
+            "The tool has to ask its user a question that this client cannot show: "
+                + TaskMethods.unshown(view, request));
       }
       round.remember(Map.of("runId", run.runId(), "callId", callId()));
       pending.asks();

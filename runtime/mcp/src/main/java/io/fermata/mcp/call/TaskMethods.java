@@ -8,6 +8,7 @@ import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.call.OutcomeJson;
@@ -257,6 +258,19 @@ public final class TaskMethods {
     return forms.supportedBy(request.capabilities(), request.revision())
         ? forms
         : ElicitationForms.NONE;
+  }
+
+  /** How the open questions that are not {@link #shown} can be. */
+  static String unshown(TaskView view, McpRequest request) {
+    ElicitationForms forms = forms(view);
+    if (forms.isEmpty()) {
+      return "no form has what it asks for, so offer the flow as a flow.";
+    }
+    boolean declares = request.capabilities().path("elicitation").isObject();
+    return declares && !forms.isIn(request.revision())
+        ? "use one of a revision whose forms have lists, such as %s."
+            .formatted(Revision.WITH_LISTS.text)
+        : "use a client that declares elicitation.";
   }
 
   /**

@@ -102,6 +102,16 @@ public final class McpAsk {
 
   /** Whether a client of a revision that declares these capabilities can be asked. */
   public boolean supportedBy(JsonNode declared, Revision revision) {
+    return declaredIn(declared) && isIn(revision);
+  }
+
+  /** Whether a revision has all that the request uses. */
+  public boolean isIn(Revision revision) {
+    return revision.listsInForms() || !hasLists();
+  }
+
+  /** Whether capabilities are those that the request needs. */
+  public boolean declaredIn(JsonNode declared) {
     if (!method.equals(ELICIT)) {
       return declared.path(capability.fieldNames().next()).isObject();
     }
@@ -110,7 +120,7 @@ public final class McpAsk {
     // Clients that declare no mode can show forms, which were once the only mode.
     boolean declares =
         page ? elicitation.has("url") : elicitation.has("form") || !elicitation.has("url");
-    return elicitation.isObject() && declares && (revision.listsInForms() || !hasLists());
+    return elicitation.isObject() && declares;
   }
 
   private boolean hasLists() {

@@ -101,7 +101,7 @@ public final class ThreadsApi extends JsonApi {
     this.audit = audit;
     this.gate = gate;
     // Idle connections are closed, even if a client waits for a response.
-    this.maxWait = (int) Math.max(1, limits.silence(LONGEST_WAIT).toSeconds());
+    this.maxWait = (int) limits.silence(LONGEST_WAIT).toSeconds();
     this.heartbeat = limits.heartbeat();
   }
 

@@ -13,6 +13,9 @@ public enum Revision {
 
   public static final Revision LATEST_LEGACY = V2025_11_25;
 
+  /** The first one whose forms have lists of choices. */
+  public static final Revision WITH_LISTS = V2025_11_25;
+
   /** The revision of a client without a version header: the last one before that header existed. */
   public static final Revision WITHOUT_HEADER = V2025_03_26;
 
@@ -51,7 +54,7 @@ public enum Revision {
 
   /** Whether forms may have lists of choices. */
   public boolean listsInForms() {
-    return compareTo(V2025_11_25) >= 0;
+    return compareTo(WITH_LISTS) >= 0;
   }
 
   public boolean batches() {

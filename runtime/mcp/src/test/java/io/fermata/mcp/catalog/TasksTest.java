@@ -42,6 +42,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -293,6 +294,38 @@ class TasksTest {
       JsonNode done = answered(asked, round, "12:30");
       assertThat(done.at("/content/0/text").asText()).isEqualTo("at 12:30");
     }
+  }
+
+  record Dishes(List<TimeUnit> dishes) {}
+
+  @Test
+  void aQuestionThatAClientCannotShowSaysWhichOneCould() throws Exception {
+    Flow<Dishes> flow =
+        Flow.of("dishes", Dishes.class)
+            .description("Lays a table.")
+            .ask("ask_dishes", q -> q.question("dishes", "Which?"))
+            .edge(START, "ask_dishes")
+            .edge("ask_dishes", END)
+            .compile();
+    try (Fermata tables =
+            Fermata.host()
+                .store(Store.memory())
+                .job(FlowTool.of("dishes", "Lays a table.", flow))
+                .start();
+        McpServer serving = McpServer.serving(tables).port(0).start()) {
+      assertThat(refused(serving, "{\"elicitation\":{}}"))
+          .contains("forms have lists", "2025-11-25");
+      assertThat(refused(serving, "{}")).contains("declares elicitation");
+    }
+  }
+
+  private static String refused(McpServer serving, String capabilities) {
+    Wired older = new TaskClient(serving.endpoint()).wired().session("2025-06-18", capabilities);
+    return older
+        .request("tools/call", "\"name\":\"dishes\",\"arguments\":{}")
+        .result()
+        .at("/content/0/text")
+        .asText();
   }
 
   private static JsonNode answered(TaskClient client, JsonNode round, String time)
