@@ -3,6 +3,7 @@ package io.fermata.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import com.sun.management.ThreadMXBean;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
@@ -691,6 +692,34 @@ class FlowStateTest {
     flow.context("b", null);
     flow.context("a", most);
     assertThatThrownBy(() -> flow.storage().put("a", most)).hasMessageContaining("a does not fit");
+  }
+
+  @Test
+  void aValueThatWasReadIsACopy() {
+    FlowState flow = new Rig("s1.0").flow();
+    flow.storage().put("log", List.of("tea"));
+    flow.context("log", List.of("tea"));
+
+    ((ArrayNode) flow.storage().get("log")).add("milk");
+    ((ArrayNode) flow.context().get("log")).add("milk");
+
+    assertThat(flow.storage().get("log")).hasToString("[\"tea\"]");
+    assertThat(flow.context().get("log")).hasToString("[\"tea\"]");
+  }
+
+  @Test
+  void aValueThatIsReadAndStoredLongerCountsAsLonger() {
+    FlowState flow = new Rig("s1.0").flow();
+    String part = "x".repeat(Bounds.STORAGE / 4);
+    flow.storage().put("log", List.of());
+    for (int i = 0; i < 3; i++) {
+      flow.storage().put("log", ((ArrayNode) flow.storage().get("log")).add(part));
+    }
+    ArrayNode whole = ((ArrayNode) flow.storage().get("log")).add(part);
+
+    assertThatThrownBy(() -> flow.storage().put("log", whole))
+        .hasMessageContaining("log does not fit");
+    assertThat(flow.storage().get("log")).hasSize(3);
   }
 
   @Test

@@ -285,7 +285,7 @@ final class RecordingFlowState implements FlowState {
   private final class RecordingStorage implements Storage {
     @Override
     public @Nullable JsonNode get(String key) {
-      return recorder.state().stored().storage().get(Texts.sound(key));
+      return Json.copy(recorder.state().stored().storage().get(Texts.sound(key)));
     }
 
     @Override
@@ -324,7 +324,9 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public Map<String, JsonNode> context() {
-    return new TreeMap<>(recorder.state().stored().context());
+    Map<String, JsonNode> context = new TreeMap<>(recorder.state().stored().context());
+    context.replaceAll((key, value) -> Json.tree(value));
+    return context;
   }
 
   @Override
