@@ -695,6 +695,36 @@ class FlowStateTest {
   }
 
   @Test
+  void whatParallelCallsTookBeyondTheBoundCanShrink() {
+    Tool grows =
+        Tool.of(
+            "grows",
+            "Grows.",
+            (flow, args) -> {
+              flow.context(flow.idempotencyKey(), "x".repeat(Bounds.STORAGE - 100));
+              return "grown";
+            });
+    Tool shrinks =
+        work(
+            flow -> {
+              List<String> keys = List.copyOf(flow.context().keySet());
+              flow.context(keys.get(0), null);
+              flow.context(keys.get(1), "less");
+              assertThatThrownBy(() -> flow.context("more", "x".repeat(100)))
+                  .hasMessageContaining("more does not fit");
+              flow.context(keys.get(2), null);
+              return "shrunk";
+            });
+    model.calls("grows", "grows", "grows", "grows").call("work").say("Done.");
+    Prompt prompt = Prompt.of("support", model.model()).tools(grows, shrinks).parallelToolCalls();
+
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt)).say("Hi");
+
+    assertThat(talk.lines()).contains("work: shrunk");
+    assertThat(talk.state().stored().size()).isBetween(1L, (long) Bounds.STORAGE);
+  }
+
+  @Test
   void aValueThatWasReadIsACopy() {
     FlowState flow = new Rig("s1.0").flow();
     flow.storage().put("log", List.of("tea"));

@@ -306,9 +306,11 @@ final class RecordingFlowState implements FlowState {
     }
   }
 
+  /** What parallel calls have taken beyond the bound together may shrink in steps. */
   private void writeValue(String key, ThreadEvent.Change change) {
-    long size = recorder.state().apply(List.of(change), 0).stored().size();
-    if (size > Bounds.STORAGE) {
+    ThreadState before = recorder.state();
+    long size = before.apply(List.of(change), 0).stored().size();
+    if (size > Bounds.STORAGE && size > before.stored().size()) {
       throw new IllegalArgumentException(
           "%s does not fit: context and storage of a thread hold up to %d characters, and this would make %d; store large data as files"
               .formatted(key, Bounds.STORAGE, size));
