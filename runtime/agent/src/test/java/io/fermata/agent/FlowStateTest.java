@@ -780,6 +780,30 @@ class FlowStateTest {
   }
 
   @Test
+  void aHookThatThrowsCostsAsMuchAsOneThatReturnsHoweverManyMessagesTheToolHasSaid() {
+    assertThat((double) allocated(says(1_000, true)) / allocated(says(1_000, false))).isLessThan(3);
+  }
+
+  private static Runnable says(int messages, boolean throwing) {
+    Hook hook =
+        Hook.beforeCreateMessage(
+            "hook",
+            (flow, message) -> {
+              flow.setStatus("seen");
+              if (throwing) {
+                throw new IllegalStateException("oops");
+              }
+              return message;
+            });
+    return () -> {
+      FlowState flow = new Rig("s1.0", hook).flow();
+      for (int i = 0; i < messages; i++) {
+        flow.injectMessage(Message.assistant("Hello"));
+      }
+    };
+  }
+
+  @Test
   void workIsNotScheduledForATimeThatAJournalCannotCount() {
     List<Duration> waits =
         List.of(Duration.ofMillis(Long.MAX_VALUE), ChronoUnit.FOREVER.getDuration());

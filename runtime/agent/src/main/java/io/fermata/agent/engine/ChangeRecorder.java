@@ -39,9 +39,9 @@ final class ChangeRecorder {
   private final int attempt;
   private final ThreadState base;
   private final List<ThreadEvent.Change> earlier = new ArrayList<>();
-  private final List<Written> before = new ArrayList<>();
-  private final List<Written> after = new ArrayList<>();
+  private @Nullable Written lastBefore;
   private @Nullable ThreadEvent kept;
+  private @Nullable Written lastAfter;
   private List<Message> keptMessages = List.of();
   private ThreadState state;
   private volatile @Nullable List<Message> whole;
@@ -49,8 +49,45 @@ final class ChangeRecorder {
   private String naming;
   private volatile boolean hostRead;
 
-  /** A change, and the call of a hook that made it; null for none. */
-  private record Written(ThreadEvent.Change change, @Nullable HookCall by) {
+  /** A change with those before it, and the call of a hook that made it; null for none. */
+  private static final class Written {
+    private final @Nullable Written previous;
+    private final ThreadEvent.Change change;
+    private final @Nullable HookCall by;
+    private final int count;
+
+    Written(@Nullable Written previous, ThreadEvent.Change change, @Nullable HookCall by) {
+      this.previous = previous;
+      this.change = change;
+      this.by = by;
+      this.count = count(previous) + 1;
+    }
+
+    static int count(@Nullable Written last) {
+      return last == null ? 0 : last.count;
+    }
+
+    static List<Written> list(@Nullable Written last) {
+      List<Written> all = new ArrayList<>();
+      for (Written each = last; each != null; each = each.previous) {
+        all.add(each);
+      }
+      Collections.reverse(all);
+      return all;
+    }
+
+    static @Nullable Written last(List<Written> all) {
+      Written last = null;
+      for (Written each : all) {
+        last = new Written(last, each.change, each.by);
+      }
+      return last;
+    }
+
+    static @Nullable Written without(@Nullable Written last, HookCall call) {
+      return last(list(last).stream().filter(written -> !written.partOf(call)).toList());
+    }
+
     boolean partOf(HookCall call) {
       HookCall each = by;
       while (each != null && each != call) {
@@ -64,10 +101,12 @@ final class ChangeRecorder {
   static final class HookCall {
     private final Hook hook;
     private final @Nullable HookCall outer;
+    private final Point begin;
 
-    HookCall(Hook hook, @Nullable HookCall outer) {
+    private HookCall(Hook hook, @Nullable HookCall outer, Point begin) {
       this.hook = hook;
       this.outer = outer;
+      this.begin = begin;
     }
 
     /** Whether it is about a message, or made for a hook that is. */
@@ -79,6 +118,10 @@ final class ChangeRecorder {
           || (outer != null && outer.ofMessage());
     }
   }
+
+  /** What was recorded at a moment, and the thread with it. */
+  private record Point(
+      ThreadState state, @Nullable ThreadEvent kept, @Nullable Written lastWritten) {}
 
   /**
    * @param origin the subject of the effect; the same when it is repeated
@@ -154,8 +197,20 @@ final class ChangeRecorder {
   }
 
   synchronized void write(ThreadEvent.Change change, @Nullable HookCall by) {
-    state = ThreadFold.apply(state, change, 0, size());
-    (kept == null ? before : after).add(new Written(change, by));
+    proceed(ThreadFold.apply(state, change, 0, size()), new Written(lastWritten(), change, by));
+  }
+
+  private void proceed(ThreadState next, @Nullable Written last) {
+    state = next;
+    if (kept == null) {
+      lastBefore = last;
+    } else {
+      lastAfter = last;
+    }
+  }
+
+  private @Nullable Written lastWritten() {
+    return kept == null ? lastBefore : lastAfter;
   }
 
   synchronized List<ThreadEvent.Change> changes() {
@@ -183,7 +238,10 @@ final class ChangeRecorder {
   }
 
   private int size() {
-    return earlier.size() + before.size() + (kept == null ? 0 : 1) + after.size();
+    return earlier.size()
+        + Written.count(lastBefore)
+        + (kept == null ? 0 : 1)
+        + Written.count(lastAfter);
   }
 
   private ThreadState folded() {
@@ -206,28 +264,52 @@ final class ChangeRecorder {
 
   /** The changes before that point. */
   synchronized List<ThreadEvent.Change> before() {
-    return before.stream().map(Written::change).toList();
+    return changes(lastBefore);
   }
 
   /** The changes after that point. */
   synchronized List<ThreadEvent.Change> after() {
-    return after.stream().map(Written::change).toList();
+    return changes(lastAfter);
+  }
+
+  private static List<ThreadEvent.Change> changes(@Nullable Written last) {
+    return Written.list(last).stream().map(written -> written.change).toList();
   }
 
   /** Adds what replays need, which changes nothing, at a place before that point. */
   synchronized void insert(int place, ThreadEvent.Change change) {
-    before.add(place, new Written(change, null));
+    List<Written> all = Written.list(lastBefore);
+    all.add(place, new Written(null, change, null));
+    lastBefore = Written.last(all);
     state = folded();
+  }
+
+  /** Notes where a call of a hook begins, which another one may have caused. */
+  synchronized HookCall began(Hook hook, @Nullable HookCall outer) {
+    return new HookCall(hook, outer, new Point(state, kept, lastWritten()));
   }
 
   /** Takes back what a hook that throws did; what others did meanwhile stays. */
   synchronized void failed(HookCall call, String reason) {
-    before.removeIf(written -> written.partOf(call));
-    after.removeIf(written -> written.partOf(call));
-    state = folded();
+    if (alone(call)) {
+      proceed(call.begin.state(), call.begin.lastWritten());
+    } else {
+      lastBefore = Written.without(lastBefore, call);
+      lastAfter = Written.without(lastAfter, call);
+      state = folded();
+    }
     write(
         new ThreadEvent.HookFailed(call.hook.id(), call.hook.getClass().getSimpleName(), reason),
         call.outer);
+  }
+
+  /** Whether all that was recorded since a call of a hook began is part of it. */
+  private boolean alone(HookCall call) {
+    Written each = lastWritten();
+    while (each != null && each != call.begin.lastWritten() && each.partOf(call)) {
+      each = each.previous;
+    }
+    return kept == call.begin.kept() && each == call.begin.lastWritten();
   }
 
   // --- messages --------------------------------------------------------------------------------

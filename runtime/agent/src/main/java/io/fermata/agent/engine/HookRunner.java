@@ -77,7 +77,7 @@ final class HookRunner {
   /** Changes of a hook that throws or returns null are taken back. */
   private static <T> T attempt(
       RecordingFlowState flow, Hook hook, T otherwise, Attempt<T> attempt) {
-    ChangeRecorder.HookCall call = new ChangeRecorder.HookCall(hook, flow.hookCall());
+    ChangeRecorder.HookCall call = flow.recorder().began(hook, flow.hookCall());
     String reason;
     try {
       T result = attempt.call(flow.during(call));

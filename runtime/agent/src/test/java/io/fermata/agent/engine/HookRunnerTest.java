@@ -637,6 +637,53 @@ class HookRunnerTest {
     assertThat(talk.events(ThreadEvent.HookFailed.class)).hasSize(1);
   }
 
+  @Test
+  void aHookThatThrowsTakesBackWhatTheHooksOfItsMessagesDidToo() {
+    Hook started =
+        Hook.toolCallStarted(
+            "started",
+            (flow, call, args) -> {
+              flow.storage().put("step " + flow.turnCount(), true);
+              flow.injectMessage(Message.assistant("one"));
+              flow.injectMessage(Message.assistant("two"));
+              seen.addAll(flow.storage().list(""));
+              if (flow.turnCount() == 1) {
+                throw new IllegalStateException("oops");
+              }
+            });
+    Hook before =
+        Hook.beforeCreateMessage(
+            "before",
+            (flow, message) -> {
+              flow.storage().put("said " + message.content(), true);
+              if ("one".equals(message.content())) {
+                throw new IllegalStateException("oops");
+              }
+              return message;
+            });
+    model.calls("works").calls("works").say("Done.");
+
+    Conversation talk = talk(started, before).say("Hi").crash();
+
+    assertThat(seen)
+        .startsWith("said Hi", "said null", "said two", "step 1", "tool works")
+        .endsWith("said Hi", "said null", "said two", "said worked", "step 2", "tool works");
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Hi",
+            "assistant: [works]",
+            "works: worked",
+            "assistant: [works]",
+            "assistant: one",
+            "assistant: two",
+            "works: worked",
+            "assistant: Done.");
+    assertThat(talk.state().stored().storage()).containsKey("step 2").doesNotContainKey("step 1");
+    assertThat(talk.events(ThreadEvent.HookFailed.class))
+        .extracting(ThreadEvent.HookFailed::hook)
+        .containsExactly("started", "before");
+  }
+
   // --- what hooks do ---------------------------------------------------------------------------
 
   @Test

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.FlowState;
+import io.fermata.agent.Hook;
 import io.fermata.agent.Participant;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.ToolResult;
@@ -31,7 +32,10 @@ public final class Rig {
   private final ChangeRecorder recorder;
   private final FlowState flow;
 
-  public Rig(String callKey) {
+  /**
+   * @param hooks those of the prompt that the tools are called for
+   */
+  public Rig(String callKey, Hook... hooks) {
     Agent agent = Agent.of("desk", Participant.person(), Participant.code((flow, message) -> {}));
     ThreadEvent.Created created =
         new ThreadEvent.Created("t1", "desk", "ada", Set.of(), Map.of(), null, 10, 1);
@@ -40,7 +44,7 @@ public final class Rig {
             new Agents(List.of(agent)),
             agent,
             ThreadState.NONE.apply(List.of(created), 1),
-            HookRunner.NONE,
+            new HookRunner(List.of(hooks)),
             NOWHERE,
             callKey,
             1);
