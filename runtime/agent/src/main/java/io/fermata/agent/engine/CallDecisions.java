@@ -59,7 +59,8 @@ final class CallDecisions {
       if (!before.isEmpty() && !free) {
         return false;
       }
-      if (call.phase() == CallState.Phase.WAITING && !waitsForChild(site, call, before)) {
+      boolean waits = waitsForChild(site, call, before) || waitsForHandoff(site, call, before);
+      if (call.phase() == CallState.Phase.WAITING && !waits) {
         start(site, call);
         return true;
       }
@@ -93,6 +94,12 @@ final class CallDecisions {
     String reference =
         ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
     return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
+  }
+
+  /** Whether a call is to hand the thread over, as an earlier one of its step may yet do. */
+  private static boolean waitsForHandoff(CallSite site, CallState call, List<CallState> before) {
+    return site.handsOver(call.call().name())
+        && before.stream().anyMatch(other -> site.handsOver(other.call().name()));
   }
 
   private void start(CallSite site, CallState call) {
@@ -165,16 +172,16 @@ final class CallDecisions {
     boolean made =
         frame.made().stream()
             .anyMatch(other -> other.succeeded() && site.handsOver(other.call().name()));
-    boolean begun =
+    boolean ended =
         frame.calls().stream()
             .takeWhile(other -> !other.key().equals(call.key()))
-            .anyMatch(other -> site.handsOver(other.call().name()) && mayHaveSucceeded(other));
-    return made || begun ? "an earlier call of the step has done that already." : null;
+            .anyMatch(other -> site.handsOver(other.call().name()) && succeeded(other));
+    return made || ended ? "an earlier call of the step has done that already." : null;
   }
 
-  private static boolean mayHaveSucceeded(CallState call) {
+  private static boolean succeeded(CallState call) {
     Message result = call.message();
-    return !call.over() || (result != null && !result.failed());
+    return result != null && !result.failed();
   }
 
   /** The error of a call to a child that works for a call of another step; null for none. */

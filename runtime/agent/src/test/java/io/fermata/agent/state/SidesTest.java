@@ -19,6 +19,7 @@ import io.fermata.agent.TurnHandler;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -699,6 +700,41 @@ class SidesTest {
             "user (silent): Order 7",
             "assistant: Billing here.");
     assertThat(talk.state().agent()).isEqualTo("billing");
+  }
+
+  @Test
+  void theSecondOfTwoHandoffsInOneReplyCountsIfAHookFailsTheFirst() {
+    Hook hook =
+        Hook.afterToolCallSuccess(
+            "no-billing",
+            (flow, call, result) ->
+                call.name().equals("billing") ? ToolResult.error("closed", "Closed.") : result);
+    for (boolean parallel : List.of(false, true)) {
+      Prompt prompt =
+          prompt(
+              "support",
+              new Scripted().calls("billing", "look", "shipping"),
+              TO_BILLING,
+              Tool.of("look", "Looks.", (flow, args) -> "ok"),
+              Handoff.to("shipping", "For parcels."));
+      Conversation talk =
+          Conversation.with(
+              Agent.aiHuman("desk", parallel ? prompt.parallelToolCalls() : prompt).hooks(hook),
+              Agent.aiHuman("billing", prompt("bills", new Scripted())),
+              Agent.aiHuman("shipping", prompt("parcels", Scripted.saying("Shipping here."))));
+
+      talk.lastFirst().say("My order?").crash();
+
+      assertThat(talk.lines())
+          .containsExactly(
+              "user: My order?",
+              "assistant: [billing, look, shipping]",
+              "billing failed: Failed to execute tool: Closed.",
+              "look: ok",
+              "shipping: Handoff complete",
+              "assistant: Shipping here.");
+      assertThat(talk.state().agent()).isEqualTo("shipping");
+    }
   }
 
   @Test
