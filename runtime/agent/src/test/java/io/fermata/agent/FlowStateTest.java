@@ -3,6 +3,7 @@ package io.fermata.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import com.sun.management.ThreadMXBean;
@@ -27,6 +28,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -730,11 +732,15 @@ class FlowStateTest {
     flow.storage().put("log", List.of("tea"));
     flow.context("log", List.of("tea"));
 
-    ((ArrayNode) flow.storage().get("log")).add("milk");
-    ((ArrayNode) flow.context().get("log")).add("milk");
+    array(flow.storage().get("log")).add("milk");
+    array(flow.context().get("log")).add("milk");
 
     assertThat(flow.storage().get("log")).hasToString("[\"tea\"]");
     assertThat(flow.context().get("log")).hasToString("[\"tea\"]");
+  }
+
+  private static ArrayNode array(@Nullable JsonNode value) {
+    return (ArrayNode) Objects.requireNonNull(value);
   }
 
   @Test
@@ -743,9 +749,9 @@ class FlowStateTest {
     String part = "x".repeat(Bounds.STORAGE / 4);
     flow.storage().put("log", List.of());
     for (int i = 0; i < 3; i++) {
-      flow.storage().put("log", ((ArrayNode) flow.storage().get("log")).add(part));
+      flow.storage().put("log", array(flow.storage().get("log")).add(part));
     }
-    ArrayNode whole = ((ArrayNode) flow.storage().get("log")).add(part);
+    ArrayNode whole = array(flow.storage().get("log")).add(part);
 
     assertThatThrownBy(() -> flow.storage().put("log", whole))
         .hasMessageContaining("log does not fit");
