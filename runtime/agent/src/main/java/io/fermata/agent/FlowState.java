@@ -166,6 +166,7 @@ public interface FlowState {
 
   /** The key-value storage of a thread, which lasts until the thread is deleted. */
   interface Storage {
+    /** A copy of a value; null for none. */
     @Nullable JsonNode get(String key);
 
     void put(String key, Object value);
