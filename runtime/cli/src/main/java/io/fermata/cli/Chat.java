@@ -138,8 +138,9 @@ public final class Chat implements AutoCloseable {
       JsonNode value = value(each);
       if (value == null) {
         return null;
+      } else if (each.has("field")) {
+        answers.set(each.path("field").asText(), value);
       }
-      answers.set(each.path("field").asText(), value);
     }
     return new Threads.Answer(asked.call(), UUID.randomUUID().toString(), null, answers, null);
   }
@@ -155,6 +156,8 @@ public final class Chat implements AutoCloseable {
       String typed = line.strip();
       if (typed.isEmpty() && question.path("optional").asBoolean()) {
         return Json.tree(""); // which leaves the question open
+      } else if (!question.has("field")) {
+        return Json.tree(typed); // a widget has been read
       } else if (typed.isEmpty()) {
         screen.line("! This question needs an answer");
         continue;
@@ -193,7 +196,13 @@ public final class Chat implements AutoCloseable {
   private static String text(JsonNode question) {
     List<String> suggestions = new ArrayList<>();
     question.path("suggestions").forEach(suggestion -> suggestions.add(suggestion.asText()));
-    return question.path("question").asText()
+    // A widget has no question.
+    String asked =
+        question
+            .path("question")
+            .asText(question.path("tool").asText() + " " + question.path("data"));
+    return asked
+        + (question.has("field") ? "" : " [Enter to continue]")
         + (question.path("optional").asBoolean() ? " [optional]" : "")
         + (suggestions.isEmpty() ? " " : " (" + String.join(", ", suggestions) + ") ");
   }

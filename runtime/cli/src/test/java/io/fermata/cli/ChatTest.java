@@ -19,7 +19,9 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Questions;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.DisplayTool;
 import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringReader;
@@ -75,7 +77,10 @@ class ChatTest {
             "waiter", Prompt.of("waiter", Model.of("none", WAITER)).text("Book.").tools(book));
     StringWriter screen = new StringWriter();
     BufferedReader in = new BufferedReader(new StringReader(String.join("\n", lines) + "\n"));
-    try (Fermata host = Fermata.host().store(Store.memory()).agent(waiter).start()) {
+    HostBuilder builder = Fermata.host().store(Store.memory()).agent(waiter);
+    flow.displayTools()
+        .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
+    try (Fermata host = builder.start()) {
       Threads threads = host.threads();
       String id =
           threads
@@ -150,5 +155,24 @@ class ChatTest {
             .compile();
 
     assertThat(chat(flow, "hi", "", "Ann", "")).contains("Booked: {\"name\":\"Ann\"}");
+  }
+
+  @Test
+  void aWidgetIsPassedOnceItIsReadAndOneWithAFieldIsAnswered() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .widget("show_menu", w -> w.data(table -> Map.of("soup", 4)).displayOnly())
+            .widget("show_plan", w -> w.data(table -> Map.of("free", 6)).field("seats"))
+            .edge(START, "show_menu")
+            .edge("show_menu", "show_plan")
+            .edge("show_plan", END)
+            .compile();
+
+    assertThat(chat(flow, "hi", "", "4"))
+        .containsSubsequence(
+            "show_menu {\"soup\":4} [Enter to continue] ",
+            "show_plan {\"free\":6} ",
+            "Booked: {\"seats\":4}");
   }
 }

@@ -141,10 +141,10 @@ public final class RunPort
     if (recorded != null) {
       return recorded;
     }
-    if (tool != null && request.asksAgain()) {
+    if (tool != null && request.asksAgain() && call.callId() == null) {
       RunReply asked = replies.asked(state, at.seq(), at.now());
       if (asked != null) {
-        // The reply may have been lost, so the call does not pass an optional question.
+        // The reply may have been lost: unlike an answer, which has a name, it passes nothing.
         return asked;
       }
     }

@@ -24,7 +24,11 @@ public record StoreRuns(OpenStore store, SessionDirectory directory, ExecutorSer
     StoreRuns runs =
         new StoreRuns(
             open,
-            new SessionDirectory(open, encryption, InstantSource.system(), threads -> CompletableFuture.completedFuture(null)),
+            new SessionDirectory(
+                open,
+                encryption,
+                InstantSource.system(),
+                threads -> CompletableFuture.completedFuture(null)),
             HandlerThreads.replies());
     try {
       Stages.now(runs.directory.caughtUp());

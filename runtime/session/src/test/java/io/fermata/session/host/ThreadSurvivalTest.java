@@ -368,7 +368,10 @@ class ThreadSurvivalTest {
     SessionSubscriptions subscriptions = new SessionSubscriptions();
     SessionDirectory directory =
         new SessionDirectory(
-            store, Encryption.ofEnvironment(), InstantSource.system(), threads -> CompletableFuture.completedFuture(null));
+            store,
+            Encryption.ofEnvironment(),
+            InstantSource.system(),
+            threads -> CompletableFuture.completedFuture(null));
     Recorders nobody = new Recorders(List.of(), List.of(), noFlows, 1);
     return new HostOutside(
         new HostOutside.Services(

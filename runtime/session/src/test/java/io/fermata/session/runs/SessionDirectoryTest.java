@@ -73,7 +73,10 @@ class SessionDirectoryTest {
     }
     directory =
         new SessionDirectory(
-            watched(), Encryption.ofEnvironment(), InstantSource.system(), threads -> CompletableFuture.completedFuture(null));
+            watched(),
+            Encryption.ofEnvironment(),
+            InstantSource.system(),
+            threads -> CompletableFuture.completedFuture(null));
   }
 
   /**
@@ -315,7 +318,10 @@ class SessionDirectoryTest {
     List<String> others = sessions().stream().filter(id -> Shard.of(id) != first).toList();
     SessionDirectory shared =
         new SessionDirectory(
-            shared(), Encryption.ofEnvironment(), InstantSource.system(), threads -> CompletableFuture.completedFuture(null));
+            shared(),
+            Encryption.ofEnvironment(),
+            InstantSource.system(),
+            threads -> CompletableFuture.completedFuture(null));
     shared.opened(first, 0);
     now(shared.caughtUp());
     read.clear();
