@@ -16,6 +16,8 @@ import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -230,6 +232,24 @@ class PlainToolsTest {
     events.breakOff();
 
     assertThat(interrupted.poll(60, TimeUnit.SECONDS)).isEqualTo("true");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"%s", "[%s]"})
+  void aClientWithoutASessionThatTakesNoStreamCancelsItsCallByDisconnecting(String message)
+      throws Exception {
+    String body =
+        message.formatted(
+            "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"endless\"}}");
+    working.drainPermits();
+    try (Socket socket = new Socket("localhost", server.endpoint().getPort())) {
+      String head =
+          "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json\r\nMCP-Protocol-Version: 2025-03-26\r\nContent-Length: %d\r\n\r\n"
+              .formatted(server.endpoint().getPath(), body.length());
+      socket.getOutputStream().write((head + body).getBytes(StandardCharsets.US_ASCII));
+      assertThat(working.tryAcquire(60, TimeUnit.SECONDS)).isTrue();
+    }
+    assertThat(interrupted.poll(30, TimeUnit.SECONDS)).isEqualTo("true");
   }
 
   private Wired session() {

@@ -135,6 +135,10 @@ public final class McpDispatcher {
             TraceHeaders.of(message.meta(), arrival),
             progress,
             arrival instanceof MessageSource.Connection);
+    CompletionStage<?> gone = arrival instanceof MessageSource.Post post ? post.gone() : null;
+    if (gone != null) {
+      gone.thenRun(request::cancel);
+    }
     boolean ping = message.method().equals("ping");
     CompletionStage<RpcResult> answer =
         revision.modern()

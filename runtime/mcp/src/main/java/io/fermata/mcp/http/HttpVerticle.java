@@ -375,15 +375,16 @@ public final class HttpVerticle extends VerticleBase {
           request,
           RpcException.http(406, "Accept must list application/json and text/event-stream."));
     } else {
+      boolean cancels = cancelsByDisconnecting(request);
       SseResponse stream =
           MediaTypes.acceptsStreams(request)
               ? new SseResponse(
                   request.response(),
                   limits.heartbeat(),
                   legacy.log(request, caller),
-                  cancelsByDisconnecting(request) ? Duration.ZERO : legacy.grace())
+                  cancels ? Duration.ZERO : legacy.grace())
               : null;
-      RequestExchange.answer(request, protocol, caller, stream);
+      RequestExchange.answer(request, protocol, caller, stream, cancels);
     }
   }
 

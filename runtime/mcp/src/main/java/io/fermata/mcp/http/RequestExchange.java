@@ -68,17 +68,20 @@ public final class RequestExchange {
    * Answers an MCP request.
    *
    * @param stream what the response may become; null if the client accepts plain JSON only
+   * @param cancels whether the client cancels what it has asked for by disconnecting
    */
   static void answer(
       HttpServerRequest request,
       McpDispatcher protocol,
       AuthenticatedCaller caller,
-      @Nullable SseResponse stream) {
+      @Nullable SseResponse stream,
+      boolean cancels) {
     OutboundQueue progress = stream == null ? null : stream.progress();
+    CompletionStage<?> gone = stream == null && cancels ? gone(request) : null;
     new RequestExchange(
             request,
             stream,
-            bytes -> protocol.answer(bytes, arrival(request, caller), progress),
+            bytes -> protocol.answer(bytes, arrival(request, caller, gone), progress),
             RequestExchange::errorResponse,
             null)
         .begin();
@@ -207,7 +210,14 @@ public final class RequestExchange {
     return only(request.headers(), VERSION);
   }
 
-  private static MessageSource arrival(HttpServerRequest request, AuthenticatedCaller caller) {
+  private static CompletionStage<?> gone(HttpServerRequest request) {
+    CompletableFuture<Boolean> gone = new CompletableFuture<>();
+    request.response().closeHandler(closed -> gone.complete(true));
+    return gone;
+  }
+
+  private static MessageSource arrival(
+      HttpServerRequest request, AuthenticatedCaller caller, @Nullable CompletionStage<?> gone) {
     MultiMap headers = request.headers();
     return new MessageSource.Post(
         caller,
@@ -215,7 +225,8 @@ public final class RequestExchange {
         only(headers, METHOD),
         only(headers, NAME),
         headers.get(SESSION),
-        name -> only(headers, name));
+        name -> only(headers, name),
+        gone);
   }
 
   /**

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.rpc.Revision;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** What a transport knows about a message besides its bytes. */
@@ -27,6 +28,7 @@ public sealed interface MessageSource {
    * @param name the header {@code Mcp-Name}
    * @param session the header {@code Mcp-Session-Id}
    * @param headers all others
+   * @param gone completes when a client disconnects that cannot cancel otherwise; null if it can
    */
   record Post(
       AuthenticatedCaller caller,
@@ -34,7 +36,8 @@ public sealed interface MessageSource {
       @Nullable String method,
       @Nullable String name,
       @Nullable String session,
-      Headers headers)
+      Headers headers,
+      @Nullable CompletionStage<?> gone)
       implements MessageSource {
     /** JSON-RPC requires null; MCP's HTTP transport requires that there is no id. */
     @Override

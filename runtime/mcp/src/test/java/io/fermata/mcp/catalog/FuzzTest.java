@@ -556,7 +556,8 @@ class FuzzTest {
           header(method),
           header(name),
           oneIn(10) ? any(List.of("", "x", "A".repeat(43))) : null,
-          name -> header(any(TEXTS)));
+          name -> header(any(TEXTS)),
+          null);
     }
 
     byte[] head(int length) {
