@@ -184,15 +184,24 @@ public final class Loads {
 
   /** A list of so many items, each of which asks. */
   public static Flow<Orders> list(int items) {
-    FlowBuilder<Item> item =
-        Flow.of("item", Item.class)
-            .description("Counts one.")
-            .ask("ask", q -> q.question("pieces", "How many?"));
+    return list(items, item().ask("ask", q -> q.question("pieces", "How many?")), "ask");
+  }
+
+  /** The same, each of which shows a widget that needs no answer. */
+  public static Flow<Orders> display(int items) {
+    return list(items, item().widget("show", s -> s.tool("counter")), "show");
+  }
+
+  private static FlowBuilder<Item> item() {
+    return Flow.of("item", Item.class).description("Counts one.");
+  }
+
+  private static Flow<Orders> list(int items, FlowBuilder<Item> item, String node) {
     List<String> names = IntStream.range(0, items).mapToObj(i -> "item " + i).toList();
     return Flow.of("list", Orders.class)
         .description("Counts all.")
         .<Item, String>forEach(
-            "each", chain(item, "ask").compile(), e -> e.items(o -> names).atMost(items))
+            "each", chain(item, node).compile(), e -> e.items(o -> names).atMost(items))
         .edge(START, "each")
         .edge("each", END)
         .compile();

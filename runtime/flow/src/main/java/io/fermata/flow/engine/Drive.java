@@ -52,9 +52,13 @@ final class Drive {
   private final SubflowEntry nesting;
   private RunState state;
   private @Nullable Tried tried;
+  private @Nullable Shown shown;
 
   /** An event whose consequence is known before it is emitted. */
   private record Tried(Event event, RunState before, RunState after) {}
+
+  /** What a state shows. */
+  private record Shown(RunState state, @Nullable Place place) {}
 
   Drive(Flow<?> flow, Limits limits, RunState state, long at) {
     this.flow = flow;
@@ -129,6 +133,17 @@ final class Drive {
     return state.at(place);
   }
 
+  /** The widget that is shown: every place asks for it, and few change it. */
+  @SuppressWarnings("ReferenceEquality") // most places leave the state as it is
+  @Nullable Place shown() {
+    Shown known = shown;
+    if (known == null || known.state != state) {
+      known = new Shown(state, state.shown());
+      shown = known;
+    }
+    return known.place;
+  }
+
   TypedPlace<?> spot(Place place) {
     return TypedPlace.of(state, place, graph);
   }
@@ -163,7 +178,7 @@ final class Drive {
   boolean unseen(PlaceState at) {
     return at.phase() instanceof Phase.Asking asking
         && !asking.seen()
-        && state.shown() == null
+        && shown() == null
         && at.open().stream().anyMatch(Event.Question::optional);
   }
 
@@ -180,8 +195,8 @@ final class Drive {
 
   /** The widget that is shown, if it needs no answer. */
   private @Nullable Place displayed() {
-    Place shown = state.shown();
-    return shown != null && showing(shown).displayOnly() ? shown : null;
+    Place place = shown();
+    return place != null && showing(place).displayOnly() ? place : null;
   }
 
   private Phase.Showing showing(Place place) {

@@ -133,7 +133,7 @@ final class OpenQuestions {
     } else if (showing.displayOnly()
         && !showing.seen()
         && state().called()
-        && place.equals(state().shown())) {
+        && place.equals(drive.shown())) {
       put(spot, show, true);
     }
   }

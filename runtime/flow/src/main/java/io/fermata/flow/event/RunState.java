@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.SharedTrees;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -370,20 +371,23 @@ public record RunState(
 
   /** The widget that is shown, the oldest if several wait to be: it must not change on its own. */
   public @Nullable Place shown() {
-    List<Place> showing = new ArrayList<>(1);
-    places.forEach(
-        (place, at) -> {
-          if (at.phase() instanceof Phase.Showing) {
-            showing.add(place);
-          }
-        });
+    List<Place> showing = showing(places.keySet());
     if (showing.size() <= 1) {
       return showing.isEmpty() ? null : showing.get(0);
     }
-    return inOrder().stream()
-        .filter(showing::contains)
+    return showing(inOrder()).stream()
         .min(Comparator.comparingLong(place -> at(place).since()))
         .orElse(null);
+  }
+
+  private List<Place> showing(Collection<Place> among) {
+    List<Place> showing = new ArrayList<>(1);
+    for (Place place : among) {
+      if (at(place).phase() instanceof Phase.Showing) {
+        showing.add(place);
+      }
+    }
+    return showing;
   }
 
   public PlaceState at(Place place) {

@@ -109,6 +109,19 @@ class CostTest {
     assertThat((double) allocated(notes(4_000)) / allocated(notes(400))).isLessThan(15);
   }
 
+  @Test
+  void aCallAmongWidgetsOfTheItemsOfAListCostsAtMostTheirNumberForEach() {
+    assertThat(times(seeing(800), seeing(100), 3)).isLessThan(180);
+  }
+
+  /** The next call is the first to see all widgets but one, so that it puts each once more. */
+  private static Runnable seeing(int items) {
+    FlowProgram<?> program = FlowProgram.of(Loads.display(items), Loads.ROOMY);
+    RunState shown = Loads.take(program, RunState.NONE, Loads.start(), null);
+    RunState unseen = shown.apply(new Event.Unattended(true, 2));
+    return () -> Loads.take(program, unseen, new Input.Continue(Json.object(), 3), null);
+  }
+
   private static Runnable answerItem(int items) {
     FlowProgram<?> program = FlowProgram.of(Loads.list(items), Loads.ROOMY);
     RunState asking = Loads.take(program, RunState.NONE, Loads.start(), null);
