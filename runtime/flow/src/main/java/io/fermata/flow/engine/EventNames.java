@@ -8,7 +8,8 @@ import java.util.Map;
 
 /**
  * The events of a run as they would be called in a later version of its flow, whose migrations say
- * what became of nodes and fields. Values, and words that were said, stay as they were.
+ * what became of nodes and fields, those within a value, too. Words that were said stay as they
+ * were.
  */
 public final class EventNames {
   /** Everything is called what it was. */

@@ -4,10 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +23,10 @@ public record RenamedEvent(
       names("place from to acknowledged undo target end checkpoint");
   private static final Set<String> FIELDS = names("field path scope reads kept left");
   private static final Set<String> BY_FIELD = names("values sets corrected input");
+
+  /** What a field or a path beside it says the place of in the state. */
+  private static final Set<String> VALUES = names("value payload");
+
   private static final Set<String> LABELS = names("targets merged dropped");
 
   /** What holds such properties. */
@@ -39,14 +44,20 @@ public record RenamedEvent(
   }
 
   private JsonNode of(JsonNode object) {
-    return Json.mapped(object, this::of);
+    JsonNode path = object.path(object.has("path") ? "path" : "field");
+    return Json.mapped(
+        object,
+        (name, part) ->
+            VALUES.contains(name) && path.isTextual()
+                ? value(path.textValue(), part)
+                : of(name, part));
   }
 
   private JsonNode of(String name, JsonNode part) {
     if (BY_FIELD.contains(name)) {
-      return keys(part, value -> value);
+      return keys(part, this::value);
     } else if (name.equals("recipients")) {
-      return keys(part, branches -> of("branch", branches));
+      return keys(part, (field, branches) -> of("branch", branches));
     } else if (part.isArray()) {
       String each = LABELS.contains(name) ? "label" : name;
       return Json.mapped(part, (index, one) -> of(each, one));
@@ -81,9 +92,19 @@ public record RenamedEvent(
     return MigrationFold.field(path, fields);
   }
 
-  private ObjectNode keys(JsonNode byField, UnaryOperator<JsonNode> value) {
+  /** What lies in the value of a field may have other names, too. */
+  private JsonNode value(String path, JsonNode value) {
+    return value.isObject()
+        ? Paths.get(
+            MigrationFold.renamed(Paths.set(Json.object(), path, value), fields), field(path))
+        : value;
+  }
+
+  private ObjectNode keys(JsonNode byField, BiFunction<String, JsonNode, JsonNode> value) {
     ObjectNode named = Json.object();
-    byField.properties().forEach(e -> named.set(field(e.getKey()), value.apply(e.getValue())));
+    byField
+        .properties()
+        .forEach(e -> named.set(field(e.getKey()), value.apply(e.getKey(), e.getValue())));
     return named;
   }
 }

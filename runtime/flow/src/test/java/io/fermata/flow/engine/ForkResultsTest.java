@@ -5,11 +5,15 @@ import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
+import io.fermata.flow.event.RenamedEvent;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.Write;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
@@ -159,6 +163,87 @@ class ForkResultsTest {
     assertThat(diverged(fork)).isFalse();
     assertThat(fork.state.status()).isEqualTo(RunState.Status.COMPLETED);
     ForkedRunTest.decidedAgain(next, fork);
+  }
+
+  record Named(String name) {}
+
+  record Trip(String item, @Computed Named guest) {}
+
+  record FullyNamed(String fullName) {}
+
+  record LaterTrip(String item, @Computed FullyNamed guest) {}
+
+  /** Looks a guest up; the second version calls a part of what it finds otherwise. */
+  private <S extends Record> Flow<S> trips(Class<S> state, int version, Object guest) {
+    FlowBuilder<S> flow =
+        Flow.of("trips", state)
+            .version(version)
+            .description("Plans trips.")
+            .ask("ask", q -> q.question("item", "What?"))
+            .act(
+                "load",
+                run -> {
+                  done.add("load");
+                  run.set("guest", guest);
+                })
+            .edge(START, "ask")
+            .edge("ask", "load")
+            .edge("load", END);
+    if (version > 1) {
+      flow.migrate(1, m -> m.field("guest.name", "guest.fullName"));
+    }
+    return flow.compile();
+  }
+
+  @Test
+  void aForkThatIsCarriedOverTakesAnObjectWithTheNewNamesOfItsParts() {
+    Driver source = new Driver(trips(Trip.class, 1, new Named("Ann")));
+    source.start();
+    source.proceed("item", "soup");
+
+    Flow<LaterTrip> next = trips(LaterTrip.class, 2, new FullyNamed("Bob"));
+    ForkOptions options = ForkOptions.replayEffects().answer("item", "soup");
+    Driver fork = fork(next, source, asks(source, "item", 1), options);
+
+    assertThat(done).isEmpty();
+    assertThat(fork.state.data().path("guest")).isEqualTo(Driver.object("fullName", "Ann"));
+    ForkedRunTest.decidedAgain(next, fork);
+  }
+
+  @Test
+  void whatLiesInAValueOfARecordedEventHasItsNewName() {
+    Place place = new Place("step", 1);
+    ObjectNode old = Driver.object("name", "Ann");
+    ObjectNode now = Driver.object("fullName", "Ann");
+    Map<String, String> fields = Map.of("guest.name", "guest.fullName");
+
+    assertThat(
+            RenamedEvent.of(
+                new Event.Accepted(place, "guest", old, Map.of("guest", old)), Map.of(), fields))
+        .isEqualTo(new Event.Accepted(place, "guest", now, Map.of("guest", now)));
+    assertThat(
+            RenamedEvent.of(
+                new Event.Committed(
+                    place,
+                    List.of(
+                        new Write(Write.Verb.MERGE, "guest", old),
+                        new Write(Write.Verb.SET, "other", old)),
+                    List.of(),
+                    List.of(),
+                    false,
+                    null),
+                Map.of(),
+                fields))
+        .isEqualTo(
+            new Event.Committed(
+                place,
+                List.of(
+                    new Write(Write.Verb.MERGE, "guest", now),
+                    new Write(Write.Verb.SET, "other", old)),
+                List.of(),
+                List.of(),
+                false,
+                null));
   }
 
   @Test
