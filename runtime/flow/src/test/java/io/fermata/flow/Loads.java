@@ -157,6 +157,28 @@ public final class Loads {
         });
   }
 
+  /** So many values that one of two branches writes in one action. */
+  public static Flow<Order> notingApart(int notes) {
+    return Flow.of("apart", Order.class)
+        .description("Writes in a branch.")
+        .act("before", run -> {})
+        .act(
+            "write",
+            run -> {
+              for (int i = 0; i < notes; i++) {
+                run.set("notes.note" + i, "a note");
+              }
+            })
+        .act("count", run -> run.set("n", 1))
+        .act("after", run -> {})
+        .edge(START, "before")
+        .fork("before", f -> f.branch("write").branch("count").join("after"))
+        .edge("write", "after")
+        .edge("count", "after")
+        .edge("after", END)
+        .compile();
+  }
+
   private static Flow<Order> order(int lines, Action<Order> action) {
     FlowBuilder<Order> flow =
         Flow.of("order", Order.class)

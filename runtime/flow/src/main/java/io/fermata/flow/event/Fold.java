@@ -239,9 +239,7 @@ public final class Fold {
   private static void write(Draft state, String branch, List<Write> writes) {
     if (!writes.isEmpty()) {
       state.branch(branch, b -> b.memory(b.memory().write(writes, state.tick)));
-      for (Write write : writes) {
-        touch(state, branch, write.path());
-      }
+      touch(state, branch, writes.stream().map(Write::path).toList());
     }
   }
 
@@ -475,17 +473,13 @@ public final class Fold {
     join(state, fork.branch(), e.merged().stream().map(fork::branch).toList());
     e.dropped().forEach(label -> dropped(state, fork, fork.branch(label)));
     Set<String> made = changed(state, fork, e.merged());
-    for (Write write : e.writes()) {
-      boolean merges = write.value() == null || made.contains(write.path());
-      state.branch(
-          fork.branch(),
-          b ->
-              b.memory(
-                  merges
-                      ? b.memory().replace(write)
-                      : b.memory().write(List.of(write), state.tick)));
-      touch(state, fork.branch(), write.path());
-    }
+    List<Write> news =
+        e.writes().stream()
+            .filter(write -> write.value() != null && !made.contains(write.path()))
+            .toList();
+    state.branch(
+        fork.branch(), b -> b.memory(b.memory().written(news, state.tick).replace(e.writes())));
+    touch(state, fork.branch(), e.writes().stream().map(Write::path).toList());
     List<String> all = new ArrayList<>(e.merged());
     all.addAll(e.dropped());
     all.forEach(label -> state.drop(fork.branch(label)));

@@ -175,19 +175,23 @@ public record StateMemory(
     return new StateMemory(newData, answers, accepted, newWritten, left, size);
   }
 
-  /** What was written in the course of an action or a join, in one go. */
+  /** What was written in the course of an action, in one go. */
   StateMemory write(List<Write> writes, long tick) {
+    return written(writes, tick).replace(writes);
+  }
+
+  /** Notes that something was written, but not what. */
+  StateMemory written(List<Write> writes, long tick) {
     Map<String, Long> newWritten = written;
     for (Write write : writes) {
       newWritten = PersistentMap.with(newWritten, write.path(), tick);
     }
-    return new StateMemory(data, answers, accepted, newWritten, left, bytes)
-        .data(Write.all(data, writes));
+    return new StateMemory(data, answers, accepted, newWritten, left, bytes);
   }
 
-  /** A value that counts as known for as long as the answers it was made of. */
-  StateMemory replace(Write write) {
-    return data(write.applyTo(data));
+  /** Values that count as known for as long as the answers they were made of. */
+  StateMemory replace(List<Write> writes) {
+    return data(Write.all(data, writes));
   }
 
   /**

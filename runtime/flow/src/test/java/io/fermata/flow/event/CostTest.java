@@ -122,6 +122,32 @@ class CostTest {
     return () -> Loads.take(program, unseen, new Input.Continue(Json.object(), 3), null);
   }
 
+  @Test
+  void aBranchThatWritesTenTimesAsManyValuesIsFoldedAndJoinedForTenTimesTheCost() {
+    for (Class<? extends Event> kind : List.of(Event.Committed.class, Event.Joined.class)) {
+      assertThat((double) allocated(apart(4_000, kind)) / allocated(apart(400, kind)))
+          .as("%s", kind)
+          .isLessThan(15);
+    }
+  }
+
+  /** The first event of a kind in a run whose branch writes so many values. */
+  private static Runnable apart(int notes, Class<? extends Event> kind) {
+    Driver driver = new Driver(Loads.notingApart(notes), Loads.ROOMY);
+    driver.start();
+    RunState state = RunState.NONE;
+    for (Event event : driver.journal) {
+      boolean writes =
+          !(event instanceof Event.Committed committed) || committed.writes().size() == notes;
+      if (kind.isInstance(event) && writes) {
+        RunState before = state;
+        return () -> before.apply(event);
+      }
+      state = state.apply(event);
+    }
+    throw new AssertionError("There is no " + kind);
+  }
+
   private static Runnable answerItem(int items) {
     FlowProgram<?> program = FlowProgram.of(Loads.list(items), Loads.ROOMY);
     RunState asking = Loads.take(program, RunState.NONE, Loads.start(), null);
