@@ -105,6 +105,7 @@ record RecordedInputs(
     Answers answers = new Answers(graph, state);
     state.answers().entrySet().stream()
         .filter(known -> !answers.awaited(known.getKey()))
+        .filter(known -> answers.misplaced(Set.of(known.getKey()), List.of()).isEmpty())
         .findFirst()
         .map(known -> updates(Map.of(known.getKey(), known.getValue())))
         .ifPresent(repeated -> inputs.add(new Input.Continue(repeated, at())));

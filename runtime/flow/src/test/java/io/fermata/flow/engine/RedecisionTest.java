@@ -1,10 +1,14 @@
 package io.fermata.flow.engine;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.RandomFlows;
+import io.fermata.flow.action.Action;
 import io.fermata.flow.engine.PropertyTest.Walk;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -15,12 +19,14 @@ import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.seeds.Seeds;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
@@ -76,6 +82,71 @@ class RedecisionTest {
     Set<Class<?>> all = new HashSet<>(List.of(Event.class.getPermittedSubclasses()));
     all.removeAll(Set.of(Event.Migrated.class, Event.ForkedFrom.class));
     assertThat(seen).as("what happened").containsAll(all);
+  }
+
+  record Box(Integer pieces) {}
+
+  record Boxes(Integer count, Integer more) {}
+
+  /** In a later pass a list has fewer items, and the steps beside it fail. */
+  @Test
+  void aCallThatOnlyRepeatsAnAnswerIsDecidedAgainThoughAListHadMoreItemsBefore() {
+    AtomicBoolean fails = new AtomicBoolean();
+    Action<Boxes> failing =
+        r -> {
+          if (fails.get()) {
+            throw new IllegalStateException("no");
+          }
+        };
+    Flow<Box> box =
+        Flow.of("box", Box.class)
+            .description("Fills a box.")
+            .ask("ask", q -> q.question("pieces", "How many?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile();
+    Flow<Boxes> flow =
+        Flow.of("boxes", Boxes.class)
+            .description("Fills boxes.")
+            .ask("ask_count", q -> q.question("count", "How many boxes?"))
+            .<Box, Integer>forEach(
+                "boxes",
+                box,
+                e -> e.items(s -> Collections.nCopies(s.more() == null ? 2 : 1, 0)).atMost(2))
+            .act("check", failing)
+            .act("weigh", failing)
+            .widget("look", w -> w.tool("picture"))
+            .ask("ask_more", q -> q.question("more", "Any more?"))
+            .edge(START, "ask_count")
+            .fork(
+                "ask_count",
+                f ->
+                    f.branch("boxes")
+                        .branch("check")
+                        .branch("weigh")
+                        .branch("look")
+                        .join("ask_more"))
+            .edge("boxes", "ask_more")
+            .edge("check", "ask_more")
+            .edge("weigh", "ask_more")
+            .edge("look", "ask_more")
+            .decide("ask_more", d -> d.when("more", eq("more", 1)).to("ask_count").otherwise(END))
+            .compile();
+    Driver run = new Driver(flow, PropertyTest.LIMITS);
+    run.start();
+    run.proceed("count", 2);
+    run.proceed("boxes.0.pieces", 1);
+    run.proceed("boxes.1.pieces", 1);
+    run.proceed();
+    run.proceed("more", 1);
+    fails.set(true);
+    run.proceed("count", 3);
+    int known = run.entries.size();
+
+    run.proceed("count", 3);
+
+    assertThat(run.entries.get(known).events().get(0)).isInstanceOf(Event.Retried.class);
+    ForkedRunTest.decidedAgain(flow, run);
   }
 
   @Test
