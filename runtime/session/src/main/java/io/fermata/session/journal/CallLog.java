@@ -34,6 +34,9 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
   /** Begins the id of a call whose reply is not kept. */
   private static final String UNREPLIED = "+".repeat(DIGEST);
 
+  /** Begins the id of a call that its sender did not name. */
+  private static final String GIVEN = "-".repeat(DIGEST);
+
   private static final int REPLIES = 16;
   private static final int PAST = 256;
 
@@ -139,7 +142,12 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
 
   /** The id of a call without a name, under one that a host gave it. */
   public static String givenId(String name) {
-    return "-".repeat(DIGEST) + name;
+    return GIVEN + name;
+  }
+
+  /** Whether the sender of a call named it, so that it is not another one that looks alike. */
+  public static boolean isNamed(@Nullable String callId) {
+    return callId != null && !callId.startsWith(GIVEN);
   }
 
   /** The id of a call of a thread, under a name that a host gave it. */

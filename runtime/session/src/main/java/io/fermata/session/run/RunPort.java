@@ -28,6 +28,7 @@ import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunEnd;
 import io.fermata.session.journal.RunPhases;
@@ -141,10 +142,11 @@ public final class RunPort
     if (recorded != null) {
       return recorded;
     }
-    if (tool != null && request.asksAgain() && call.callId() == null) {
+    if (tool != null && request.asksAgain() && !CallLog.isNamed(call.callId())) {
       RunReply asked = replies.asked(state, at.seq(), at.now());
       if (asked != null) {
-        // The reply may have been lost: unlike an answer, which has a name, it passes nothing.
+        // The reply may have been lost: unlike an answer, which its sender named, it passes
+        // nothing.
         return asked;
       }
     }

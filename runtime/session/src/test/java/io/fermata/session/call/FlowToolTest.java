@@ -31,11 +31,14 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A flow as a tool of an agent: what the agent receives, whatever the flow does. */
 @Tag("slow")
@@ -92,7 +95,11 @@ class FlowToolTest {
   }
 
   private Fermata host(FlowTool... tools) {
-    HostBuilder host = Fermata.host().store(store());
+    return host(Fermata.host(), tools);
+  }
+
+  private Fermata host(HostBuilder builder, FlowTool... tools) {
+    HostBuilder host = builder.store(store());
     for (FlowTool tool : tools) {
       host.tool(tool);
     }
@@ -314,8 +321,11 @@ class FlowToolTest {
     }
   }
 
-  @Test
-  void anOptionalQuestionIsNotPassedHoweverOftenItIsAskedFor() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void anOptionalQuestionIsNotPassedHoweverOftenItIsAskedFor(boolean forwarded) throws Exception {
+    UnaryOperator<HostBuilder> sent =
+        host -> forwarded ? host.checkCalls(damage -> done.add(damage)) : host;
     FlowTool tool =
         tool(
             Flow.of("triage", Case.class)
@@ -327,13 +337,13 @@ class FlowToolTest {
                 .edge("rest", "approve")
                 .edge("approve", "hold")
                 .edge("hold", END));
-    Fermata host = host(tool);
+    Fermata host = host(sent.apply(Fermata.host()), tool);
     assertThat(got(host.use(use("1"), score(1)))).isInstanceOf(ToolOutcome.Waiting.class);
     host.signal("rate", listed(host).runId(), "file", null, null).toCompletableFuture().join();
     ToolOutcome paused = got(host.again(use("1")));
     assertThat(paused).isInstanceOf(ToolOutcome.Paused.class);
     host.crash();
-    try (Fermata next = host(tool)) {
+    try (Fermata next = host(sent.apply(Fermata.host()), tool)) {
       assertThat(got(next.use(use("1"), score(1)))).isInstanceOf(ToolOutcome.Waiting.class);
       assertThat(got(next.again(use("1")))).isEqualTo(paused);
       assertThat(done).isEmpty();
