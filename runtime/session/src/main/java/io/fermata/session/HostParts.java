@@ -224,12 +224,12 @@ final class HostParts {
 
   /** In a dormant host nothing wakes by itself. */
   private CompletionStage<?> wakeUp(List<String> entityIds) {
-    SessionRegion.WakeUp wake = new SessionRegion.WakeUp(entityIds);
     if (config.dormant) {
-      wake.begun().complete(null);
-    } else {
-      system.tell(wake);
+      return CompletableFuture.failedFuture(
+          new IllegalStateException("A dormant host wakes no sessions"));
     }
+    SessionRegion.WakeUp wake = new SessionRegion.WakeUp(entityIds);
+    system.tell(wake);
     return wake.begun();
   }
 

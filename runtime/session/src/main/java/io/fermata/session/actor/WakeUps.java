@@ -56,8 +56,9 @@ final class WakeUps {
     recovering.remove(entityId);
   }
 
+  /** Nothing is woken any more. */
   void clear() {
-    batches.forEach(batch -> batch.begun().complete(null));
+    batches.forEach(batch -> batch.begun().cancel(false));
     batches.clear();
   }
 }

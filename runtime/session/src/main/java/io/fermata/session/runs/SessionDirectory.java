@@ -410,10 +410,11 @@ public final class SessionDirectory {
   private void wakeUp(List<String> ofThreads) {
     if (!ofThreads.isEmpty()) {
       waking.incrementAndGet();
+      // Those that are not woken stay behind until the next start.
       threads
           .apply(ofThreads)
-          .whenComplete(
-              (begun, failure) -> {
+          .thenRun(
+              () -> {
                 wokenAt = System.nanoTime();
                 waking.decrementAndGet();
               });

@@ -285,7 +285,10 @@ class SessionDirectoryTest {
     NewEntry entry = new NewEntry(new StoredEntry(1, 1, "m", new byte[1]), 1, Set.of());
     now(store.importJournal(THREAD, List.of(entry)));
     List<String> woken = new ArrayList<>();
-    for (int start = 0; start < 2; start++) {
+    for (CompletableFuture<Void> begun :
+        List.of(
+            CompletableFuture.<Void>completedFuture(null),
+            CompletableFuture.<Void>failedFuture(new IllegalStateException("The host closes")))) {
       SessionDirectory waking =
           new SessionDirectory(
               store,
@@ -293,12 +296,14 @@ class SessionDirectoryTest {
               InstantSource.system(),
               threads -> {
                 woken.addAll(threads);
-                return CompletableFuture.completedFuture(null);
+                return begun;
               });
       now(waking.caughtUp());
       waking.close(true);
     }
+    now(directory.caughtUp());
     assertThat(woken).containsExactly(THREAD, THREAD);
+    assertThat(now(store.directory().marked())).isLessThan(now(store.newest()));
   }
 
   private List<String> sessions() {
