@@ -111,7 +111,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   private final long born = System.nanoTime();
 
   /** What is handled next, and not behind what came while its cause was being journaled. */
-  private @Nullable SessionCommand first;
+  private @Nullable SessionCommand resubmitted;
 
   private boolean waking = true;
   private boolean unrecovered;
@@ -277,8 +277,8 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         return vanish();
       } else if (vanishing) {
         return Effect().none();
-      } else if (first != null) {
-        return command.equals(first) ? handleFirst(state, command) : Effect().stash();
+      } else if (resubmitted != null) {
+        return command.equals(resubmitted) ? handleAgain(state, command) : Effect().stash();
       }
       EncryptionException unreadable = encryption.unreadable();
       if (unreadable != null && command instanceof Call call) {
@@ -291,9 +291,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     };
   }
 
-  private Effect<Entry<E>, SessionState<S>> handleFirst(
+  private Effect<Entry<E>, SessionState<S>> handleAgain(
       SessionState<S> state, SessionCommand command) {
-    first = null;
+    resubmitted = null;
     return handle(state, command).thenUnstashAll();
   }
 
@@ -391,7 +391,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         state,
         port.working(loop.situation(state)),
         ready -> {
-          first = next;
+          resubmitted = next;
           context.getSelf().tell(next);
         });
   }
