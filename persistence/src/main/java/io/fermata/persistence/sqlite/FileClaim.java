@@ -8,6 +8,7 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Set;
@@ -15,8 +16,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The exclusive claim of one host on one file: an operating system lock on {@code <file>.lock},
- * which ends with the process however it ends. The lock file stays behind; removing it would let a
- * process lock a file that another has just replaced.
+ * which ends with the process however it ends. The lock file of a store stays behind; removing it
+ * would let a process lock a file that another has just replaced.
  */
 final class FileClaim {
 
@@ -103,7 +104,7 @@ final class FileClaim {
   }
 
   private static StoreException heldElsewhere(SqliteFile file, Path lockFile) throws IOException {
-    String processId = Files.readString(lockFile).strip();
+    String processId = processId(lockFile);
     String holder = processId.isEmpty() ? "another process" : "process " + processId;
     return new StoreException(
         file.name() + " is in use by " + holder + "; stop that process or choose another file");
@@ -112,6 +113,15 @@ final class FileClaim {
   /** Of a file that nobody creates a second time: another lock file could be locked beside it. */
   void removeLock() throws IOException {
     Files.deleteIfExists(lockFile(file));
+  }
+
+  /** Empty if the holder has just removed its lock file. */
+  private static String processId(Path lockFile) throws IOException {
+    try {
+      return Files.readString(lockFile).strip();
+    } catch (NoSuchFileException gone) {
+      return "";
+    }
   }
 
   void release() {

@@ -34,7 +34,7 @@ final class InodeClaim {
   private static final Set<Object> CLAIMED = ConcurrentHashMap.newKeySet();
 
   /** Far beyond any content, and beyond the bytes that SQLite locks. */
-  static final long LOCKED_BYTE = Long.MAX_VALUE - 1;
+  private static final long LOCKED_BYTE = Long.MAX_VALUE - 1;
 
   private final SqliteFile file;
   private final @Nullable Object key;
