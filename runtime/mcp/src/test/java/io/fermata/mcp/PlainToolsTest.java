@@ -30,6 +30,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The features that authors register besides flows, and their failures. */
@@ -235,8 +236,14 @@ class PlainToolsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"%s", "[%s]"})
-  void aClientWithoutASessionThatTakesNoStreamCancelsItsCallByDisconnecting(String message)
+  @CsvSource(
+      delimiter = ';',
+      value = {
+        "%s; application/json",
+        "[%s]; application/json",
+        "[%s]; application/json, text/event-stream"
+      })
+  void aClientWithoutASessionCancelsItsCallByDisconnecting(String message, String accepted)
       throws Exception {
     String body =
         message.formatted(
@@ -244,8 +251,8 @@ class PlainToolsTest {
     working.drainPermits();
     try (Socket socket = new Socket("localhost", server.endpoint().getPort())) {
       String head =
-          "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json\r\nMCP-Protocol-Version: 2025-03-26\r\nContent-Length: %d\r\n\r\n"
-              .formatted(server.endpoint().getPath(), body.length());
+          "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: %s\r\nMCP-Protocol-Version: 2025-03-26\r\nContent-Length: %d\r\n\r\n"
+              .formatted(server.endpoint().getPath(), accepted, body.length());
       socket.getOutputStream().write((head + body).getBytes(StandardCharsets.US_ASCII));
       assertThat(working.tryAcquire(60, TimeUnit.SECONDS)).isTrue();
     }

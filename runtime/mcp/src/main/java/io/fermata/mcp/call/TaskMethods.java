@@ -270,7 +270,7 @@ public final class TaskMethods {
     return declares && !forms.isIn(request.revision())
         ? "use one of a revision whose forms have lists, such as %s."
             .formatted(Revision.WITH_LISTS.text)
-        : "use a client that declares elicitation.";
+        : "use a client that declares elicitation with forms.";
   }
 
   /**

@@ -77,7 +77,7 @@ public final class RequestExchange {
       @Nullable SseResponse stream,
       boolean cancels) {
     OutboundQueue progress = stream == null ? null : stream.progress();
-    CompletionStage<?> gone = stream == null && cancels ? gone(request) : null;
+    CompletionStage<?> gone = cancels ? gone(request, progress) : null;
     new RequestExchange(
             request,
             stream,
@@ -210,9 +210,14 @@ public final class RequestExchange {
     return only(request.headers(), VERSION);
   }
 
-  private static CompletionStage<?> gone(HttpServerRequest request) {
+  private static CompletionStage<?> gone(
+      HttpServerRequest request, @Nullable OutboundQueue progress) {
     CompletableFuture<Boolean> gone = new CompletableFuture<>();
-    request.response().closeHandler(closed -> gone.complete(true));
+    if (progress == null) {
+      request.response().closeHandler(closed -> gone.complete(true));
+    } else {
+      progress.onDisconnect(() -> gone.complete(true));
+    }
     return gone;
   }
 

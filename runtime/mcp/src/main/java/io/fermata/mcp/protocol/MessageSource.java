@@ -28,7 +28,8 @@ public sealed interface MessageSource {
    * @param name the header {@code Mcp-Name}
    * @param session the header {@code Mcp-Session-Id}
    * @param headers all others
-   * @param gone completes when a client disconnects that cannot cancel otherwise; null if it can
+   * @param gone completes when a client disconnects that has no session, and so cannot cancel
+   *     otherwise; null if it has one
    */
   record Post(
       AuthenticatedCaller caller,
