@@ -29,8 +29,13 @@ final class LeapingScheduler extends ExplicitlyTriggeredScheduler {
     return added;
   }
 
+  /**
+   * Waits while time passes: a timer that was set before and is kept after it would be in the past,
+   * and time would go back to it.
+   */
   @Override
-  public Cancellable scheduleOnce(FiniteDuration delay, Runnable task, ExecutionContext executor) {
+  public synchronized Cancellable scheduleOnce(
+      FiniteDuration delay, Runnable task, ExecutionContext executor) {
     return super.scheduleOnce(
         delay,
         () -> {
@@ -42,7 +47,7 @@ final class LeapingScheduler extends ExplicitlyTriggeredScheduler {
 
   /** Does not wait before, unlike the one that it overrides. */
   @Override
-  public void timePasses(FiniteDuration amount) {
+  public synchronized void timePasses(FiniteDuration amount) {
     scheduleOnce(amount, () -> {}, ExecutionContext.parasitic$.MODULE$);
     executeTasks(currentTimeMs() + amount.toMillis());
   }
