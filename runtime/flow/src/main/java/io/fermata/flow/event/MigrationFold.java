@@ -3,6 +3,7 @@ package io.fermata.flow.event;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.RunState.Draft;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -244,6 +245,13 @@ public final class MigrationFold {
 
   private ObjectNode rewritten(ObjectNode data, List<Write> writes) {
     return Write.all(renamed(data, event.fields()), writes);
+  }
+
+  /** The value at a path by the new names of what lies in it; the empty path is the whole state. */
+  static JsonNode value(String path, JsonNode value, Map<String, String> fields) {
+    return path.isEmpty()
+        ? renamed((ObjectNode) value, fields)
+        : Paths.get(renamed(Paths.set(Json.object(), path, value), fields), field(path, fields));
   }
 
   /**

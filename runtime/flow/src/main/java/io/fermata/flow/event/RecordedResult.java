@@ -3,7 +3,6 @@ package io.fermata.flow.event;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -96,7 +95,7 @@ public record RecordedResult(
     read.forEach(
         (path, value) -> {
           String name = path.isEmpty() ? path : MigrationFold.field(path, to.fields());
-          named.put(name, value(MigrationFold.renamed(data(path, value), to.fields()), name));
+          named.put(name, present(MigrationFold.value(path, value, to.fields())));
         });
     return new RecordedResult(
         tick,
@@ -107,13 +106,11 @@ public record RecordedResult(
         events.stream().map(one -> RenamedEvent.of(one, to.nodes(), to.fields())).toList());
   }
 
-  /** A state that has nothing but a value. */
-  private static ObjectNode data(String path, JsonNode value) {
-    return path.isEmpty() ? (ObjectNode) value : Paths.set(Json.object(), path, value);
+  private static JsonNode value(ObjectNode data, String path) {
+    return present(path.isEmpty() ? data : Paths.get(data, path));
   }
 
-  private static JsonNode value(ObjectNode data, String path) {
-    JsonNode value = path.isEmpty() ? data : Paths.get(data, path);
+  private static JsonNode present(JsonNode value) {
     return value.isMissingNode() ? NullNode.getInstance() : value;
   }
 

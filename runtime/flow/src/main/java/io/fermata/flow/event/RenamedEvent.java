@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.json.Paths;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -94,10 +93,7 @@ public record RenamedEvent(
 
   /** What lies in the value of a field may have other names, too. */
   private JsonNode value(String path, JsonNode value) {
-    return value.isObject()
-        ? Paths.get(
-            MigrationFold.renamed(Paths.set(Json.object(), path, value), fields), field(path))
-        : value;
+    return value.isObject() ? MigrationFold.value(path, value, fields) : value;
   }
 
   private ObjectNode keys(JsonNode byField, BiFunction<String, JsonNode, JsonNode> value) {
