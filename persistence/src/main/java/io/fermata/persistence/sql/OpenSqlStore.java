@@ -122,27 +122,26 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<Integer> sweep(long nowEpochMillis) {
-    int most = backend.dialect().sweptAtOnce();
     return whileOpen(
-            () ->
-                isIdle(nowEpochMillis)
-                    .thenCompose(
-                        idle ->
-                            idle
-                                ? CompletableFuture.completedFuture(0)
-                                : inPortions(
-                                    connection ->
-                                        SqlUpkeep.sweep(
-                                            connection,
-                                            backend.journal(),
-                                            work,
-                                            nowEpochMillis,
-                                            most),
-                                    MOST_SWEPT / most)))
+        () ->
+            isIdle(nowEpochMillis)
+                .thenCompose(
+                    idle ->
+                        idle
+                            ? CompletableFuture.completedFuture(0)
+                            : sweepBacklog(nowEpochMillis)));
+  }
+
+  /** What a failure has kept from being committed is still to be done. */
+  private CompletionStage<Integer> sweepBacklog(long now) {
+    int most = backend.dialect().sweptAtOnce();
+    return inPortions(
+            connection -> SqlUpkeep.sweep(connection, backend.journal(), work, now, most),
+            MOST_SWEPT / most)
         .whenComplete(
             (swept, failure) -> {
               if (failure != null) {
-                work.changed(); // what was not committed is still to be done
+                work.changed();
               }
             });
   }
