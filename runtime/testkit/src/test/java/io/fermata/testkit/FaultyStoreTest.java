@@ -152,14 +152,14 @@ final class FaultyStoreTest {
     }
   }
 
-  record Told(@Computed String word) {}
+  record Heard(@Computed String word) {}
 
   @Test
   void aSignalIsNotOvertakenByOneThatComesWhileWhatItFollowsIsBeingStored() throws Exception {
     CompletableFuture<String> compares = new CompletableFuture<>();
     CountDownLatch compared = new CountDownLatch(1);
-    Flow<Told> flow =
-        Flow.of("told", Told.class)
+    Flow<Heard> flow =
+        Flow.of("heard", Heard.class)
             .description("Waits for a word.")
             .act("begin", run -> {}, EffectOptions::idempotent)
             .waitFor("await_word", "word", "word")
@@ -183,12 +183,12 @@ final class FaultyStoreTest {
     try (SessionProbe probe = SessionProbe.of(flow)) {
       ObjectNode start = Json.object().put("action", "start").put("intent", "listens");
       CompletionStage<ToolReply> started =
-          probe.host().call(new ToolCall("told", "ann", start, Json.object(), null));
+          probe.host().call(new ToolCall("heard", "ann", start, Json.object(), null));
       String run = compares.get(30, TimeUnit.SECONDS);
       probe.holdWrites();
       List<CompletableFuture<ToolReply>> signals =
           Stream.of("first", "second")
-              .map(word -> probe.host().signal("told", run, "word", word, word))
+              .map(word -> probe.host().signal("heard", run, "word", word, word))
               .map(CompletionStage::toCompletableFuture)
               .toList();
       probe.releaseWrites();
