@@ -56,7 +56,7 @@ class ThreadReplayTest {
                 (flow, args) -> {
                   paid.incrementAndGet();
                   flow.files().write("/receipt", "paid " + args.order());
-                  return "Paid from 4111.";
+                  return "Paid from 4111-1111.";
                 })
             .approval("Pay?");
     return Agent.aiHuman(
@@ -71,7 +71,9 @@ class ThreadReplayTest {
             Hook.beforeCreateMessage(
                 "mask",
                 (flow, m) ->
-                    m.content() == null ? m : m.withContent(m.content().replace("4111", mask))));
+                    m.content() == null
+                        ? m
+                        : m.withContent(m.content().replace("4111-1111", mask))));
   }
 
   private Fermata host() {
@@ -141,7 +143,7 @@ class ThreadReplayTest {
         OutputStream to = Files.newOutputStream(export)) {
       now(host.journals().thread(id).export(to));
     }
-    assertThat(Files.readString(export)).doesNotContain("4111");
+    assertThat(Files.readString(export)).doesNotContain("4111-1111");
 
     ThreadJournal journal = ExportedJournal.read(export, KEYS).thread();
 
