@@ -35,6 +35,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.ActorSystem;
@@ -88,6 +89,13 @@ final class SqliteStoreTest extends SqlContract {
     SqliteFile located = SqliteFile.locate(file());
     SqliteSchema.prepare(located);
     return located;
+  }
+
+  private SqliteBackend backend() {
+    SqliteFile located = SqliteFile.locate(file());
+    FileClaim claim = FileClaim.take(located);
+    InodeClaim inode = InodeClaim.take(prepared());
+    return SqliteBackend.connect(located, claim, inode, later -> {});
   }
 
   private static String pragma(SqlPool database, String name) {
@@ -256,7 +264,8 @@ final class SqliteStoreTest extends SqlContract {
 
   @Test
   void aWriteWaitsForASmallPartOfALargeSweepOnly() {
-    try (Host host = Host.on(store())) {
+    SqliteBackend backend = backend();
+    try (Host host = Host.over(new OpenSqlStore("held", new byte[0], backend))) {
       OpenStore store = host.store();
       host.open("a").write(new Line("one"), new Line("two"));
       List<StoredEntry> entries = Host.await(store.read("a", 1, 2));
@@ -271,9 +280,14 @@ final class SqliteStoreTest extends SqlContract {
                     new NewEntry(entries.get(1), 5, Set.of(last)))));
       }
       List<String> order = Collections.synchronizedList(new ArrayList<>());
+      // The sweep does not begin before the write waits, too.
+      CompletableFuture<Boolean> asked = new CompletableFuture<>();
+      CompletableFuture<Boolean> held = backend.writer().query(connection -> asked.join());
       CompletionStage<Integer> sweep = store.sweep(1).whenComplete((n, f) -> order.add("sweep"));
       CompletionStage<?> write =
           store.directory().mark(1).whenComplete((n, f) -> order.add("write"));
+      asked.complete(true);
+      Host.await(held);
       Host.await(write);
       assertThat(Host.await(sweep)).isEqualTo(400);
       assertThat(order).containsExactly("write", "sweep");
@@ -308,10 +322,7 @@ final class SqliteStoreTest extends SqlContract {
 
   @Test
   void aSweepExaminesUnfinishedWorkOnlyAfterAWrite() {
-    SqliteFile located = SqliteFile.locate(file());
-    FileClaim claim = FileClaim.take(located);
-    InodeClaim inode = InodeClaim.take(prepared());
-    SqliteBackend backend = SqliteBackend.connect(located, claim, inode, later -> {});
+    SqliteBackend backend = backend();
     StepMeter meter = new StepMeter(Long.MAX_VALUE);
     String examine = SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE).strip();
     try (Host host = Host.over(new OpenSqlStore("metered", new byte[0], meter.over(backend)))) {
