@@ -1,6 +1,7 @@
 package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -95,7 +96,10 @@ public abstract class HistoryContract extends JournalContract {
     logged.start();
     logger.addAppender(logged);
     try (Host host = Host.over(sweepingAfterEachPage(store().open()))) {
-      PostgresClaimTest.untilWritten(host, "a");
+      CompletionStage<Long> cutOff = host.open("a").attempt(new Line("lost"));
+      assertThatThrownBy(() -> Host.await(cutOff))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
+      host.open("a").write(new Line("there"));
     } finally {
       logger.detachAppender(logged);
     }

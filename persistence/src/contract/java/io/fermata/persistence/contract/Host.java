@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,7 +28,9 @@ import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.SpawnProtocol;
+import org.apache.pekko.actor.typed.Terminated;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
+import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.jspecify.annotations.Nullable;
 
 /** A host of notebooks: an actor system on an open store. */
@@ -164,6 +167,11 @@ public final class Host implements AutoCloseable {
     }
   }
 
+  /** A notebook stopped instead of writing. */
+  public static final class RefusedException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+  }
+
   /** One notebook on the desk. */
   public final class Desk {
 
@@ -188,6 +196,39 @@ public final class Host implements AutoCloseable {
           (ActorRef<Long> acknowledge) -> new Notebook.Write(List.of(notes), acknowledge),
           timeout,
           system.scheduler());
+    }
+
+    /**
+     * Writes, or fails as {@link RefusedException} when the notebook has stopped, as it does when
+     * its write is refused.
+     */
+    public CompletionStage<Long> attempt(Note... notes) {
+      CompletableFuture<Long> written = new CompletableFuture<>();
+      Behavior<Long> attempt = attempt(List.of(notes), written);
+      system.tell(new SpawnProtocol.Spawn<>(attempt, "", Props.empty(), system.ignoreRef()));
+      return written.orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    }
+
+    private Behavior<Long> attempt(List<Note> notes, CompletableFuture<Long> written) {
+      return Behaviors.setup(
+          context -> {
+            context.watch(notebook);
+            notebook.tell(new Notebook.Write(notes, context.getSelf()));
+            return Behaviors.receive(Long.class)
+                .onMessage(
+                    Long.class,
+                    sequenceNr -> {
+                      written.complete(sequenceNr);
+                      return Behaviors.stopped();
+                    })
+                .onSignal(
+                    Terminated.class,
+                    refused -> {
+                      written.completeExceptionally(new RefusedException());
+                      return Behaviors.stopped();
+                    })
+                .build();
+          });
     }
 
     public List<String> lines() {

@@ -18,13 +18,11 @@ import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.StoredEntry;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -57,9 +55,7 @@ public abstract class JournalContract extends EssentialContract {
         others.add(host.open("other " + i).begin(new Line("mine")));
       }
       List<CompletionStage<Long>> both =
-          Stream.of(first, second)
-              .map(desk -> desk.begin(Duration.ofSeconds(2), new Line("one")))
-              .toList();
+          Stream.of(first, second).map(desk -> desk.attempt(new Line("one"))).toList();
 
       others.forEach(other -> assertThat(Host.await(other)).isEqualTo(1));
       assertThat(both.stream().filter(JournalContract::written)).hasSize(1);
@@ -71,7 +67,7 @@ public abstract class JournalContract extends EssentialContract {
     try {
       return Host.await(write) == 1;
     } catch (AssertionError refused) {
-      assertThat(refused).hasRootCauseInstanceOf(TimeoutException.class);
+      assertThat(refused).hasRootCauseInstanceOf(Host.RefusedException.class);
       return false;
     }
   }
@@ -79,8 +75,9 @@ public abstract class JournalContract extends EssentialContract {
   @Test
   void anEventThatCannotBeSerializedIsNotWritten() {
     try (Host host = Host.on(store)) {
-      CompletionStage<Long> refused = host.open("a").begin(Duration.ofSeconds(2), new Secret());
-      assertThatThrownBy(() -> Host.await(refused)).hasRootCauseInstanceOf(TimeoutException.class);
+      CompletionStage<Long> refused = host.open("a").attempt(new Secret());
+      assertThatThrownBy(() -> Host.await(refused))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
       assertThat(host.open("a").content()).isEqualTo(new Notebook.Content(List.of(), 0));
     }
   }

@@ -96,7 +96,7 @@ final class SharedStoreTest {
   }
 
   private static CompletionStage<Long> tried(Host.Desk desk, String text) {
-    return desk.begin(Duration.ofSeconds(2), new Line(text));
+    return desk.attempt(new Line(text));
   }
 
   // --- the claim

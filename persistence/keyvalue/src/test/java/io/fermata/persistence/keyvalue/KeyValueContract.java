@@ -17,20 +17,15 @@ import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What every key-value store promises: as much as any store, except history. */
 abstract class KeyValueContract extends JournalContract {
-
-  /** How long an answer is waited for that will not come. */
-  static final Duration HASTE = Duration.ofSeconds(1);
 
   /** The value that is kept for a key of the store that a test uses. */
   abstract Optional<byte[]> value(String key);
@@ -155,8 +150,8 @@ abstract class KeyValueContract extends JournalContract {
       Host.Desk stale = first.open("a").write(new Line("one"));
       second.open("a").write(new Line("two"));
 
-      assertThatThrownBy(() -> Host.await(stale.begin(HASTE, new Line("lost"))))
-          .hasRootCauseInstanceOf(TimeoutException.class);
+      assertThatThrownBy(() -> Host.await(stale.attempt(new Line("lost"))))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
       assertThat(first.open("a").write(new Line("three")).lines())
           .containsExactly("one", "two", "three");
       assertThat(second.open("a").lines()).containsExactly("one", "two", "three");

@@ -449,8 +449,8 @@ final class KeyValueStoreTest extends KeyValueContract {
     try (Host host = Host.on(store())) {
       Host.Desk desk = host.open("a").write(new Line("one"));
       fake().mood(mood);
-      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Line("two"))))
-          .hasRootCauseInstanceOf(TimeoutException.class);
+      assertThatThrownBy(() -> Host.await(desk.attempt(new Line("two"))))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
       fake().mood(Mood.WELL);
       List<String> lines = host.open("a").write(new Line("three")).lines();
       assertThat(lines)
@@ -474,8 +474,8 @@ final class KeyValueStoreTest extends KeyValueContract {
     try (Host host = Host.on(store())) {
       Host.Desk desk = host.open("a").write(new Line("one"));
       fake().mood(Mood.DOWN);
-      assertThatThrownBy(() -> Host.await(desk.begin(HASTE, new Plan("two"))))
-          .hasRootCauseInstanceOf(TimeoutException.class);
+      assertThatThrownBy(() -> Host.await(desk.attempt(new Plan("two"))))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
       fake().mood(Mood.WELL);
       assertThat(host.open("a").write(new Plan("three")).lines()).containsExactly("one", "three");
       assertThat(marks("a")).containsExactly("a");

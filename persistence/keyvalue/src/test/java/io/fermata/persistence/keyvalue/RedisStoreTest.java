@@ -50,6 +50,9 @@ import org.slf4j.LoggerFactory;
 @Tag("tools")
 final class RedisStoreTest extends KeyValueContract {
 
+  /** How long an answer is waited for that will not come. */
+  private static final Duration HASTE = Duration.ofSeconds(1);
+
   private static int databases;
   private static @Nullable RedisServer server;
 

@@ -14,7 +14,6 @@ import java.io.IOException;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -90,8 +89,8 @@ final class WaniwaniStoreTest extends EssentialContract {
           .rootCause()
           .hasMessageContaining(why)
           .hasMessageNotContaining("wwk-");
-      assertThatThrownBy(() -> Host.await(desk.begin(KeyValueContract.HASTE, new Line("two"))))
-          .hasRootCauseInstanceOf(TimeoutException.class);
+      assertThatThrownBy(() -> Host.await(desk.attempt(new Line("two"))))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
       stub.answer(200, null);
       assertThat(host.open("a").write(new Line("three")).lines()).containsExactly("one", "three");
     }
