@@ -68,13 +68,12 @@ public abstract class HistoryContract extends JournalContract {
 
   @Test
   void aJournalOfManyPagesIsRecoveredAsItWasWritten() {
-    List<String> lines = IntStream.rangeClosed(1, 2_500).mapToObj(i -> "line " + i).toList();
+    List<Line> lines = lines(2_500);
     try (Host host = Host.on(store())) {
-      Host.Desk desk = host.open("a");
-      lines.stream().map(line -> desk.begin(new Line(line))).toList().forEach(Host::await);
+      host.open("a").writeTogether(lines);
     }
     try (Host host = Host.on(store())) {
-      assertThat(host.open("a").lines()).isEqualTo(lines);
+      assertThat(host.open("a").lines()).isEqualTo(lines.stream().map(Line::text).toList());
     }
     try (Host host = Host.on(store())) {
       assertThat(host.open("a").write(new Line("more")).lines()).hasSize(2_501);
@@ -84,12 +83,7 @@ public abstract class HistoryContract extends JournalContract {
   @Test
   void aJournalThatIsSweptBetweenItsPagesIsReadAgain() {
     try (Host host = Host.on(store())) {
-      Host.Desk desk = host.open("a");
-      IntStream.rangeClosed(1, 1_500)
-          .mapToObj(i -> desk.begin(new Line("line " + i)))
-          .toList()
-          .forEach(Host::await);
-      desk.write(new Conclusion("over"));
+      host.open("a").writeTogether(lines(1_500)).write(new Conclusion("over"));
     }
     Logger logger = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
     ListAppender<ILoggingEvent> logged = new ListAppender<>();

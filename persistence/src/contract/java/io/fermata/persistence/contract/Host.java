@@ -37,6 +37,7 @@ import org.jspecify.annotations.Nullable;
 public final class Host implements AutoCloseable {
 
   private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final int TOGETHER = 100;
   private static final Config APPLICATION =
       ConfigFactory.parseString(
               """
@@ -183,6 +184,15 @@ public final class Host implements AutoCloseable {
 
     public Desk write(Note... notes) {
       await(begin(notes));
+      return this;
+    }
+
+    /** Writes what need not be written one by one, which takes a moment each. */
+    public Desk writeTogether(List<? extends Note> notes) {
+      for (int from = 0; from < notes.size(); from += TOGETHER) {
+        int to = Math.min(from + TOGETHER, notes.size());
+        write(notes.subList(from, to).toArray(Note[]::new));
+      }
       return this;
     }
 

@@ -212,17 +212,18 @@ public abstract class JournalContract extends EssentialContract {
     }
   }
 
+  protected static List<Line> lines(int count) {
+    return IntStream.rangeClosed(1, count).mapToObj(i -> new Line("line " + i)).toList();
+  }
+
   @Test
   void aJournalThatBeginsLateIsRecovered() {
     int length = 1_000;
     try (Host host = Host.on(store)) {
-      Host.Desk desk = host.open("a");
-      List<CompletionStage<Long>> writes = new ArrayList<>();
-      for (int line = 1; line < length; line++) {
-        writes.add(desk.begin(new Line("line " + line)));
-      }
-      writes.forEach(Host::await);
-      desk.write(new Conclusion("over")).write(new Line("afterwards"));
+      host.open("a")
+          .writeTogether(lines(length - 1))
+          .write(new Conclusion("over"))
+          .write(new Line("afterwards"));
       host.sweep();
     }
     try (Host host = Host.on(store)) {
