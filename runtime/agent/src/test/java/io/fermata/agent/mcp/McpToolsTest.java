@@ -11,6 +11,7 @@ import io.fermata.agent.engine.Rig;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Json;
+import io.fermata.ports.Ports;
 import io.modelcontextprotocol.spec.McpSchema;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -35,7 +36,8 @@ class McpToolsTest {
 
   @BeforeEach
   void start() throws IOException {
-    server = ShopServer.on(0);
+    // Nobody gets its port while it is away.
+    server = ShopServer.on(Ports.free());
   }
 
   @AfterEach
@@ -372,11 +374,12 @@ class McpToolsTest {
 
   private static McpTools process() {
     return McpTools.stdio(
-        "shop",
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "-cp",
-        System.getProperty("java.class.path"),
-        ShopProcess.class.getName());
+            "shop",
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-cp",
+            System.getProperty("java.class.path"),
+            ShopProcess.class.getName())
+        .connectTimeout(Duration.ofSeconds(30));
   }
 
   @Test
