@@ -95,12 +95,13 @@ class StdioTest {
 
   @Test
   void answersComeInTheOrderInWhichCallsFinish() throws IOException {
-    call(1, "slow", "{\"millis\":400}");
+    call(1, "working", "{}");
     call(2, "echo", "{\"text\":\"🧑‍🚀\"}");
 
     JsonNode first = receive();
     assertThat(first.path("id").asInt()).isEqualTo(2);
     assertThat(first.at("/result/structuredContent/arguments/text").asText()).isEqualTo("🧑‍🚀");
+    host.work().ends();
     assertThat(receive().path("id").asInt()).isEqualTo(1);
   }
 
@@ -120,10 +121,14 @@ class StdioTest {
 
   @Test
   void aCancelledCallIsNotAnswered() throws IOException {
-    call(1, "slow", "{\"millis\":200}");
+    call(1, "working", "{}");
+    FakeHost.Work cancelled = host.work();
     say(
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}");
-    call(2, "slow", "{\"millis\":400}");
+    call(2, "working", "{}");
+    FakeHost.Work next = host.work();
+    cancelled.ends();
+    next.ends();
 
     assertThat(receive().path("id").asInt()).isEqualTo(2);
   }
@@ -151,10 +156,11 @@ class StdioTest {
 
   @Test
   void anIdInFlightIsNotUsedTwice() throws IOException {
-    call(1, "slow", "{\"millis\":200}");
+    call(1, "working", "{}");
     call(1, "noop", "{}");
 
     assertThat(receive().at("/error/message").asText()).contains("in flight");
+    host.work().ends();
     assertThat(receive().path("id").asInt()).isEqualTo(1);
   }
 
