@@ -167,7 +167,7 @@ class OAuthTest {
 
   @Test
   void aTokenThatWasGoodIsRefusedOnceItHasExpired() throws Exception {
-    Date end = Issuer.in(-28);
+    Date end = Issuer.in(-26);
     String token = issuer.token(claims -> claims.claim("scope", "mcp").expirationTime(end));
     assertThat(call(token, "echo").status()).isEqualTo(200);
 
