@@ -497,7 +497,7 @@ class TasksTest {
   @Test
   void aJobOfAClientThatTakesNoStreamEndsBeforeItsConnectionDoes() throws Exception {
     try (McpServer impatient =
-        McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(2)).start()) {
+        McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(5)).start()) {
       Wired.Said late =
           new Wired(impatient)
               .with("Accept", "application/json")
