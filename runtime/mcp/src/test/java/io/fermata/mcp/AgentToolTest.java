@@ -8,6 +8,7 @@ import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
 import io.fermata.mcp.catalog.Desk;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterAll;
@@ -47,14 +48,22 @@ class AgentToolTest {
   }
 
   private Wired client(String who) {
+    return client(desk, who);
+  }
+
+  private static Wired client(Desk desk, String who) {
     return new Wired(desk.server())
         .with("Authorization", "Bearer " + who + "-key")
         .with("MCP-Protocol-Version", "2025-11-25");
   }
 
   private JsonNode call(String who, String arguments, String meta) {
+    return call(client(who), arguments, meta);
+  }
+
+  private JsonNode call(Wired client, String arguments, String meta) {
     JsonNode result =
-        client(who)
+        client
             .request(
                 "tools/call",
                 "\"name\":\"desk\",\"arguments\":{%s},\"_meta\":{%s}".formatted(arguments, meta))
@@ -110,14 +119,17 @@ class AgentToolTest {
   }
 
   @Test
-  void aSlowCallSaysHowToWaitAndMayBeStopped() {
-    JsonNode working = call("\"action\":\"send\",\"message\":\"work\"");
-    assertThat(working.path("status").asText()).isEqualTo("working");
-    assertThat(working.path("code").asText()).isEqualTo("still_working");
+  void aSlowCallSaysHowToWaitAndMayBeStopped(@TempDir Path folder) {
+    try (Desk hasty = Desk.impatient(folder.resolve("hasty.db"), Duration.ofSeconds(2))) {
+      Wired alice = client(hasty, "alice");
+      JsonNode working = call(alice, "\"action\":\"send\",\"message\":\"work\"", "");
+      assertThat(working.path("status").asText()).isEqualTo("working");
+      assertThat(working.path("code").asText()).isEqualTo("still_working");
 
-    JsonNode stopped = call("\"action\":\"stop\"," + thread(working));
-    assertThat(stopped.path("status").asText()).isEqualTo("rest");
-    assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");
+      JsonNode stopped = call(alice, "\"action\":\"stop\"," + thread(working), "");
+      assertThat(stopped.path("status").asText()).isEqualTo("rest");
+      assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");
+    }
   }
 
   @Test

@@ -132,6 +132,7 @@ public final class Desk implements AutoCloseable {
 
   private final Path file;
   private final UnaryOperator<McpServerBuilder> settings;
+  private final Duration callDeadline;
   private Fermata host;
   private McpServer server;
 
@@ -140,9 +141,19 @@ public final class Desk implements AutoCloseable {
   }
 
   public Desk(Path file, UnaryOperator<McpServerBuilder> settings) {
+    this(file, settings, Settings.DEFAULT.callDeadline());
+  }
+
+  private Desk(Path file, UnaryOperator<McpServerBuilder> settings, Duration callDeadline) {
     this.file = file;
     this.settings = settings;
+    this.callDeadline = callDeadline;
     start();
+  }
+
+  /** One whose calls wait no longer than this. */
+  public static Desk impatient(Path file, Duration callDeadline) {
+    return new Desk(file, UnaryOperator.identity(), callDeadline);
   }
 
   private void start() {
@@ -152,7 +163,7 @@ public final class Desk implements AutoCloseable {
             .agent(desk())
             .agent(greeter("other"))
             .agent(greeter("clerk").internal())
-            .settings(Settings.DEFAULT.callDeadline(Duration.ofSeconds(2)))
+            .settings(Settings.DEFAULT.callDeadline(callDeadline))
             .start();
     McpServerBuilder builder =
         McpServer.serving(host)
