@@ -64,7 +64,7 @@ public final class CallQuotas {
   }
 
   /**
-   * Runs a call, and counts it while it is in flight.
+   * Runs a call, and counts it while it is in flight. Who has the answer may call again.
    *
    * @throws RpcException if the principal has too many calls in flight
    */
@@ -80,7 +80,6 @@ public final class CallQuotas {
       inFlight.leave(principal, 1);
       throw e;
     }
-    answer.whenComplete((result, failure) -> inFlight.leave(principal, 1));
-    return answer;
+    return answer.whenComplete((result, failure) -> inFlight.leave(principal, 1));
   }
 }

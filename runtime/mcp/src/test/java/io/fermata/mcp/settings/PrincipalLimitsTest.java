@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -114,6 +115,23 @@ class PrincipalLimitsTest {
       works.get(1).ends();
       under.get(1).join();
     }
+  }
+
+  @Test
+  void whoHasTheAnswerOfACallMayCallAgain() {
+    CallQuotas quotas = new CallQuotas(PrincipalLimits.DEFAULT.callsInFlight(1), () -> 0);
+    CompletableFuture<String> answer = new CompletableFuture<>();
+    CompletionStage<String> again =
+        quotas
+            .during("ann", () -> answer)
+            .thenCompose(
+                first ->
+                    quotas.during(
+                        "ann", () -> CompletableFuture.completedFuture(first + " again")));
+
+    answer.complete("answered");
+
+    assertThat(again).isCompletedWithValue("answered again");
   }
 
   @Test
