@@ -88,6 +88,7 @@ class LostProcessTest {
       probe.start("to travel").answer("from", "Ulm").fails("still_working");
       probe.crash();
       TimeTest.eventually(() -> probe.effects().size() == 2);
+      TimeTest.eventually(() -> probe.status().reply().structured().has("question"));
       probe.again().asks("to");
       assertThat(probe.effects()).extracting(AskedEffect::attempt).containsExactly(1, 2);
       assertThat(probe.effects())
