@@ -15,17 +15,8 @@ import org.apache.pekko.serialization.Serializers;
 import org.jspecify.annotations.Nullable;
 
 /** An object as the actor system's serializers wrote it. */
-public final class Serialized {
-
-  private final byte[] bytes;
-  private final int serializer;
-  private final String manifest;
-
-  public Serialized(byte[] bytes, int serializer, String manifest) {
-    this.bytes = bytes;
-    this.serializer = serializer;
-    this.manifest = manifest;
-  }
+@SuppressWarnings("ArrayRecordComponent") // equal is what has the very bytes
+public record Serialized(byte[] bytes, int serializer, String manifest) {
 
   public static Serialized of(Object object, Serialization serialization) {
     Serializer serializer = serialization.findSerializerFor(object);
@@ -78,18 +69,6 @@ public final class Serialized {
       statement.setInt(parameter + 1, written.serializer);
       statement.setString(parameter + 2, written.manifest);
     }
-  }
-
-  public byte[] bytes() {
-    return bytes;
-  }
-
-  public int serializer() {
-    return serializer;
-  }
-
-  public String manifest() {
-    return manifest;
   }
 
   public int size() {
