@@ -39,6 +39,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -195,19 +196,10 @@ public final class SessionDirectory {
    * @param begins whether the run starts
    */
   public void runChanged(RunRow row, boolean begins) {
-    if (!store.supportsListing()) {
-      return;
-    }
-    reported.incrementAndGet();
-    if (pending.size() >= MOST && !pending.containsKey(row.id())) {
-      lagging.set(true);
-      return;
-    }
     boolean fresh = begins && !reading();
-    pending.compute(
-        row.id(),
-        (id, old) ->
-            new RunChanged(row, fresh || (old instanceof RunChanged before && before.fresh())));
+    report(
+        row,
+        old -> new RunChanged(row, fresh || (old instanceof RunChanged before && before.fresh())));
   }
 
   /**
@@ -224,20 +216,23 @@ public final class SessionDirectory {
    * @param keptUntil until when its journal is kept, and it is listed
    */
   public void runEnded(RunRow row, long keptUntil) {
-    if (!store.supportsListing()) {
-      return;
-    }
     if (keptUntil > clock.millis()) {
       runChanged(row, false);
+    } else {
+      report(row, old -> old instanceof RunChanged before && before.fresh() ? null : REMOVED);
+    }
+  }
+
+  private void report(RunRow row, UnaryOperator<@Nullable Change> change) {
+    if (!store.supportsListing()) {
       return;
     }
     reported.incrementAndGet();
     if (pending.size() >= MOST && !pending.containsKey(row.id())) {
       lagging.set(true);
-      return;
+    } else {
+      pending.compute(row.id(), (id, old) -> change.apply(old));
     }
-    pending.compute(
-        row.id(), (id, old) -> old instanceof RunChanged before && before.fresh() ? null : REMOVED);
   }
 
   /** A thread has changed. As its journal is long, the entry stays pending until it is written. */
