@@ -1,5 +1,6 @@
 package io.fermata.session;
 
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Event;
@@ -110,6 +111,7 @@ public record WhatIfResult(
    * @param recorded its way up to there; null if it never parts
    * @param now its way with the new code, as far as its journal has answers for it
    */
+  @JsonIgnoreProperties({"recorded", "now"})
   public record Example(
       String flow,
       String node,
@@ -201,24 +203,8 @@ public record WhatIfResult(
     ObjectNode json = Json.object().put("runs", runs()).put("same", same);
     json.put("otherwise", otherwise()).put("inPart", inPart());
     json.put("skipped", skipped).put("unread", unreadSessions());
-    ArrayNode unreadable = json.putArray("unreadable");
-    for (Unread each : unread) {
-      unreadable
-          .addObject()
-          .put("reason", each.reason())
-          .put("sessions", each.sessions())
-          .put("example", each.example());
-    }
-    ArrayNode rests = json.putArray("uncompared");
-    for (Uncompared rest : uncompared) {
-      rests
-          .addObject()
-          .put("flow", rest.flow())
-          .put("reason", rest.reason())
-          .put("runs", rest.runs())
-          .put("example", rest.example())
-          .put("entry", rest.entry());
-    }
+    json.set("unreadable", Json.tree(unread));
+    json.set("uncompared", Json.tree(uncompared));
     ArrayNode counts = json.putArray("changes");
     for (Count count : changes) {
       String kind = count.change().kind().name().toLowerCase(Locale.ROOT);
@@ -235,16 +221,6 @@ public record WhatIfResult(
         count.decisions().forEach(each -> decisions.add(each.json()));
       }
     }
-    ArrayNode shown = json.putArray("examples");
-    for (Example example : examples) {
-      shown
-          .addObject()
-          .put("flow", example.flow())
-          .put("node", example.node())
-          .put("runs", example.runs())
-          .put("run", example.run())
-          .put("text", example.text());
-    }
-    return json;
+    return json.set("examples", Json.tree(examples));
   }
 }
