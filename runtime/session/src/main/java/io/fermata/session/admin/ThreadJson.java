@@ -18,7 +18,6 @@ import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -44,14 +43,14 @@ public final class ThreadJson {
   public static ObjectNode message(Message message) {
     ObjectNode json = Json.object();
     json.put("id", message.id());
-    json.put("role", lower(message.role()));
+    json.put("role", RunJson.name(message.role()));
     json.put("content", message.content());
     json.put("name", message.name());
     json.put("tool_calls", calls(message.toolCalls()));
     json.put("tool_call_id", message.toolCallId());
     json.put("log_id", message.logId());
     json.put("created_at", message.createdAt());
-    json.put("status", lower(message.status()));
+    json.put("status", RunJson.name(message.status()));
     json.put("silent", message.silent());
     json.put("depth", message.depth());
     json.put("parent_id", message.parentId());
@@ -84,8 +83,8 @@ public final class ThreadJson {
       json.set("fork", fork(about.fork()));
     }
     Threads.Progress progress = view.progress();
-    json.put("status", lower(progress.status()));
-    json.put("side", lower(progress.side()));
+    json.put("status", RunJson.name(progress.status()));
+    json.put("side", RunJson.name(progress.side()));
     json.put("stoppedBy", side(progress.stoppedBy()));
     json.put("code", progress.code());
     json.put("detail", progress.detail());
@@ -105,7 +104,7 @@ public final class ThreadJson {
         .forEach(
             work ->
                 held.addObject()
-                    .put("what", lower(work.what()))
+                    .put("what", RunJson.name(work.what()))
                     .put("id", work.id())
                     .put("agent", work.agent())
                     .put("name", work.name())
@@ -122,7 +121,7 @@ public final class ThreadJson {
                     .put("threadId", child.threadId())
                     .put("relation", child.relation())
                     .put("agent", child.agent())
-                    .put("status", lower(child.status()))
+                    .put("status", RunJson.name(child.status()))
                     .set("usage", usage(child.usage())));
     json.put("offset", view.offset());
     return json;
@@ -133,7 +132,7 @@ public final class ThreadJson {
         .put("threadId", fork.threadId())
         .put("entry", fork.entry())
         .put("entryAt", fork.entryAt())
-        .put("mode", lower(fork.mode()))
+        .put("mode", RunJson.name(fork.mode()))
         .put("by", fork.by());
   }
 
@@ -165,12 +164,8 @@ public final class ThreadJson {
         .put("cost", usage.cost());
   }
 
-  private static String lower(Enum<?> constant) {
-    return constant.name().toLowerCase(Locale.ROOT);
-  }
-
   private static @Nullable String side(@Nullable Side side) {
-    return side == null ? null : lower(side);
+    return side == null ? null : RunJson.name(side);
   }
 
   // --- what happens ----------------------------------------------------------------------------
