@@ -28,52 +28,23 @@ import org.jspecify.annotations.Nullable;
  * searches. A host that shares the schema has two more: one takes shards, and one announces the
  * host and renews leases.
  */
-final class PostgresBackend implements SqlBackend {
+record PostgresBackend(
+    PostgresClaim claim,
+    SqlJournal journal,
+    SqlPool journalWriter,
+    SqlPool journalReader,
+    SqlPool writer,
+    SqlPool upkeep,
+    SqlPool reader,
+    SqlPool searches,
+    Map<String, SqlPool> ofCluster,
+    Optional<SharedStore> shared)
+    implements SqlBackend {
 
   private static final String NAME = "fermata-postgres";
 
   /** One that takes long must not block the others. */
   private static final int READERS = 2;
-
-  private final PostgresAddress address;
-  private final PostgresClaim claim;
-  private final SqlPool journals;
-  private final SqlPool waking;
-  private final SqlPool writer;
-  private final SqlPool upkeep;
-  private final SqlPool reader;
-  private final SqlPool searches;
-
-  /** In the order in which they are closed. */
-  private final Map<String, SqlPool> ofCluster = new LinkedHashMap<>();
-
-  private final PostgresJournal journal;
-  private final @Nullable SharedStore shared;
-
-  private PostgresBackend(
-      PostgresAddress address,
-      PostgresClaim claim,
-      PostgresShards shards,
-      List<PostgresPool> pools) {
-    this.address = address;
-    this.claim = claim;
-    this.journals = SqlPool.over(pools.get(0));
-    this.waking = SqlPool.over(pools.get(1));
-    this.writer = SqlPool.over(pools.get(2));
-    this.upkeep = SqlPool.over(pools.get(3));
-    this.reader = SqlPool.over(pools.get(4));
-    this.searches = SqlPool.over(pools.get(5));
-    this.journal = new PostgresJournal(shards);
-    if (shards.isShared()) {
-      SqlPool taking = SqlPool.over(pools.get(6));
-      SqlPool hosts = SqlPool.over(pools.get(7));
-      ofCluster.put("shards", taking);
-      ofCluster.put("hosts", hosts);
-      this.shared = new PostgresShared(shards, taking, hosts, journals, upkeep);
-    } else {
-      this.shared = null;
-    }
-  }
 
   static PostgresBackend connect(
       PostgresAddress address, PostgresClaim claim, PostgresShards shards) {
@@ -96,7 +67,31 @@ final class PostgresBackend implements SqlBackend {
           : refused;
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
-    return new PostgresBackend(address, claim, shards, pools);
+    return of(claim, shards, pools.stream().map(SqlPool::over).toList());
+  }
+
+  private static PostgresBackend of(
+      PostgresClaim claim, PostgresShards shards, List<SqlPool> pools) {
+    SqlPool journals = pools.get(0);
+    SqlPool upkeep = pools.get(3);
+    Map<String, SqlPool> ofCluster = new LinkedHashMap<>();
+    SharedStore shared = null;
+    if (shards.isShared()) {
+      ofCluster.put("shards", pools.get(6));
+      ofCluster.put("hosts", pools.get(7));
+      shared = new PostgresShared(shards, pools.get(6), pools.get(7), journals, upkeep);
+    }
+    return new PostgresBackend(
+        claim,
+        new PostgresJournal(shards),
+        journals,
+        pools.get(1),
+        pools.get(2),
+        upkeep,
+        pools.get(4),
+        pools.get(5),
+        ofCluster,
+        Optional.ofNullable(shared));
   }
 
   @Override
@@ -105,61 +100,21 @@ final class PostgresBackend implements SqlBackend {
   }
 
   @Override
-  public SqlJournal journal() {
-    return journal;
-  }
-
-  @Override
   public <T> CompletableFuture<T> append(Transactions.Work<T> work) {
-    return journals.query(work);
-  }
-
-  @Override
-  public Transactions journalWriter() {
-    return journals;
-  }
-
-  @Override
-  public Transactions journalReader() {
-    return waking;
-  }
-
-  @Override
-  public Transactions writer() {
-    return writer;
-  }
-
-  @Override
-  public Transactions upkeep() {
-    return upkeep;
-  }
-
-  @Override
-  public Transactions reader() {
-    return reader;
-  }
-
-  @Override
-  public Transactions searches() {
-    return searches;
+    return journalWriter.query(work);
   }
 
   @Override
   public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
     List<StorePool> pools = new ArrayList<>();
-    pools.add(journals.load("append", appends));
-    pools.add(waking.load("wake", wakes));
+    pools.add(journalWriter.load("append", appends));
+    pools.add(journalReader.load("wake", wakes));
     pools.add(writer.load("write", changes));
     pools.add(upkeep.load("upkeep"));
     pools.add(reader.load("read"));
     pools.add(searches.load("search"));
     ofCluster.forEach((name, pool) -> pools.add(pool.load(name)));
     return List.copyOf(pools);
-  }
-
-  @Override
-  public Optional<SharedStore> shared() {
-    return Optional.ofNullable(shared);
   }
 
   @Override
@@ -175,7 +130,7 @@ final class PostgresBackend implements SqlBackend {
 
   @Override
   public CompletableFuture<@Nullable Void> backup(Path file) {
-    return CompletableFuture.failedFuture(PostgresStore.noBackup(address));
+    return CompletableFuture.failedFuture(PostgresStore.noBackup(claim.address()));
   }
 
   @Override
@@ -184,9 +139,9 @@ final class PostgresBackend implements SqlBackend {
       searches.close();
       reader.close();
       upkeep.close();
-      waking.close();
+      journalReader.close();
       writer.close();
-      journals.close();
+      journalWriter.close();
       ofCluster.values().forEach(SqlPool::close);
     } finally {
       claim.release();

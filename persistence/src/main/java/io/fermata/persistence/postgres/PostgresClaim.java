@@ -357,6 +357,10 @@ final class PostgresClaim {
     whenBack = action;
   }
 
+  PostgresAddress address() {
+    return address;
+  }
+
   boolean isShared() {
     return shared;
   }

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 record SqliteBackend(
     SqliteFile file,
     SqliteWriter writer,
-    SqlPool waking,
+    SqlPool journalReader,
     SqlPool upkeep,
     SqlPool reader,
     SqlPool searches,
@@ -94,15 +94,10 @@ record SqliteBackend(
   }
 
   @Override
-  public Transactions journalReader() {
-    return waking;
-  }
-
-  @Override
   public List<StorePool> pools(IntSupplier appends, IntSupplier wakes, IntSupplier changes) {
     return List.of(
         writer.load("write", appends, changes),
-        waking.load("wake", wakes),
+        journalReader.load("wake", wakes),
         upkeep.load("upkeep"),
         reader.load("read"),
         searches.load("search"));
@@ -142,7 +137,7 @@ record SqliteBackend(
       searches.close();
       reader.close();
       upkeep.close();
-      waking.close();
+      journalReader.close();
       writer.close();
     } finally {
       try {
