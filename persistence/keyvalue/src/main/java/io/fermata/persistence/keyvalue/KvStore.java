@@ -17,25 +17,13 @@ import org.jspecify.annotations.Nullable;
  */
 public interface KvStore {
 
-  /** A value and its version. */
-  final class Versioned {
-    private final byte[] value;
-    private final String version;
-
-    public Versioned(byte[] value, String version) {
-      this.value = value;
-      this.version = version;
-    }
-
-    /** The bytes that were read, not a copy. */
-    public byte[] value() {
-      return value;
-    }
-
-    public String version() {
-      return version;
-    }
-
+  /**
+   * A value and its version.
+   *
+   * @param value the bytes that were read, not a copy
+   */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  record Versioned(byte[] value, String version) {
     @Override
     public String toString() {
       return "version " + version + ", " + value.length + " bytes";
