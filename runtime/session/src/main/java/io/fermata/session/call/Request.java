@@ -17,10 +17,14 @@ public sealed interface Request {
   String name();
 
   /** Whether it is handled while other work of the session continues, and replied to at once. */
-  boolean immediate();
+  default boolean immediate() {
+    return false;
+  }
 
   /** Whether it only fetches the outcome of the current work. */
-  boolean asksAgain();
+  default boolean asksAgain() {
+    return false;
+  }
 
   /** Whether it begins a run or a thread, for which nobody has done anything yet. */
   default boolean begins() {
@@ -127,11 +131,6 @@ public sealed interface Request {
     public boolean immediate() {
       return true;
     }
-
-    @Override
-    public boolean asksAgain() {
-      return false;
-    }
   }
 
   /**
@@ -154,11 +153,6 @@ public sealed interface Request {
     public boolean immediate() {
       return true;
     }
-
-    @Override
-    public boolean asksAgain() {
-      return false;
-    }
   }
 
   /**
@@ -170,11 +164,6 @@ public sealed interface Request {
     @Override
     public String name() {
       return "view";
-    }
-
-    @Override
-    public boolean immediate() {
-      return false;
     }
 
     @Override
