@@ -104,21 +104,15 @@ final class PostgresJournal implements SqlJournal {
       unnest(CAST(? AS text[]), CAST(? AS bigint[])) AS ended (persistence_id, sequence_number)\
       """;
 
-  static final String DELETE_EVENTS =
+  private static final String DELETE_BEFORE =
       """
-      DELETE FROM event_journal AS old USING %s
+      DELETE FROM %s AS old USING %s
       WHERE old.persistence_id = ended.persistence_id
         AND old.sequence_number < ended.sequence_number
-      """
-          .formatted(ENDS);
+      """;
 
-  static final String DELETE_SNAPSHOTS =
-      """
-      DELETE FROM snapshot AS old USING %s
-      WHERE old.persistence_id = ended.persistence_id
-        AND old.sequence_number < ended.sequence_number
-      """
-          .formatted(ENDS);
+  static final String DELETE_EVENTS = DELETE_BEFORE.formatted("event_journal", ENDS);
+  static final String DELETE_SNAPSHOTS = DELETE_BEFORE.formatted("snapshot", ENDS);
 
   /** As {@link SqlDirectory#DELETE_PARTS}, for many journals. */
   static final String DELETE_PARTS =
