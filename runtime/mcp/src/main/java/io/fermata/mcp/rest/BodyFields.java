@@ -75,11 +75,12 @@ final class BodyFields {
    * @throws HttpError if a field is invalid or unknown
    */
   void check() {
-    unknownFields();
+    end();
     wrong.check();
   }
 
-  private void unknownFields() {
+  /** Ends the reading of an array element, whose errors the parent reports. */
+  void end() {
     object
         .fieldNames()
         .forEachRemaining(
@@ -262,10 +263,5 @@ final class BodyFields {
     }
     wrong(name, "is required: bytes in base64");
     return new byte[0];
-  }
-
-  /** Ends the reading of an array element, whose errors the parent reports. */
-  void end() {
-    unknownFields();
   }
 }
