@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import com.sun.management.ThreadMXBean;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
@@ -18,9 +19,12 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.json.Json;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -737,6 +741,48 @@ class FlowStateTest {
 
     assertThat(flow.storage().get("log")).hasToString("[\"tea\"]");
     assertThat(flow.context().get("log")).hasToString("[\"tea\"]");
+  }
+
+  @Test
+  void whatAToolMakesOfWhatItReadsDoesNotChangeTheThread() {
+    ScheduledHandler later =
+        ScheduledHandler.of("later", "Later.", (flow, args) -> seen.add(args.put("own", 1)));
+    Tool tool =
+        work(
+            flow -> {
+              flow.scheduleEffect("later", Map.of(), Duration.ofHours(1));
+              object(flow.messageHistory().get(0).metadata()).put("own", 1);
+              object(flow.scheduledEffects().get(0).arguments()).put("own", 1);
+              assertThatThrownBy(() -> flow.thread().tags().clear())
+                  .isInstanceOf(UnsupportedOperationException.class);
+              seen.add(flow.messageHistory().get(0).body().metadata());
+              seen.add(flow.scheduledEffects().get(0).arguments());
+              return null;
+            });
+    model.call("work").say("Done.");
+    Conversation talk = Conversation.with(agent(tool).effects(later));
+    talk.post(null, Message.user("Hi").withMetadata(Json.object().put("from", "web"))).run();
+    ScheduledEffect scheduled = talk.state().effects().values().iterator().next();
+
+    talk.pass(Duration.ofHours(2));
+
+    assertThat(seen).hasToString("[{\"from\":\"web\"}, {}, {\"own\":1}]");
+    assertThat(scheduled.arguments()).isEmpty();
+  }
+
+  @Test
+  void theMessagesOfAThreadThatWasReadBackCannotBeTakenOutOfItEither() throws Exception {
+    Conversation talk = Conversation.with(agent()).post("Hi");
+    ThreadState back =
+        Conversation.JOURNAL.readValue(
+            Conversation.JOURNAL.writeValueAsString(talk.state()), ThreadState.class);
+
+    assertThatThrownBy(() -> back.history().tail(10).clear())
+        .isInstanceOf(UnsupportedOperationException.class);
+  }
+
+  private static ObjectNode object(@Nullable JsonNode value) {
+    return (ObjectNode) Objects.requireNonNull(value);
   }
 
   private static ArrayNode array(@Nullable JsonNode value) {

@@ -236,7 +236,7 @@ final class CallDecisions {
     ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
     String question;
     try {
-      question = approval.apply(arguments);
+      question = approval.apply(arguments.deepCopy());
     } catch (Throwable e) { // an Error in author code must not end the thread
       decided.threw(e);
       returned(

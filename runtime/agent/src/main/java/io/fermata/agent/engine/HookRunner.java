@@ -186,7 +186,10 @@ final class HookRunner {
   }
 
   void callStarted(RecordingFlowState flow, RequestedCall call, ObjectNode arguments) {
-    seen(flow, Hook.ToolCallStarted.class, (h, own) -> h.function().see(own, call, arguments));
+    seen(
+        flow,
+        Hook.ToolCallStarted.class,
+        (h, own) -> h.function().see(own, call, arguments.deepCopy()));
   }
 
   void callDone(RecordingFlowState flow, RequestedCall call, ToolResult result) {

@@ -260,7 +260,7 @@ final class RecordingFlowState implements FlowState {
           "The tool " + tool + " is not called, as the thread is in a sandbox");
     }
     ObjectNode given = arguments(arguments);
-    if (java.approval() != null && java.approval().apply(given) != null) {
+    if (java.approval() != null && java.approval().apply(given.deepCopy()) != null) {
       throw new IllegalArgumentException(
           "A person must approve this call of " + tool + "; use queueTool");
     }

@@ -44,6 +44,12 @@ public record Message(
       name = name == null ? null : Texts.sound(name);
       attachments = List.copyOf(attachments);
     }
+
+    /** A copy. */
+    @Override
+    public @Nullable JsonNode metadata() {
+      return metadata == null ? null : metadata.deepCopy();
+    }
   }
 
   /**
@@ -115,6 +121,7 @@ public record Message(
     return body.attachments();
   }
 
+  /** A copy of the author's metadata. */
   public @Nullable JsonNode metadata() {
     return body.metadata();
   }

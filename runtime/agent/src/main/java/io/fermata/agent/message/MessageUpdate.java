@@ -13,6 +13,12 @@ public record MessageUpdate(
     metadata = Json.copy(metadata);
   }
 
+  /** A copy. */
+  @Override
+  public @Nullable JsonNode metadata() {
+    return metadata == null ? null : metadata.deepCopy();
+  }
+
   public static MessageUpdate content(String value) {
     return new MessageUpdate(value, null, null);
   }

@@ -31,6 +31,12 @@ public record ToolResult(
     attachments = Attachment.numbered(attachments);
   }
 
+  /** A copy. */
+  @Override
+  public @Nullable JsonNode data() {
+    return data == null ? null : data.deepCopy();
+  }
+
   /** A success. A text is passed as it is, anything else as JSON; null has no text. */
   public static ToolResult success(@Nullable Object result) {
     String text =

@@ -36,6 +36,10 @@ public record History(
   /** How many messages beyond the window are kept, to copy rarely. */
   private static final int SLACK = 16;
 
+  public History {
+    messages = Collections.unmodifiableList(messages);
+  }
+
   static History empty(int window) {
     return new History(List.of(), window, 0, 0, null, null, 0, 0);
   }
@@ -58,7 +62,7 @@ public record History(
       all.add(Math.max(0, place - drop), placed);
     }
     return new History(
-        Collections.unmodifiableList(all),
+        all,
         window,
         count + 1,
         Math.max(last, placed.createdAt()),

@@ -33,6 +33,12 @@ public record ScheduledEffect(
     FAILED
   }
 
+  /** A copy. */
+  @Override
+  public JsonNode arguments() {
+    return arguments.deepCopy();
+  }
+
   public boolean over() {
     return status == Status.COMPLETED || status == Status.FAILED;
   }

@@ -1,5 +1,6 @@
 package io.fermata.agent.state;
 
+import java.util.Collections;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -21,4 +22,8 @@ public record ThreadMetadata(
     Set<String> tags,
     long createdAt,
     @Nullable String parent,
-    @Nullable ThreadFork fork) {}
+    @Nullable ThreadFork fork) {
+  public ThreadMetadata {
+    tags = Collections.unmodifiableSet(tags);
+  }
+}

@@ -232,6 +232,50 @@ class HookRunnerTest {
   }
 
   @Test
+  void aHookThatLooksOnCannotChangeWhatPasses() {
+    Tool orders =
+        Tool.of(
+            "orders",
+            "Orders.",
+            Json.object().put("type", "object"),
+            (flow, args) -> {
+              seen.add("tool " + args);
+              return ToolResult.success("done").withData(Json.object().put("cups", 2));
+            });
+    Hook started = Hook.toolCallStarted("started", (flow, call, args) -> args.put("cups", 9));
+    Hook done =
+        Hook.toolCallDone("done", (flow, call, r) -> ((ObjectNode) r.data()).put("cups", 9));
+    model.call("orders", Map.of("cups", 2)).say("Done.");
+
+    Conversation talk =
+        Conversation.with(
+                Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(orders))
+                    .hooks(started, done))
+            .say("Go");
+
+    assertThat(seen).containsExactly("tool {\"cups\":2}");
+    assertThat(talk.messages().get(2).metadata()).hasToString("{\"data\":{\"cups\":2}}");
+  }
+
+  @Test
+  void whoDecidesWhetherAPersonApprovesCannotChangeWhatThePersonReads() {
+    Tool asking =
+        works.approval(
+            args -> {
+              ((ObjectNode) args).put("own", 1);
+              return "Really?";
+            });
+    model.call("works");
+
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(asking)))
+            .say("Go");
+
+    assertThat(talk.state().open().get(0).question())
+        .hasToString("{\"question\":\"Really?\",\"tool\":\"works\",\"arguments\":{}}");
+  }
+
+  @Test
   void aSubPromptBeginsAndEndsAsACallToo() {
     Prompt helper = Prompt.of("helper", Scripted.saying("42").model()).toolDescription("Helps");
     Hook started =
