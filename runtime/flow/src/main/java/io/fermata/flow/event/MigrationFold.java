@@ -255,6 +255,27 @@ public final class MigrationFold {
   }
 
   /**
+   * What lies in the value at a path and has a new name outside of it, by that name; missing where
+   * the value has no such part.
+   */
+  static Map<String, JsonNode> movedOut(String path, JsonNode value, Map<String, String> fields) {
+    JsonNode whole = value.isObject() ? value : Json.object();
+    ObjectNode before = path.isEmpty() ? Json.object() : Paths.set(Json.object(), path, whole);
+    ObjectNode after = renamed(before, fields);
+    String now = field(path, fields);
+    Map<String, JsonNode> moved = new LinkedHashMap<>();
+    here(before, fields)
+        .forEach(
+            (old, name) -> {
+              boolean stays = name.equals(now) || name.startsWith(now + ".");
+              if (old.startsWith(path + ".") && !stays) {
+                moved.put(name, Paths.get(after, name));
+              }
+            });
+    return moved;
+  }
+
+  /**
    * All old names are taken away before the new ones come, so that two may be exchanged. What lies
    * in a renamed part under a name of its own is taken away before that, and comes after it.
    */

@@ -96,6 +96,8 @@ public record RecordedResult(
         (path, value) -> {
           String name = path.isEmpty() ? path : MigrationFold.field(path, to.fields());
           named.put(name, present(MigrationFold.value(path, value, to.fields())));
+          MigrationFold.movedOut(path, value, to.fields())
+              .forEach((out, part) -> named.put(out, present(part)));
         });
     return new RecordedResult(
         tick,

@@ -1,6 +1,7 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
@@ -29,7 +30,7 @@ public record RenamedEvent(
   private static final Set<String> LABELS = names("targets merged dropped");
 
   /** What holds such properties. */
-  private static final Set<String> PARTS = names("to questions widget heads writes");
+  private static final Set<String> PARTS = names("to questions widget heads");
 
   private static Set<String> names(String line) {
     return Set.of(line.split(" "));
@@ -44,17 +45,26 @@ public record RenamedEvent(
 
   private JsonNode of(JsonNode object) {
     JsonNode path = object.path(object.has("path") ? "path" : "field");
-    return Json.mapped(
-        object,
-        (name, part) ->
-            VALUES.contains(name) && path.isTextual()
-                ? value(path.textValue(), part)
-                : of(name, part));
+    JsonNode named =
+        Json.mapped(
+            object,
+            (name, part) ->
+                VALUES.contains(name) && path.isTextual()
+                    ? value(path.textValue(), part)
+                    : of(name, part));
+    if (named.path("sets") instanceof ObjectNode sets) {
+      movedOut(path.asText(), object.path("value"), sets);
+    }
+    return named;
   }
 
   private JsonNode of(String name, JsonNode part) {
     if (BY_FIELD.contains(name)) {
-      return keys(part, this::value);
+      ObjectNode named = keys(part, this::value);
+      part.properties().forEach(e -> movedOut(e.getKey(), e.getValue(), named));
+      return named;
+    } else if (name.equals("writes")) {
+      return writes(part);
     } else if (name.equals("recipients")) {
       return keys(part, (field, branches) -> of("branch", branches));
     } else if (part.isArray()) {
@@ -94,6 +104,38 @@ public record RenamedEvent(
   /** What lies in the value of a field may have other names, too. */
   private JsonNode value(String path, JsonNode value) {
     return value.isObject() ? MigrationFold.value(path, value, fields) : value;
+  }
+
+  /** Adds the parts of a value that have a place outside of it now. */
+  private void movedOut(String path, JsonNode value, ObjectNode byField) {
+    if (value.isObject()) {
+      MigrationFold.movedOut(path, value, fields)
+          .forEach(
+              (out, part) -> {
+                if (!part.isMissingNode()) {
+                  byField.set(out, part);
+                }
+              });
+    }
+  }
+
+  /** A part that has a place outside of what is written now is a write of its own. */
+  private ArrayNode writes(JsonNode writes) {
+    ArrayNode all = Json.MAPPER.createArrayNode();
+    for (JsonNode tree : writes) {
+      all.add(of(tree));
+      Write write = Json.value(tree, Write.class);
+      MigrationFold.movedOut(write.path(), tree.path("value"), fields)
+          .forEach(
+              (out, part) -> {
+                if (!part.isMissingNode()) {
+                  all.add(Json.tree(new Write(write.verb(), out, part)));
+                } else if (write.verb() != Write.Verb.MERGE) {
+                  all.add(Json.tree(new Write(Write.Verb.DELETE, out, null)));
+                }
+              });
+    }
+    return all;
   }
 
   private ObjectNode keys(JsonNode byField, BiFunction<String, JsonNode, JsonNode> value) {

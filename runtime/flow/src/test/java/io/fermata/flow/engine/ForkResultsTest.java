@@ -9,11 +9,13 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Migration;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RenamedEvent;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
@@ -21,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** Which results of its source a fork takes, and how often. */
@@ -175,6 +178,11 @@ class ForkResultsTest {
 
   /** Looks a guest up; the second version calls a part of what it finds otherwise. */
   private <S extends Record> Flow<S> trips(Class<S> state, int version, Object guest) {
+    return trips(state, version, guest, m -> m.field("guest.name", "guest.fullName"));
+  }
+
+  private <S extends Record> Flow<S> trips(
+      Class<S> state, int version, Object guest, Consumer<Migration> migration) {
     FlowBuilder<S> flow =
         Flow.of("trips", state)
             .version(version)
@@ -190,7 +198,7 @@ class ForkResultsTest {
             .edge("ask", "load")
             .edge("load", END);
     if (version > 1) {
-      flow.migrate(1, m -> m.field("guest.name", "guest.fullName"));
+      flow.migrate(1, migration);
     }
     return flow.compile();
   }
@@ -208,6 +216,65 @@ class ForkResultsTest {
     assertThat(done).isEmpty();
     assertThat(fork.state.data().path("guest")).isEqualTo(Driver.object("fullName", "Ann"));
     ForkedRunTest.decidedAgain(next, fork);
+  }
+
+  record Vehicle(String plate) {}
+
+  record FlatTrip(String item, @Computed String name, @Computed Vehicle guest) {}
+
+  @Test
+  void aForkThatIsCarriedOverTakesThePartsThatHaveLeftTheirObject() {
+    Driver source = new Driver(trips(Trip.class, 1, new Named("Ann")));
+    source.start();
+    source.proceed("item", "soup");
+
+    Flow<FlatTrip> next =
+        trips(FlatTrip.class, 2, new Vehicle("B 1"), m -> m.field("guest.name", "name"));
+    ForkOptions options = ForkOptions.replayEffects().answer("item", "soup");
+    Driver fork = fork(next, source, asks(source, "item", 1), options);
+
+    assertThat(done).isEmpty();
+    assertThat(fork.state.data().path("name").asText()).isEqualTo("Ann");
+    assertThat(fork.state.data().path("guest")).isEmpty();
+  }
+
+  @Test
+  void whatHasLeftTheValueOfARecordedEventIsWrittenByItself() {
+    Map<String, String> fields = Map.of("guest.name", "name");
+    ObjectNode whole = Driver.object("name", "Ann", "age", 3);
+    ObjectNode rest = Driver.object("age", 3);
+
+    assertThat(
+            renamed(
+                fields,
+                new Write(Write.Verb.SET, "guest", whole),
+                new Write(Write.Verb.MERGE, "guest", rest),
+                new Write(Write.Verb.SET, "guest", rest),
+                new Write(Write.Verb.DELETE, "guest", null)))
+        .containsExactly(
+            new Write(Write.Verb.SET, "guest", rest),
+            new Write(Write.Verb.SET, "name", Json.tree("Ann")),
+            new Write(Write.Verb.MERGE, "guest", rest),
+            new Write(Write.Verb.SET, "guest", rest),
+            new Write(Write.Verb.DELETE, "name", null),
+            new Write(Write.Verb.DELETE, "guest", null),
+            new Write(Write.Verb.DELETE, "name", null));
+    Event.Accepted accepted =
+        new Event.Accepted(new Place("step", 1), "guest", whole, Map.of("other", whole));
+    assertThat(RenamedEvent.of(accepted, Map.of(), fields))
+        .isEqualTo(
+            new Event.Accepted(
+                new Place("step", 1),
+                "guest",
+                rest,
+                Map.of("other", whole, "name", Json.tree("Ann"))));
+  }
+
+  private static List<Write> renamed(Map<String, String> fields, Write... writes) {
+    Event committed =
+        new Event.Committed(
+            new Place("step", 1), List.of(writes), List.of(), List.of(), false, null);
+    return ((Event.Committed) RenamedEvent.of(committed, Map.of(), fields)).writes();
   }
 
   @Test
