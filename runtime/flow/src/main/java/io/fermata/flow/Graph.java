@@ -183,18 +183,19 @@ public final class Graph {
 
   /** Whether a step that asks for a field asks for it in this branch: an item has its own. */
   public static boolean concerns(Step<?> step, Place place, String field) {
-    Node<?> node = step.node();
-    String prefix = step.scope().prefix(place);
-    return node != null
-        && node.fields().stream().anyMatch(asked -> Paths.related(prefix + asked, field));
+    return asked(step, place).stream().anyMatch(asked -> Paths.related(asked, field));
   }
 
   /** The same; where no item is known yet, whether it asks for it for any. */
   public static boolean concernsAny(Step<?> step, Place place, String field) {
+    return asked(step, place).stream().anyMatch(asked -> Paths.like(asked, field));
+  }
+
+  /** The fields that a step asks for in this branch, with {@code *} for an item not known yet. */
+  public static List<String> asked(Step<?> step, Place place) {
     Node<?> node = step.node();
     String prefix = step.scope().prefix(place);
-    return node != null
-        && node.fields().stream().anyMatch(asked -> Paths.like(prefix + asked, field));
+    return node == null ? List.of() : node.fields().stream().map(prefix::concat).toList();
   }
 
   /** The branches of each flow: which nodes lie between a fork and its join. */

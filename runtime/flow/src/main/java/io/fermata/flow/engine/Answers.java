@@ -35,6 +35,9 @@ final class Answers {
   /** What can be reached from steps; most answers are to an open question and do not need it. */
   private final Map<List<String>, Set<String>> reached = new HashMap<>();
 
+  /** What places ask for; each value of a call is compared with all of it. */
+  private final Map<Place, List<String>> asked = new HashMap<>();
+
   Answers(Graph graph, RunState state) {
     this.graph = graph;
     this.state = state;
@@ -238,7 +241,9 @@ final class Answers {
   }
 
   private boolean asks(Place place, String field) {
-    return !place.undoes() && Graph.concerns(graph.step(place), place, field);
+    return !place.undoes()
+        && asked.computeIfAbsent(place, at -> Graph.asked(graph.step(at), at)).stream()
+            .anyMatch(path -> Paths.related(path, field));
   }
 
   private static boolean acceptedAt(PlaceState at, String field) {

@@ -105,6 +105,29 @@ class CostTest {
   }
 
   @Test
+  void aCallThatAnswersAllItemsOfAListIsJudgedForLittleMoreThanItsEventsCost() {
+    FlowProgram<?> program = FlowProgram.of(Loads.list(300), Loads.ROOMY);
+    RunState asking = Loads.take(program, RunState.NONE, Loads.start(), null);
+    ObjectNode answers = Json.object();
+    IntStream.range(0, 300).forEach(i -> answers.put("each." + i + ".pieces", i));
+    Input all = new Input.Continue(answers, 3);
+    List<Event> events = ((Program.Accepted<RunState, Event>) program.accept(asking, all)).events();
+
+    long judged = allocated(() -> program.accept(asking, all));
+    long folded = allocated(() -> oneByOne(asking, events));
+    assertThat((double) judged / folded).isLessThan(2);
+  }
+
+  /** As a drive folds them, which looks at the state between any two. */
+  private static RunState oneByOne(RunState from, List<Event> events) {
+    RunState state = from;
+    for (Event event : events) {
+      state = state.apply(event);
+    }
+    return state;
+  }
+
+  @Test
   void aStepThatWritesTenTimesAsManyValuesCostsTenTimesAsMuch() {
     assertThat((double) allocated(notes(4_000)) / allocated(notes(400))).isLessThan(15);
   }
