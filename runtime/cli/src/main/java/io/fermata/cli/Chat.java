@@ -231,7 +231,14 @@ public final class Chat implements AutoCloseable {
      * @throws IllegalArgumentException if it is not of the field's type, with what is expected
      */
     static JsonNode of(String text, JsonNode fieldSchema) {
-      return switch (fieldSchema.path("type").asText()) {
+      Set<String> types = types(fieldSchema);
+      if (types.size() != 1) {
+        JsonNode read = of(text);
+        // A list or an object that may be one is hardly meant as a text.
+        boolean whole = read.isContainerNode() && types.contains(type(read));
+        return types.contains("string") && !whole ? Json.tree(text) : read;
+      }
+      return switch (types.iterator().next()) {
         case "string" -> Json.tree(text);
         case "integer" -> json(text, JsonNode::isIntegralNumber, "a whole number, such as 12");
         case "number" -> json(text, JsonNode::isNumber, "a number, such as 12.5");
@@ -240,6 +247,31 @@ public final class Chat implements AutoCloseable {
         case "object" -> json(text, JsonNode::isObject, "a JSON object, such as {\"a\": \"b\"}");
         default -> of(text);
       };
+    }
+
+    /** The types that a value may have besides null; none if it may have any. */
+    private static Set<String> types(JsonNode schema) {
+      Set<String> types = new HashSet<>();
+      JsonNode type = schema.path("type");
+      if (type.isTextual()) {
+        types.add(type.textValue());
+      }
+      type.forEach(each -> types.add(each.asText()));
+      if (type.isMissingNode()) {
+        schema.path("enum").forEach(value -> types.add(type(value)));
+        schema.path("anyOf").forEach(either -> types.addAll(types(either)));
+        schema.path("oneOf").forEach(either -> types.addAll(types(either)));
+      }
+      types.remove("null");
+      return types;
+    }
+
+    private static String type(JsonNode value) {
+      return value.isTextual()
+          ? "string"
+          : value.isIntegralNumber()
+              ? "integer"
+              : value.getNodeType().name().toLowerCase(Locale.ROOT);
     }
 
     private static JsonNode json(String text, Predicate<JsonNode> fits, String expected) {

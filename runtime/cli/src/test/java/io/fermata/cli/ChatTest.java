@@ -3,6 +3,7 @@ package io.fermata.cli;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
@@ -17,6 +18,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Questions;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
@@ -29,6 +31,7 @@ import java.io.StringWriter;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -70,7 +73,7 @@ class ChatTest {
         .compile();
   }
 
-  private static String chat(Flow<Table> flow, String... lines) throws Exception {
+  private static String chat(Flow<?> flow, String... lines) throws Exception {
     FlowTool book = FlowTool.of("book", "Books a table.", flow);
     Agent waiter =
         Agent.aiHuman(
@@ -111,6 +114,46 @@ class ChatTest {
         .contains(
             "Booked: {\"seats\":4,\"budget\":49.50,\"outside\":true,\"dishes\":[\"soup\"],"
                 + "\"wishes\":{\"view\":\"sea\"},\"name\":\"1984\"}");
+  }
+
+  @Test
+  void aTextStaysATextWhereverTheSchemaAllowsOne() {
+    for (String schema :
+        List.of(
+            "{'type':'string'}",
+            "{'type':['string','null']}",
+            "{'enum':['1984','1985',null]}",
+            "{'anyOf':[{'type':'integer'},{'type':'string'}]}",
+            "{'oneOf':[{'type':'null'},{'enum':['1984']},{'type':'object'}]}")) {
+      assertThat(typed("1984", schema)).as(schema).isEqualTo("\"1984\"");
+    }
+    assertThat(typed("1984", "{'type':['integer','null']}")).isEqualTo("1984");
+    assertThat(typed("yes", "{'anyOf':[{'type':'null'},{'type':'boolean'}]}")).isEqualTo("true");
+    assertThat(typed("1984", "{'enum':[1984,1985]}")).isEqualTo("1984");
+    assertThat(typed("1984", "{}")).isEqualTo("1984");
+    assertThat(typed("[1984]", "{'type':['string','array']}")).isEqualTo("[1984]");
+    assertThat(typed("[1984]", "{'type':['string','integer']}")).isEqualTo("\"[1984]\"");
+    assertThatThrownBy(() -> typed("four", "{'type':['integer','null']}"))
+        .hasMessage("a whole number, such as 12");
+  }
+
+  record Door(Optional<String> code) {}
+
+  @Test
+  void aTextThatMayBeMissingIsATextToo() throws Exception {
+    Flow<Door> flow =
+        Flow.of("book", Door.class)
+            .description("Opens a door.")
+            .ask("what", q -> q.question("code", "Code?"))
+            .edge(START, "what")
+            .edge("what", END)
+            .compile();
+
+    assertThat(chat(flow, "hi", "1984")).contains("Booked: {\"code\":\"1984\"}");
+  }
+
+  private static String typed(String text, String schema) {
+    return Json.text(Chat.TypedAnswer.of(text, Json.parse(schema.replace('\'', '"'))));
   }
 
   @Test
