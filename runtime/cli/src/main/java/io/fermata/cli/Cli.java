@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -90,6 +92,8 @@ public final class Cli {
           ImportCommand.class,
           BackupCommand.class,
           EraseCommand.class);
+
+  private static final Logger LOG = LoggerFactory.getLogger(Cli.class);
 
   private final String name;
   private final String version;
@@ -268,7 +272,8 @@ public final class Cli {
   }
 
   /**
-   * A failure that the user can repair is printed as its message, any other with its stack trace.
+   * A failure that the user can repair is printed as its message and logged for debugging, any
+   * other is printed with its stack trace.
    */
   private static int explain(Exception thrown, CommandLine command) throws Exception {
     Throwable cause =
@@ -281,6 +286,7 @@ public final class Cli {
         || cause instanceof EncryptionException
         || cause instanceof ThreadException
         || cause instanceof UnusableException) {
+      LOG.debug("The command ends for this reason", cause);
       command.getErr().println(cause.getMessage());
       if (cause instanceof StoreException
           && !(cause instanceof NoHistoryException)

@@ -5,11 +5,16 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.langchain4j.model.chat.ChatModel;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
+import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.Flow;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.feature.McpResult;
@@ -406,6 +411,30 @@ class CliTest {
           .asString()
           .contains("bill");
     }
+  }
+
+  @Test
+  void whatIsExplainedInOneLineIsLoggedWithItsTraceForWhoeverDebugs() {
+    StandardLog.configure();
+    Logger logger = (Logger) LoggerFactory.getLogger(Cli.class);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.addAppender(logged);
+    logger.setLevel(Level.DEBUG);
+    try {
+      Cli cli = Cli.of("orders", host -> host.flow(order()).retention("bill", Retention.DEFAULT));
+      assertThat(run(cli, "check", "--store", "memory")).isEqualTo(Cli.UNUSABLE);
+    } finally {
+      logger.setLevel(null);
+      logger.detachAppender(logged);
+    }
+
+    assertThat(logged.list)
+        .singleElement()
+        .satisfies(
+            event ->
+                assertThat(event.getThrowableProxy().getCause().getClassName())
+                    .isEqualTo(IllegalStateException.class.getName()));
   }
 
   @Test
