@@ -10,6 +10,7 @@ import io.fermata.agent.Hook;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.message.AuthorFailures;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageUpdate;
 import io.fermata.agent.message.RequestedCall;
@@ -166,7 +167,18 @@ final class HookRunner {
 
   Message beforeCreate(RecordingFlowState flow, Message message) {
     return changed(
-        flow, Hook.BeforeCreateMessage.class, message, (h, own, m) -> h.function().change(own, m));
+        flow,
+        Hook.BeforeCreateMessage.class,
+        message,
+        (h, own, m) -> fitting(h.function().change(own, m)));
+  }
+
+  /** What a hook makes of a message; the metadata is bounded as that of any other. */
+  private static Message fitting(Message changed) {
+    if (changed != null) {
+      Bounds.requireData("metadata of the message", changed.metadata());
+    }
+    return changed;
   }
 
   void afterCreate(RecordingFlowState flow, Message message) {

@@ -19,6 +19,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageUpdate;
 import io.fermata.agent.message.Role;
@@ -30,6 +31,7 @@ import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
@@ -232,6 +234,23 @@ class HookRunnerTest {
   }
 
   @Test
+  void aHookCannotGiveAMessageMoreMetadataThanAThreadAccepts() {
+    Hook large =
+        Hook.beforeCreateMessage(
+            "large",
+            (flow, m) -> m.withMetadata(Json.object().put("all", "x".repeat(Bounds.DATA))));
+    model.say("Done.");
+
+    Conversation talk = talk(large).say("Hi");
+
+    assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Done.");
+    assertThat(talk.messages()).extracting(Message::metadata).containsOnlyNulls();
+    assertThat(talk.events(ThreadEvent.HookFailed.class))
+        .allSatisfy(failed -> assertThat(failed.reason()).contains("metadata of the message"))
+        .hasSize(2);
+  }
+
+  @Test
   void aHookThatLooksOnCannotChangeWhatPasses() {
     Tool orders =
         Tool.of(
@@ -244,7 +263,9 @@ class HookRunnerTest {
             });
     Hook started = Hook.toolCallStarted("started", (flow, call, args) -> args.put("cups", 9));
     Hook done =
-        Hook.toolCallDone("done", (flow, call, r) -> ((ObjectNode) r.data()).put("cups", 9));
+        Hook.toolCallDone(
+            "done",
+            (flow, call, r) -> ((ObjectNode) Objects.requireNonNull(r.data())).put("cups", 9));
     model.call("orders", Map.of("cups", 2)).say("Done.");
 
     Conversation talk =
