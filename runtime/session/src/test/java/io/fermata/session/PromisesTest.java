@@ -358,7 +358,7 @@ public class PromisesTest {
       assertThat(code(client.proceed())).isEqualTo("still_working");
       assertThat(code(client.status())).isEqualTo("still_working");
       gate.complete(null);
-      assertThat(field(client.proceed())).isEqualTo("to");
+      assertThat(field(client.outcome(client.proceed()))).isEqualTo("to");
     }
   }
 
@@ -384,8 +384,9 @@ public class PromisesTest {
       gate.complete(null);
       await(() -> "complete".equals(status(client.status())));
       host.crash();
-      assertThat(client.proceed().structured().path("result").asText()).isEqualTo("x");
-      assertThat(code(client.proceed())).isEqualTo("run_completed");
+      ToolReply fetched = client.outcome(client.proceed());
+      assertThat(fetched.structured().path("result").asText()).isEqualTo("x");
+      assertThat(code(client.outcome(client.proceed()))).isEqualTo("run_completed");
     }
   }
 

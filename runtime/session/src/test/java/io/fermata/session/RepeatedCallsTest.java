@@ -279,7 +279,7 @@ class RepeatedCallsTest {
             .edge("await_again", END)
             .result(s -> s)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(1), twice)) {
+    try (TestHost host = host(Duration.ofSeconds(2), twice)) {
       Client client = conversation(host);
       assertThat(status(client.start())).isEqualTo("waiting");
       assertThat(code(booked(host))).isEqualTo("still_working");
@@ -302,7 +302,7 @@ class RepeatedCallsTest {
             .edge("ask_wishes", "ask_hotel")
             .edge("ask_hotel", END)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(1), optional)) {
+    try (TestHost host = host(Duration.ofSeconds(2), optional)) {
       Client client = conversation(host);
       assertThat(code(client.start())).isEqualTo("still_working");
       client.callId("look");

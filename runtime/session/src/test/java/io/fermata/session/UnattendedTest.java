@@ -84,14 +84,14 @@ class UnattendedTest {
   /** The widget is up; the first call shows it, the second confirms it. */
   private void isConfirmedOnlyOnceSeen(TestHost.Client client) {
     await(() -> shows(client.status()));
-    ToolReply fetched = client.proceed();
+    ToolReply fetched = client.outcome(client.proceed());
     assertThat(shows(fetched)).as("nobody got it yet: %s", fetched.structured()).isTrue();
     isConfirmed(client);
   }
 
   private void isConfirmed(TestHost.Client client) {
     assertThat(charged).hasValue(0);
-    assertThat(field(client.proceed())).isEqualTo("note");
+    assertThat(field(client.outcome(client.proceed()))).isEqualTo("note");
     assertThat(charged).hasValue(1);
   }
 
