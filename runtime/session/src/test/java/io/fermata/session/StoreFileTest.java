@@ -143,7 +143,9 @@ class StoreFileTest {
   private static Fermata host(Path file, boolean writes) {
     HostBuilder host = Fermata.host().store(Store.sqlite(file)).agent(echo());
     flows(writes).forEach(host::flow);
-    return host.settings(Settings.DEFAULT.callDeadline(Duration.ofMillis(500)))
+    Settings settings =
+        writes ? Settings.DEFAULT.callDeadline(Duration.ofMillis(500)) : Settings.DEFAULT;
+    return host.settings(settings)
         .display(DisplayTool.of("seats", "Seats", "Shows seats.", "<html></html>"))
         .schedule(Schedule.of("nightly", "question").cron("0 3 * * *").intent("every night"))
         .start();

@@ -152,7 +152,7 @@ class VersionsTest {
   private static FlowBuilder<Order> sleeping(String node) {
     return Flow.of("nap", Order.class)
         .description("Sleeps.")
-        .sleep(node, Duration.ofSeconds(1))
+        .sleep(node, Duration.ofSeconds(2))
         .act("note", run -> run.set("note", node))
         .ask("ask_dish", q -> q.question("dish", "Which dish?"))
         .edge(START, node)
@@ -164,11 +164,12 @@ class VersionsTest {
 
   @Test
   void aRunThatSleepsIsCarriedOverWhenItsTimeComes() throws Exception {
+    // A call waits for no pause that is longer than half of its time.
     try (TestHost host =
         new TestHost(
-            sqlite(), s -> s.callDeadline(Duration.ofMillis(500)), sleeping("nap").compile())) {
+            sqlite(), s -> s.callDeadline(Duration.ofSeconds(3)), sleeping("nap").compile())) {
       Client client = host.client();
-      client.start();
+      assertThat(text(client.start(), "/status")).isEqualTo("waiting");
       host.restart(sleeping("rest").version(2).migrate(1, m -> m.node("nap", "rest")).compile());
       TestHost.eventually(() -> text(client.status(), "/question").equals("Which dish?"));
       ToolReply done = client.proceed("dish", "soup");

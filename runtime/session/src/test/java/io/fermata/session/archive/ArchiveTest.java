@@ -93,10 +93,11 @@ class ArchiveTest {
     return Store.sqlite(directory.resolve(name + ".db"));
   }
 
+  /** Its calls do not wait for the cooking, which is a pause of more than half of their time. */
   private HostBuilder host(String name) {
     return Fermata.host()
         .store(store(name))
-        .settings(Settings.DEFAULT.callDeadline(Duration.ofMillis(200)))
+        .settings(Settings.DEFAULT.callDeadline(Duration.ofSeconds(3)))
         .flow(order());
   }
 
