@@ -132,7 +132,7 @@ class LogLabelsTest {
   @Test
   void aFailedStepIsLoggedWithTheLineThatThrewAndItsReplyShowsNothingOfIt() {
     try (TestHost host =
-        new TestHost(Store.memory(), TestFlows.trip(run -> parse("12x"), o -> {}).compile())) {
+        new TestHost(Store.memory(), TestFlows.trip(run -> parse("12 seats"), o -> {}).compile())) {
       TestHost.Client client = host.client();
       client.start();
 
@@ -144,7 +144,8 @@ class LogLabelsTest {
                   assertThat(trace)
                       .contains(
                           "NumberFormatException", "LogLabelsTest.parse(LogLabelsTest.java:"));
-      assertThat(failed.structured().toString()).doesNotContain("12x", "LogLabelsTest", "Number");
+      assertThat(failed.structured().toString())
+          .doesNotContain("12 seats", "LogLabelsTest", "Number");
     }
   }
 
