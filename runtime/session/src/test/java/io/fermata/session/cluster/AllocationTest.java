@@ -62,6 +62,7 @@ class AllocationTest {
     cluster.manager().tell(Join.create(cluster.selfMember().address()));
     kit.createTestProbe()
         .awaitAssert(
+            Duration.ofSeconds(60),
             () -> {
               assertThat(cluster.selfMember().status()).isEqualTo(MemberStatus.up());
               return cluster;

@@ -55,7 +55,7 @@ class ForwarderTest {
           "forwards",
           ConfigFactory.parseString(
                   "pekko.actor.provider = cluster, pekko.remote.artery.canonical.port = 0")
-              .withFallback(ConfigFactory.load()));
+              .withFallback(ConfigFactory.load("application-test")));
 
   private final TestProbe<ShardingEnvelope<ToShard>> toShards = TestProbe.create(system);
   private final TestProbe<ToHost> me = TestProbe.create(system);

@@ -93,7 +93,9 @@ class MembershipTest {
     formed.manager().tell(Join.create(first.address()));
     other
         .createTestProbe()
-        .awaitAssert(() -> assertThat(formed.selfMember().status()).isEqualTo(MemberStatus.up()));
+        .awaitAssert(
+            Duration.ofSeconds(60),
+            () -> assertThat(formed.selfMember().status()).isEqualTo(MemberStatus.up()));
     return first;
   }
 
