@@ -122,8 +122,9 @@ class ClusterOperationsTest {
     assertThat(sum("heartbeat")).isLessThan(180);
     for (Member member : members) {
       assertThat(member.gauge("members", "status", "unreachable")).isZero();
-      assertThat(member.timed("shards.acquire"))
-          .isGreaterThanOrEqualTo((long) member.gauge("shards"));
+      // In this order, as shards still move.
+      long shards = (long) member.gauge("shards");
+      assertThat(member.timed("shards.acquire")).isGreaterThanOrEqualTo(shards);
       assertThat(member.counted("resends")).isNotNegative();
       assertThat(member.counted("refusals")).isZero();
     }

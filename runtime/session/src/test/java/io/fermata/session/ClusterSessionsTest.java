@@ -18,12 +18,15 @@ import java.sql.Connection;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -148,7 +151,8 @@ class ClusterSessionsTest extends ClusterOfHosts {
     for (int i = 0; i < 20; i++) {
       new Client("sleepy").sent(first, "start");
     }
-    eventually(() -> first.awake().toCompletableFuture().join() == 20);
+    // On a slow machine some have slept before the last begins.
+    eventually(() -> first.awake().toCompletableFuture().join() == 20 || !woken.isEmpty());
     host(flow);
     first.close(Duration.ofMillis(100));
     hosts.remove(first);
@@ -183,25 +187,33 @@ class ClusterSessionsTest extends ClusterOfHosts {
   void aCallWhoseSessionWasTakenByAnotherHostIsToldSo() throws InterruptedException {
     Fermata host = host(TestFlows.trip());
     List<Client> clients = new ArrayList<>();
-    List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
-    for (int i = 0; i < 50; i++) {
-      Client client = new Client("trip");
-      client.call("start");
-      clients.add(client);
-    }
-    PostgresServer.shared()
-        .execute(
-            PostgresServer.database(database),
-            "UPDATE shard SET epoch = epoch + 1, holder = 'another'");
-    for (Client client : clients) {
-      calls.add(client.sent(host, "continue", "from", "Ulm").toCompletableFuture());
-    }
-    List<String> codes =
-        calls.stream().map(call -> got(call).structured().path("code").asText()).toList();
-    assertThat(codes).contains("moved").isSubsetOf("moved", "");
+    Set<String> codes = new HashSet<>();
+    // A heartbeat may notice it before the calls come, which then wait until the host has it again.
+    eventually(
+        () -> {
+          List<Client> begun = Stream.generate(() -> new Client("trip")).limit(50).toList();
+          begun.forEach(client -> client.persistently("start"));
+          clients.addAll(begun);
+          codes.addAll(codesWhenTaken(host, begun));
+          return codes.contains("moved");
+        });
+    assertThat(codes).isSubsetOf("moved", "");
     for (Client client : clients) {
       eventually(
           () -> client.persistently("continue", "from", "Ulm").path("field").asText().equals("to"));
     }
+  }
+
+  /** What clients get whose sessions another host takes right before they answer. */
+  private List<String> codesWhenTaken(Fermata host, List<Client> clients) {
+    PostgresServer.shared()
+        .execute(
+            PostgresServer.database(database),
+            "UPDATE shard SET epoch = epoch + 1, holder = 'another'");
+    List<CompletableFuture<ToolReply>> calls =
+        clients.stream()
+            .map(client -> client.sent(host, "continue", "from", "Ulm").toCompletableFuture())
+            .toList();
+    return calls.stream().map(call -> got(call).structured().path("code").asText()).toList();
   }
 }
