@@ -382,6 +382,11 @@ class ClusterFaultsTest {
             victim.signal("STOP");
             // Longer than the others wait before they remove a host that is silent.
             Thread.sleep(20_000);
+            for (Member other : members) {
+              if (other != victim) {
+                other.awaitMembers(2);
+              }
+            }
             victim.signal("CONT");
             assertThat(victim.process.waitFor(60, TimeUnit.SECONDS))
                 .as("it ends, so that it is restarted")
