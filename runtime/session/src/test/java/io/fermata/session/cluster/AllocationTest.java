@@ -20,7 +20,8 @@ import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.typed.Cluster;
 import org.apache.pekko.cluster.typed.Join;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import scala.collection.immutable.IndexedSeq;
@@ -29,7 +30,8 @@ import scala.concurrent.Future;
 import scala.jdk.javaapi.CollectionConverters;
 
 class AllocationTest {
-  private final ActorTestKit kit =
+  /** A cluster takes seconds to form, and no test changes it. */
+  private static final ActorTestKit KIT =
       ActorTestKit.create(
           ConfigFactory.parseString(
               """
@@ -39,8 +41,9 @@ class AllocationTest {
                 remote.artery.canonical { hostname = 127.0.0.1, port = 0 }
               }
               """));
-  private final ActorRef old = Adapter.toClassic(kit.createTestProbe().ref());
-  private final ActorRef young = Adapter.toClassic(kit.createTestProbe().ref());
+
+  private final ActorRef old = Adapter.toClassic(KIT.createTestProbe().ref());
+  private final ActorRef young = Adapter.toClassic(KIT.createTestProbe().ref());
   private final Set<ActorRef> able = new HashSet<>(Set.of(old, young));
   private final Set<ActorRef> leaving = new HashSet<>();
   private final List<Integer> touched = new ArrayList<>();
@@ -56,23 +59,27 @@ class AllocationTest {
           stopped::add,
           nanos::get);
 
-  @BeforeEach
-  void start() {
-    Cluster cluster = Cluster.get(kit.system());
+  @BeforeAll
+  static void join() {
+    Cluster cluster = Cluster.get(KIT.system());
     cluster.manager().tell(Join.create(cluster.selfMember().address()));
-    kit.createTestProbe()
+    KIT.createTestProbe()
         .awaitAssert(
             Duration.ofSeconds(60),
             () -> {
               assertThat(cluster.selfMember().status()).isEqualTo(MemberStatus.up());
               return cluster;
             });
-    allocation.start(Adapter.toClassic(kit.system()));
   }
 
-  @AfterEach
-  void stop() {
-    kit.shutdownTestKit();
+  @AfterAll
+  static void stop() {
+    KIT.shutdownTestKit();
+  }
+
+  @BeforeEach
+  void start() {
+    allocation.start(Adapter.toClassic(KIT.system()));
   }
 
   private scala.collection.immutable.Map<ActorRef, IndexedSeq<String>> held(
