@@ -10,6 +10,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
@@ -32,6 +33,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -121,11 +123,13 @@ class ThreadForkTest {
   }
 
   private static Threads.View say(Fermata host, String id, String text) {
-    Attachment note =
-        new Attachment("note.txt", "text/plain", text.getBytes(StandardCharsets.UTF_8));
-    now(
-        host.threads()
-            .post("ann", id, new Threads.NewMessage(Message.user(text), List.of(note), null)));
+    return say(host, id, text, List.of(text.getBytes(StandardCharsets.UTF_8)));
+  }
+
+  private static Threads.View say(Fermata host, String id, String text, List<byte[]> attached) {
+    List<Attachment> notes =
+        attached.stream().map(note -> new Attachment("note.txt", "text/plain", note)).toList();
+    now(host.threads().post("ann", id, new Threads.NewMessage(Message.user(text), notes, null)));
     return now(host.threads().settled("ann", id, TIMEOUT));
   }
 
@@ -393,8 +397,9 @@ class ThreadForkTest {
   void aThreadThatIsTooLargeToBeReadWholeIsNotForked() {
     try (Fermata host = builder(file()).start()) {
       String source = talked(host);
-      for (int i = 0; i < 50; i++) {
-        say(host, source, i + "x".repeat(250 * 1024));
+      List<byte[]> eight = Collections.nCopies(8, new byte[Bounds.FILE]);
+      for (int i = 0; i < 4; i++) {
+        say(host, source, "Look", eight);
       }
       assertThatThrownBy(() -> now(host.threads().fork("ann", source, NewFork.sandbox())))
           .hasMessageContaining("more than 32 MiB");
@@ -418,8 +423,8 @@ class ThreadForkTest {
     try (Fermata one = builder(Store.postgres(database)).cluster().start();
         Fermata two = builder(Store.postgres(database)).cluster().start()) {
       String source = talked(one);
-      for (int i = 0; i < 20; i++) {
-        say(one, source, i + "x".repeat(250 * 1024));
+      for (int i = 0; i < 8; i++) {
+        say(one, source, i + "x".repeat(250 * 1024), List.of(new byte[Bounds.FILE]));
       }
       long messages = now(one.threads().get("ann", source)).messages();
 
