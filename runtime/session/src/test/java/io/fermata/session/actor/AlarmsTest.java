@@ -16,8 +16,6 @@ import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.DispatcherSelector;
-import org.apache.pekko.actor.typed.javadsl.Adapter;
-import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -31,8 +29,7 @@ class AlarmsTest {
       DispatcherSelector.fromConfig("pekko.test.calling-thread-dispatcher");
 
   private final ActorTestKit kit = ActorTestKit.create(ManualTime.config());
-  private final ExplicitlyTriggeredScheduler scheduler =
-      (ExplicitlyTriggeredScheduler) Adapter.toClassic(kit.system()).scheduler();
+  private final TimeOfOneThread time = new TimeOfOneThread(kit);
   private final List<Due> store = new ArrayList<>();
   private final List<String> woken = new ArrayList<>();
   private boolean broken;
@@ -95,12 +92,12 @@ class AlarmsTest {
     store.removeIf(due -> due.persistenceId().equals(entityId));
   }
 
-  private void pass(Duration time) {
-    ManualTime.get(kit.system()).timePasses(time);
+  private void pass(Duration duration) {
+    time.pass(duration);
   }
 
   private Instant now() {
-    return NOON.plusMillis(scheduler.currentTimeMs()).minus(setBack);
+    return NOON.plusMillis(time.millis()).minus(setBack);
   }
 
   @Test
