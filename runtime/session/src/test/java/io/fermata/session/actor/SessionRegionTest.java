@@ -33,9 +33,7 @@ import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.DispatcherSelector;
-import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
-import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -56,8 +54,7 @@ final class SessionRegionTest {
               ConfigFactory.load().getValue("pekko.test.calling-thread-dispatcher"));
 
   private final ActorTestKit kit = ActorTestKit.create(ONE_THREAD);
-  private final ExplicitlyTriggeredScheduler scheduler =
-      (ExplicitlyTriggeredScheduler) Adapter.toClassic(kit.system()).scheduler();
+  private final TimeOfOneThread time = new TimeOfOneThread(kit);
   private final List<String> woken = new ArrayList<>();
   private final Set<String> works = new HashSet<>();
   private final Set<String> broken = new HashSet<>();
@@ -110,7 +107,7 @@ final class SessionRegionTest {
             SessionRegion.create(
                 (entityId, fresh, itself) -> session(entityId),
                 settings,
-                () -> scheduler.currentTimeMs() * 1_000_000,
+                () -> time.millis() * 1_000_000,
                 new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
                 losses,
                 this::ping,
@@ -155,8 +152,8 @@ final class SessionRegionTest {
         });
   }
 
-  private void pass(Duration time) {
-    ManualTime.get(kit.system()).timePasses(time);
+  private void pass(Duration duration) {
+    time.pass(duration);
   }
 
   private void loses(int sessions) {
