@@ -25,6 +25,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -39,6 +40,9 @@ class RepeatedCallsTest {
   private final CountDownLatch searched = new CountDownLatch(1);
   private final AtomicInteger searches = new AtomicInteger();
   private final List<String> runs = new CopyOnWriteArrayList<>();
+
+  /** By how much the deadlines of calls are nearer than real time makes them. */
+  private final AtomicLong skipped = new AtomicLong();
 
   record Stay(@Describe("The hotel") String hotel, @Describe("Wishes") String wishes) {}
 
@@ -83,7 +87,15 @@ class RepeatedCallsTest {
   }
 
   private TestHost host(Duration deadline, Flow<?> flow) {
-    return new TestHost(Store.sqlite(dir.resolve("test.db")), s -> s.callDeadline(deadline), flow);
+    return new TestHost(
+        Store.sqlite(dir.resolve("test.db")),
+        s -> s.callDeadline(deadline),
+        () -> System.nanoTime() + skipped.get(),
+        flow);
+  }
+
+  private void skip(Duration time) {
+    skipped.addAndGet(time.toNanos());
   }
 
   private Client conversation(TestHost host) {
@@ -93,17 +105,22 @@ class RepeatedCallsTest {
   }
 
   private ToolReply booked(TestHost host) {
-    return got(
-        host.fermata().signal("stay", runs.get(0), "booked", "Ritz", "s").toCompletableFuture());
+    return got(bookedLater(host));
+  }
+
+  private CompletableFuture<ToolReply> bookedLater(TestHost host) {
+    return host.fermata().signal("stay", runs.get(0), "booked", "Ritz", "s").toCompletableFuture();
   }
 
   @Test
   void aStartIsRememberedThoughASignalWasHandledBeforeItsDeadlinePassed() throws Exception {
-    try (TestHost host = host(Duration.ofSeconds(3), searching())) {
+    try (TestHost host = host(Duration.ofSeconds(60), searching())) {
       Client client = conversation(host);
       CompletableFuture<ToolReply> start = client.startLater();
       TestHost.eventually(() -> runs.size() == 1);
       assertThat(code(booked(host))).isEqualTo("still_working");
+      assertThat(start).isNotDone();
+      skip(Duration.ofSeconds(60));
       assertThat(code(got(start))).isEqualTo("still_working");
       CompletableFuture<ToolReply> repeated = client.startLater();
       searched.countDown();
@@ -202,16 +219,20 @@ class RepeatedCallsTest {
         Flow.of("stay", Stay.class)
             .description("Sleeps.")
             .act("begin", run -> runs.add(run.id()))
-            .act("search", run -> Thread.sleep(2_500))
+            .act("search", run -> searches.incrementAndGet())
             .sleep("rest", Duration.ofMillis(1_900))
             .edge(START, "begin")
             .edge("begin", "search")
             .edge("search", "rest")
             .edge("rest", END)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(4), sleeping)) {
+    try (TestHost host = host(Duration.ofSeconds(60), sleeping)) {
       Client client = conversation(host);
-      assertThat(code(client.start())).isEqualTo("still_working");
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> searches.get() == 1);
+      Thread.sleep(400);
+      skip(Duration.ofSeconds(60));
+      assertThat(code(got(start))).isEqualTo("still_working");
       assertThat(status(client.start())).isEqualTo("complete");
       assertThat(runs).hasSize(1);
     }
@@ -223,17 +244,24 @@ class RepeatedCallsTest {
         Flow.of("stay", Stay.class)
             .description("Sleeps.")
             .act("begin", run -> runs.add(run.id()))
-            .act("search", run -> searched.await(), EffectOptions::idempotent)
-            .sleep("rest", Duration.ofMillis(2_900))
+            .act(
+                "search",
+                run -> {
+                  searches.incrementAndGet();
+                  searched.await();
+                },
+                EffectOptions::idempotent)
+            .sleep("rest", Duration.ofMillis(1_900))
             .edge(START, "begin")
             .edge("begin", "search")
             .edge("search", "rest")
             .edge("rest", END)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(6), sleeping)) {
+    try (TestHost host = host(Duration.ofSeconds(60), sleeping)) {
       Client client = conversation(host);
       CompletableFuture<ToolReply> start = client.startLater();
-      TestHost.eventually(() -> runs.size() == 1);
+      TestHost.eventually(() -> searches.get() == 1);
+      skip(Duration.ofSeconds(60));
       assertThat(code(got(start))).isEqualTo("still_working");
       searched.countDown();
       Thread.sleep(700);
@@ -279,11 +307,16 @@ class RepeatedCallsTest {
             .edge("await_again", END)
             .result(s -> s)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(2), twice)) {
+    try (TestHost host = host(Duration.ofSeconds(60), twice)) {
       Client client = conversation(host);
       assertThat(status(client.start())).isEqualTo("waiting");
-      assertThat(code(booked(host))).isEqualTo("still_working");
-      assertThat(code(booked(host))).as("once more").isEqualTo("still_working");
+      CompletableFuture<ToolReply> first = bookedLater(host);
+      TestHost.eventually(() -> searches.get() == 1);
+      skip(Duration.ofSeconds(60));
+      assertThat(code(got(first))).isEqualTo("still_working");
+      CompletableFuture<ToolReply> repeated = bookedLater(host);
+      skip(Duration.ofSeconds(60));
+      assertThat(code(got(repeated))).as("once more").isEqualTo("still_working");
       searched.countDown();
       TestHost.eventually(() -> status(booked(host)).equals("waiting"));
       assertThat(status(client.status())).isEqualTo("waiting");
@@ -302,9 +335,12 @@ class RepeatedCallsTest {
             .edge("ask_wishes", "ask_hotel")
             .edge("ask_hotel", END)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(2), optional)) {
+    try (TestHost host = host(Duration.ofSeconds(60), optional)) {
       Client client = conversation(host);
-      assertThat(code(client.start())).isEqualTo("still_working");
+      CompletableFuture<ToolReply> start = client.startLater();
+      TestHost.eventually(() -> searches.get() == 1);
+      skip(Duration.ofSeconds(60));
+      assertThat(code(got(start))).isEqualTo("still_working");
       client.callId("look");
       CompletableFuture<ToolReply> look = client.proceedLater();
       searched.countDown();
@@ -317,22 +353,31 @@ class RepeatedCallsTest {
 
   @Test
   void aCancelledCallWhoseDeadlinePassesDuringTheCompensationGetsStillWorking() throws Exception {
+    CountDownLatch undoing = new CountDownLatch(1);
     CountDownLatch undone = new CountDownLatch(1);
     Flow<Stay> compensated =
         stay()
             .act("reserve", run -> {})
-            .compensate("reserve", run -> undone.await())
+            .compensate(
+                "reserve",
+                run -> {
+                  undoing.countDown();
+                  undone.await();
+                })
             .edge(START, "reserve")
             .edge("reserve", "begin")
             .edge("begin", "search")
             .edge("search", END)
             .compile();
-    try (TestHost host = host(Duration.ofSeconds(3), compensated)) {
+    try (TestHost host = host(Duration.ofSeconds(60), compensated)) {
       Client client = conversation(host).noMeta();
       CompletableFuture<ToolReply> start = client.startLater();
-      TestHost.eventually(() -> runs.size() == 1);
-      Thread.sleep(1_500);
+      TestHost.eventually(() -> searches.get() == 1);
+      skip(Duration.ofSeconds(30));
       CompletableFuture<ToolReply> cancelled = client.cancelLater();
+      assertThat(undoing.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(start).isNotDone();
+      skip(Duration.ofSeconds(30));
       assertThat(code(got(start))).isEqualTo("still_working");
       assertThat(cancelled).isNotDone();
       undone.countDown();
