@@ -18,6 +18,7 @@ import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.ChildThread;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -170,12 +171,12 @@ final class HookRunner {
         flow,
         Hook.BeforeCreateMessage.class,
         message,
-        (h, own, m) -> fitting(h.function().change(own, m)));
+        (h, own, m) -> fitting(m, h.function().change(own, m)));
   }
 
-  /** What a hook makes of a message; the metadata is bounded as that of any other. */
-  private static Message fitting(Message changed) {
-    if (changed != null) {
+  /** What a hook makes of a message; metadata of its own is bounded as that of any other. */
+  private static Message fitting(Message before, Message changed) {
+    if (changed != null && !Objects.equals(changed.metadata(), before.metadata())) {
       Bounds.requireData("metadata of the message", changed.metadata());
     }
     return changed;

@@ -251,6 +251,33 @@ class HookRunnerTest {
   }
 
   @Test
+  void aHookMasksTheTextOfAResultHoweverMuchDataItHas() {
+    ObjectNode most = Json.object().put("all", "");
+    most.put("all", "x".repeat(Bounds.DATA - Json.text(most).length()));
+    Tool cards =
+        Tool.of(
+            "cards",
+            "Shows a card.",
+            Json.object().put("type", "object"),
+            (flow, args) -> ToolResult.success("4111-1111").withData(most));
+    Hook mask =
+        Hook.beforeCreateMessage(
+            "mask",
+            (flow, m) ->
+                m.content() == null ? m : m.withContent(m.content().replace("4111-1111", "****")));
+    model.call("cards", Map.of()).say("Done.");
+
+    Conversation talk =
+        Conversation.with(
+                Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(cards)).hooks(mask))
+            .say("Go");
+
+    assertThat(talk.events(ThreadEvent.HookFailed.class)).isEmpty();
+    assertThat(talk.messages().get(2).content()).isEqualTo("****");
+    assertThat(String.valueOf(talk.messages().get(2).metadata())).hasSizeGreaterThan(Bounds.DATA);
+  }
+
+  @Test
   void aHookThatLooksOnCannotChangeWhatPasses() {
     Tool orders =
         Tool.of(
