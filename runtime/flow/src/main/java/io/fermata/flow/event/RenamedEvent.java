@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,7 +54,13 @@ public record RenamedEvent(
                     ? value(path.textValue(), part)
                     : of(name, part));
     if (named.path("sets") instanceof ObjectNode sets) {
-      movedOut(path.asText(), object.path("value"), sets);
+      movedOut(path.asText(), object.path("value")).forEach(sets::putIfAbsent);
+    }
+    if (named.path("recipients") instanceof ObjectNode alone) {
+      Stream.of("values", "corrected")
+          .flatMap(name -> object.path(name).properties().stream())
+          .filter(e -> object.path("recipients").has(e.getKey()))
+          .forEach(e -> moveOut(e.getKey(), e.getValue(), alone));
     }
     return named;
   }
@@ -61,7 +68,8 @@ public record RenamedEvent(
   private JsonNode of(String name, JsonNode part) {
     if (BY_FIELD.contains(name)) {
       ObjectNode named = keys(part, this::value);
-      part.properties().forEach(e -> movedOut(e.getKey(), e.getValue(), named));
+      part.properties()
+          .forEach(e -> movedOut(e.getKey(), e.getValue()).forEach(named::putIfAbsent));
       return named;
     } else if (name.equals("writes")) {
       return writes(part);
@@ -106,17 +114,20 @@ public record RenamedEvent(
     return value.isObject() ? MigrationFold.value(path, value, fields) : value;
   }
 
-  /** Adds the parts of a value that have a place outside of it now. */
-  private void movedOut(String path, JsonNode value, ObjectNode byField) {
-    if (value.isObject()) {
-      MigrationFold.movedOut(path, value, fields)
-          .forEach(
-              (out, part) -> {
-                if (!part.isMissingNode()) {
-                  byField.set(out, part);
-                }
-              });
+  /** The parts of a value that have a place outside of it now. */
+  private Map<String, JsonNode> movedOut(String path, JsonNode value) {
+    if (!value.isObject()) {
+      return Map.of();
     }
+    Map<String, JsonNode> moved = MigrationFold.movedOut(path, value, fields);
+    moved.values().removeIf(JsonNode::isMissingNode);
+    return moved;
+  }
+
+  /** Who alone gets a value alone gets what has left it, too. */
+  private void moveOut(String path, JsonNode value, ObjectNode recipients) {
+    JsonNode alone = recipients.path(field(path));
+    movedOut(path, value).keySet().forEach(out -> recipients.putIfAbsent(out, alone));
   }
 
   /** A part that has a place outside of what is written now is a write of its own. */

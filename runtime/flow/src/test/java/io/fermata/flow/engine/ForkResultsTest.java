@@ -5,6 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.gt;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
@@ -268,6 +269,32 @@ class ForkResultsTest {
                 "guest",
                 rest,
                 Map.of("other", whole, "name", Json.tree("Ann"))));
+  }
+
+  @Test
+  void whatHasLeftAValueYieldsToWhatIsGivenByNameAndGoesToWhoAloneGotTheValue() {
+    Map<String, String> fields = Map.of("guest.name", "name");
+    ObjectNode whole = Driver.object("name", "Ann", "age", 3);
+    ObjectNode rest = Driver.object("age", 3);
+    Event.Accepted accepted =
+        new Event.Accepted(
+            new Place("step", 1), "guest", whole, Map.of("guest.name", Json.tree("Bob")));
+    assertThat(RenamedEvent.of(accepted, Map.of(), fields))
+        .isEqualTo(
+            new Event.Accepted(
+                new Place("step", 1), "guest", rest, Map.of("name", Json.tree("Bob"))));
+
+    JsonNode answered =
+        Json.tree(
+            RenamedEvent.of(
+                new Event.Answered(
+                    Map.of("guest", whole), null, 1, Map.of("guest", List.of("")), null),
+                Map.of(),
+                fields));
+    assertThat(answered.path("values")).isEqualTo(Driver.object("guest", rest, "name", "Ann"));
+    assertThat(answered.path("recipients").path("name"))
+        .isEqualTo(answered.path("recipients").path("guest"))
+        .hasSize(1);
   }
 
   private static List<Write> renamed(Map<String, String> fields, Write... writes) {
