@@ -231,7 +231,13 @@ public final class Chat implements AutoCloseable {
      * @throws IllegalArgumentException if it is not of the field's type, with what is expected
      */
     static JsonNode of(String text, JsonNode fieldSchema) {
+      for (JsonNode allowed : fieldSchema.path("enum")) {
+        if (allowed.asText().equals(text)) {
+          return allowed;
+        }
+      }
       Set<String> types = types(fieldSchema);
+      types.remove("null");
       if (types.size() != 1) {
         JsonNode read = of(text);
         // A list or an object that may be one is hardly meant as a text.
@@ -249,7 +255,7 @@ public final class Chat implements AutoCloseable {
       };
     }
 
-    /** The types that a value may have besides null; none if it may have any. */
+    /** The types that a value may have; none if it may have any. */
     private static Set<String> types(JsonNode schema) {
       Set<String> types = new HashSet<>();
       JsonNode type = schema.path("type");
@@ -259,10 +265,16 @@ public final class Chat implements AutoCloseable {
       type.forEach(each -> types.add(each.asText()));
       if (type.isMissingNode()) {
         schema.path("enum").forEach(value -> types.add(type(value)));
-        schema.path("anyOf").forEach(either -> types.addAll(types(either)));
-        schema.path("oneOf").forEach(either -> types.addAll(types(either)));
+        for (JsonNode alternatives : List.of(schema.path("anyOf"), schema.path("oneOf"))) {
+          for (JsonNode either : alternatives) {
+            Set<String> its = types(either);
+            if (its.isEmpty()) {
+              return its;
+            }
+            types.addAll(its);
+          }
+        }
       }
-      types.remove("null");
       return types;
     }
 

@@ -131,6 +131,8 @@ class ChatTest {
     assertThat(typed("yes", "{'anyOf':[{'type':'null'},{'type':'boolean'}]}")).isEqualTo("true");
     assertThat(typed("1984", "{'enum':[1984,1985]}")).isEqualTo("1984");
     assertThat(typed("1984", "{}")).isEqualTo("1984");
+    assertThat(typed("soup", "{'anyOf':[{'type':'integer'},{}]}")).isEqualTo("\"soup\"");
+    assertThat(typed("true", "{'enum':[true,'auto']}")).isEqualTo("true");
     assertThat(typed("[1984]", "{'type':['string','array']}")).isEqualTo("[1984]");
     assertThat(typed("[1984]", "{'type':['string','integer']}")).isEqualTo("\"[1984]\"");
     assertThatThrownBy(() -> typed("four", "{'type':['integer','null']}"))
