@@ -136,7 +136,7 @@ class ClusterSessionsTest extends ClusterOfHosts {
     Flow<TestFlows.Trip> flow =
         Flow.of("sleepy", TestFlows.Trip.class)
             .description("Sleeps.")
-            .sleep("nap", Duration.ofSeconds(8))
+            .sleep("nap", Duration.ofSeconds(15))
             .act(
                 "wake",
                 run -> {
@@ -148,11 +148,13 @@ class ClusterSessionsTest extends ClusterOfHosts {
             .edge("wake", END)
             .compile();
     Fermata first = host(flow);
-    for (int i = 0; i < 20; i++) {
-      new Client("sleepy").sent(first, "start");
-    }
-    // On a slow machine some have slept before the last begins.
-    eventually(() -> first.awake().toCompletableFuture().join() == 20 || !woken.isEmpty());
+    List<CompletableFuture<ToolReply>> naps =
+        Stream.generate(() -> new Client("sleepy").sent(first, "start").toCompletableFuture())
+            .limit(20)
+            .toList();
+    // It waits for no pause that is longer than half of its time.
+    naps.forEach(
+        nap -> assertThat(got(nap).structured().path("status").asText()).isEqualTo("waiting"));
     host(flow);
     first.close(Duration.ofMillis(100));
     hosts.remove(first);
