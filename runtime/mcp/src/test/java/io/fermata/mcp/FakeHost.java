@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** A host whose tools each do one thing that a transport must cope with. */
-public final class FakeHost implements ToolHost {
+public class FakeHost implements ToolHost {
   static final String PAGE = "<!doctype html><title>Plans</title><p>Plans: ☕ 𝄐</p>";
 
   /** The data of the widget. */

@@ -60,8 +60,9 @@ public final class GracefulShutdown {
     long end = System.nanoTime() + HAND_BACK_TIMEOUT.toNanos();
     boolean left = false;
     while (!left && System.nanoTime() < end && !Thread.currentThread().isInterrupted()) {
-      host.handBack();
+      // First of all: a call that the host hands back is answered as if its time were over.
       gate.handBackAll();
+      host.handBack();
       left = await(empty, RETRY_INTERVAL);
     }
     return left;

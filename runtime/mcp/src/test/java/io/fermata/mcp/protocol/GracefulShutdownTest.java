@@ -12,6 +12,7 @@ import io.fermata.mcp.Wired;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.ToolHost;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -19,6 +20,7 @@ import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -82,6 +84,27 @@ class GracefulShutdownTest {
       Thread.sleep(5);
     }
     return drained;
+  }
+
+  @Test
+  void whatHasAReplyForBeingHandedBackGetsItAlsoIfTheHostAnswersAtOnce() {
+    RequestGate gate = new RequestGate();
+    gate.enter();
+    CompletableFuture<String> answer = new CompletableFuture<>();
+    CompletionStage<String> reply = gate.orIfHandedBack(answer, () -> "kept");
+    CompletionStage<Void> left = reply.thenRun(gate::leave);
+    ToolHost answering =
+        new FakeHost() {
+          @Override
+          public void handBack() {
+            answer.complete("at work");
+          }
+        };
+
+    new GracefulShutdown(gate, answering, () -> {}).run(SHORT);
+
+    assertThat(left).isCompleted();
+    assertThat(reply).isCompletedWithValue("kept");
   }
 
   @Test
