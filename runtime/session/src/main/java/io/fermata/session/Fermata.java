@@ -381,7 +381,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private void stop(Runnable closeDirectory) {
     host.system.terminate();
     await(host.system.getWhenTerminated().toCompletableFuture(), DRAIN, "the sessions");
-    host.lostEffects.close();
+    host.lostSessions.close();
     host.gateway.end(HostError.SHUTTING_DOWN);
     host.telemetry.closed(host.gauges);
     closeDirectory.run();

@@ -12,7 +12,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Gateway;
-import io.fermata.session.actor.LostEffects;
+import io.fermata.session.actor.LostSessions;
 import io.fermata.session.actor.Placement;
 import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionActor;
@@ -90,7 +90,7 @@ final class HostParts {
   final Handles handles;
   final Recorders recorders;
   final SessionSubscriptions subscriptions = new SessionSubscriptions();
-  final LostEffects lostEffects = new LostEffects();
+  final LostSessions lostSessions = new LostSessions();
   final SessionDirectory directory;
   final Runs runs;
   final Gateway gateway;
@@ -282,7 +282,7 @@ final class HostParts {
           @Override
           public void closed(int shard) {
             directory.closed(shard);
-            lostEffects.forget(entityId -> Shard.of(entityId) == shard);
+            lostSessions.forget(entityId -> Shard.of(entityId) == shard);
           }
 
           @Override
@@ -374,7 +374,7 @@ final class HostParts {
         new SessionHost.Observers(recorders, subscriptions, telemetry, gauges),
         new SessionHost.Listing(directory, unfinished, conversations, store.directory()),
         encryption,
-        new SessionHost.Continuity(lostEffects, placement()));
+        new SessionHost.Continuity(lostSessions, placement()));
   }
 
   private Outside outside(String threadId) {
@@ -422,7 +422,7 @@ final class HostParts {
   }
 
   private void erased(String entityId) {
-    lostEffects.forget(entityId);
+    lostSessions.forget(entityId);
     subscriptions.ended(entityId);
   }
 

@@ -18,10 +18,16 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
+import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.RunInfo;
+import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
@@ -128,6 +134,48 @@ final class FaultyStoreTest {
       probe.start("wants to travel", "from", "Ulm").asks("to");
       probe.loseNextReply().answer("to", "Rome").fails(AWAY);
       probe.repeat().completesWith("to", "Rome");
+    }
+  }
+
+  @Test
+  void whatWasWrittenAlthoughItsReplyWasLostIsListedCountedAndRecorded() throws Exception {
+    List<String> recorded = new CopyOnWriteArrayList<>();
+    Recorder recorder =
+        new Recorder() {
+          @Override
+          public void onRunStart(Occurrence at, Observation.RunStart event) {
+            recorded.add("start");
+          }
+
+          @Override
+          public void onAnswer(Occurrence at, Observation.Answer event) {
+            recorded.add("answer");
+          }
+
+          @Override
+          public void onRunEnd(Occurrence at, Observation.RunEnd event) {
+            recorded.add("end");
+          }
+        };
+    try (SessionProbe probe =
+        SessionProbe.of(
+            trip(),
+            Store.memory(),
+            host ->
+                host.recorder(recorder)
+                    .retention(Retention.ofJournals(Duration.ofDays(1)))
+                    .settings(chosen -> chosen.unfinishedRuns(1)))) {
+      probe.start("wants to travel", "from", "Ulm").asks("to");
+      probe.loseNextReply().answer("to", "Rome").fails(AWAY).repeat().completesWith("to", "Rome");
+      await(
+          () ->
+              probe.host().runs().list(RunQuery.ALL).toCompletableFuture().join().runs().stream()
+                  .allMatch(run -> run.status() == RunInfo.Status.COMPLETED));
+      await(() -> recorded.contains("end"));
+      assertThat(recorded)
+          .as("each entry once")
+          .containsExactly("start", "answer", "answer", "end");
+      probe.start("wants to travel on", "from", "Bonn").asks("to");
     }
   }
 

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * journaled yet. Handlers run on the host's handler threads; their results arrive as messages.
  *
  * <p>It outlives its actor if the store fails: a result is kept until the journal has it, and
- * delivered once more to the next actor of the session, see {@link LostEffects}.
+ * delivered once more to the next actor of the session, see {@link LostSessions}.
  *
  * @param <F> the effects
  * @param <R> their results

@@ -76,10 +76,10 @@ import org.slf4j.Logger;
  * same key, or, declared {@code once}, its outcome is unknown and a person decides.
  *
  * <p><b>An outage of the store</b> stops the actor: Pekko cannot continue after a failed append.
- * The region replies to its callers. Effects keep running, {@link LostEffects} keeps them and their
- * results, and the next actor of the session takes them over, so that none is attempted again. An
- * effect that was to start with the failed append starts then, if the journal has its entry after
- * all.
+ * The region replies to its callers. Effects keep running, {@link LostSessions} keeps them and
+ * their results, and the next actor of the session takes them over, so that none is attempted
+ * again. An effect that was to start with the failed append starts then, if the journal has its
+ * entry after all. Such an entry is also published then.
  *
  * @param <S> the state of the program
  * @param <I> its inputs
@@ -133,16 +133,17 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     this.context = context;
     this.encryption = host.encryption().of(entityId);
     this.calls = new Calls(host.settings().waitingCalls());
+    LostSessions.Left<F, R> left = host.lostSessions().of(entityId);
     this.effects =
-        host.lostEffects()
-            .of(
-                entityId,
-                () ->
-                    new Effects<>(
-                        host.handlers().threads(), host.telemetry(), timers, context.getSelf()));
+        left != null
+            ? left.effects()
+            : new Effects<>(host.handlers().threads(), host.telemetry(), timers, context.getSelf());
     this.effects.moveTo(context.getSelf(), timers);
     this.port = ports.apply(handle);
     this.loop = new SessionLoop<>(context, region, handle, port, effects, calls, Effect());
+    if (left != null) {
+      loop.continueAfter(left.published());
+    }
     host.observers().gauges().wakes();
   }
 
@@ -488,7 +489,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       handle.log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
       return;
     }
-    host.lostEffects().takenOver(entityId);
+    host.lostSessions().takenOver(entityId);
     loop.recovered(state, snapshotSeq);
   }
 
@@ -531,7 +532,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       // Another host attempts again what runs here.
       effects.cancelAll();
     } else {
-      host.lostEffects().keep(entityId, effects);
+      host.lostSessions().keep(entityId, effects, loop.published());
     }
   }
 

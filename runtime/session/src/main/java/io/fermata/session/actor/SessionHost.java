@@ -36,10 +36,10 @@ public record SessionHost(
     Continuity continuity) {
 
   /** How sessions continue when their actor or their host changes. */
-  public record Continuity(LostEffects lostEffects, Placement placement) {}
+  public record Continuity(LostSessions lostSessions, Placement placement) {}
 
-  public LostEffects lostEffects() {
-    return continuity.lostEffects();
+  public LostSessions lostSessions() {
+    return continuity.lostSessions();
   }
 
   public Placement placement() {

@@ -41,6 +41,12 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private S ahead;
   private long seq;
   private @Nullable Entry<E> writing;
+
+  /** The number of the last published entry while others may be, or come, in the journal. */
+  private @Nullable Long published;
+
+  private @Nullable Unpublished<S, E> unpublished;
+  private boolean recovered;
   private boolean resultsUnjournaled;
   private boolean working;
   private boolean resuming;
@@ -70,6 +76,23 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
         new UnconfirmedReplies(session.entityId(), host.placement(), context.getSelf());
     this.journal = journal;
     this.ahead = port.newest().initial();
+  }
+
+  /**
+   * Entries that an earlier actor wrote and could not publish.
+   *
+   * @param reached the state of the program after them, before an end was folded
+   */
+  private record Unpublished<S, E>(SessionState<S> before, List<Entry<E>> entries, S reached) {}
+
+  /** Publishes what the journal has after this number once it is read. */
+  void continueAfter(@Nullable Long number) {
+    published = number;
+  }
+
+  /** The number of the last published entry if the journal may have another; otherwise null. */
+  @Nullable Long published() {
+    return published;
   }
 
   S ahead() {
@@ -396,6 +419,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
     S reached = ahead;
     writing = stepOf(entries);
+    published = seq;
     long begun = System.nanoTime();
     return journal
         .persist(entries)
@@ -405,6 +429,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
               host.telemetry().appended(entries.size(), waited);
               host.observers().gauges().congestion().appended(waited);
               writing = null;
+              published = null;
               seq += entries.size();
               CompletionStage<?> ready =
                   port.persisted(state, entries, after, reached, calls.current());
@@ -425,12 +450,25 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   /** The state of the program after an entry of the journal. */
   @SuppressWarnings("ReferenceEquality") // the very entry that is being written
   S after(Entry<E> entry, SessionState<S> before) {
+    if (!recovered && published != null && entry.seq() > published) {
+      unpublished = replay(entry, before);
+    }
     if (entry.end() != null) {
       return port.ended(entry);
     }
-    return entry == writing
-        ? ahead
-        : port.newest().apply(before.program(), entry.events(), entry.seq());
+    return entry == writing ? ahead : folded(entry, before);
+  }
+
+  private S folded(Entry<E> entry, SessionState<S> before) {
+    return port.newest().apply(before.program(), entry.events(), entry.seq());
+  }
+
+  private Unpublished<S, E> replay(Entry<E> entry, SessionState<S> before) {
+    List<Entry<E>> entries =
+        new ArrayList<>(unpublished == null ? List.of() : unpublished.entries());
+    entries.add(entry);
+    return new Unpublished<>(
+        unpublished == null ? before : unpublished.before(), entries, folded(entry, before));
   }
 
   private void journaled(SessionState<S> after) {
@@ -492,15 +530,27 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   // --- wake and sleep -------------------------------------------------------------------------
 
   void recovered(SessionState<S> state, long last) {
+    recovered = true;
+    published = null;
     seq = last;
     ahead = state.program();
     working = port.works(ahead);
     port.recovered(state);
+    publishLate(state);
     if (port.resumes(ahead)) {
       resuming = true;
       context.getSelf().tell(new SessionCommand.Resume());
     } else {
       effects.cancelAll();
+    }
+  }
+
+  /** Nobody waits for what a lost append has written after all. */
+  private void publishLate(SessionState<S> state) {
+    Unpublished<S, E> late = unpublished;
+    if (late != null) {
+      unpublished = null;
+      port.persisted(late.before(), late.entries(), state, late.reached(), null);
     }
   }
 
