@@ -207,6 +207,7 @@ class SessionProbeTest {
   void expires() {
     try (SessionProbe host = SessionProbe.of(order)) {
       host.start("is hungry").passTime(Duration.ofHours(2)).again().fails(ErrorCode.RUN_EXPIRED);
+      host.repeat().fails(ErrorCode.RUN_EXPIRED);
     }
   }
 

@@ -162,10 +162,19 @@ public final class RunPort
     if (past && state.program().running()) {
       return replies.withOpen(HostError.STALE_CALL.failure(), state.program(), at.seq());
     }
-    boolean cancelled = state.program().status() == RunState.Status.CANCELLED;
-    ErrorCode why = cancelled ? ErrorCode.RUN_CANCELLED : ErrorCode.RUN_COMPLETED;
     // It may be a call of an earlier run, whose result is not that of the last one.
-    return past ? replies.of(Outcome.Failure.of(why), state.program(), at.seq()) : null;
+    return past
+        ? replies.of(Outcome.Failure.of(ended(state.program().status())), state.program(), at.seq())
+        : null;
+  }
+
+  private static ErrorCode ended(RunState.Status status) {
+    return switch (status) {
+      case CANCELLED -> ErrorCode.RUN_CANCELLED;
+      case EXPIRED -> ErrorCode.RUN_EXPIRED;
+      case FAILED -> ErrorCode.RUN_FAILED;
+      default -> ErrorCode.RUN_COMPLETED;
+    };
   }
 
   @Override
