@@ -177,8 +177,12 @@ public final class OutcomeJson {
     }
   }
 
-  /** The position and state of a run, for {@code action: status}. */
-  public static ObjectNode run(RunState run) {
+  /**
+   * The position and state of a run, for {@code action: status}.
+   *
+   * @param state the part of the state to show
+   */
+  public static ObjectNode run(RunState run, JsonNode state) {
     ObjectNode report = Json.object();
     report.put("intent", run.intent());
     report.put("startedAt", time(run.startedAt()));
@@ -188,7 +192,7 @@ public final class OutcomeJson {
     if (!run.tags().isEmpty()) {
       run.tags().forEach(report.putArray("tags")::add);
     }
-    report.set("state", run.data());
+    report.set("state", state);
     return report;
   }
 

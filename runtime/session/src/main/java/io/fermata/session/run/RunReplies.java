@@ -1,8 +1,11 @@
 package io.fermata.session.run;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.SecretFields;
+import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Outcome;
@@ -94,7 +97,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     if (last != null && run.status() == RunState.Status.COMPLETED) {
       OutcomeJson.copyResult(last.body(), body);
     } else if (run.running()) {
-      ObjectNode report = OutcomeJson.run(run);
+      ObjectNode report = OutcomeJson.run(run, withoutSecrets(run));
       Long expires = catalog.of(flow, run).map(program -> program.expiresAt(run)).orElse(null);
       if (expires != null) {
         report.put("expiresAt", OutcomeJson.time(expires));
@@ -102,6 +105,17 @@ public record RunReplies(String flow, FlowCatalog catalog) {
       body.set("run", report);
     }
     return of(body, run, List.of(), seq);
+  }
+
+  /** The state as a status shows it: the client sees secrets only where the flow returns them. */
+  private JsonNode withoutSecrets(RunState run) {
+    SecretFields fields = catalog.secretFields(flow);
+    if (fields.isEmpty()) {
+      return run.data();
+    }
+    Secrets secrets = new Secrets();
+    secrets.learn(fields, run);
+    return secrets.masked(fields.masked("", run.data()));
   }
 
   /** A reply while the run works; with a task, the run becomes one. */

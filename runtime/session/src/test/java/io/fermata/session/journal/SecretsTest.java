@@ -342,6 +342,16 @@ class SecretsTest {
   }
 
   @Test
+  void aStatusShowsAMarkInPlaceOfWhatIsSecret() throws Exception {
+    try (Fermata host = host(pay(), K1).start()) {
+      call(host, "start", answers());
+      String run = call(host, "status").path("run").toString();
+      assertThat(run).contains("[redacted]").doesNotContainIgnoringCase(CARD);
+      assertThat(MARKERS).noneMatch(run::contains);
+    }
+  }
+
+  @Test
   void aHostWithSecretFieldsAndWithoutAKeyDoesNotStart() {
     HostBuilder builder = Fermata.host().store(Store.memory()).flow(pay());
     assertThatThrownBy(builder::start)
