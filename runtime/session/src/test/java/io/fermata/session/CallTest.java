@@ -50,6 +50,18 @@ class CallTest {
   }
 
   @Test
+  void aCallThatResolvesAStepCarriesNoAnswersAsTheyWouldBeLost() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      Client client = host.client();
+      client.start();
+      client.meta("fermata/resolve", "skip");
+      assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("invalid_arguments");
+      assertThat(code(client.send(client.arguments("cancel")))).isEqualTo("invalid_arguments");
+      assertThat(code(client.proceed())).isEqualTo("nothing_to_resolve");
+    }
+  }
+
+  @Test
   void aStartWithoutAnIntentIsRefused() {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
       Client client = host.client();

@@ -8,13 +8,17 @@ import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Describe;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -43,6 +47,31 @@ class RepeatedCallsTest {
 
   /** By how much the deadlines of calls are nearer than real time makes them. */
   private final AtomicLong skipped = new AtomicLong();
+
+  @Test
+  void aStartThatIsRepeatedUnderItsIdWithoutASessionBeginsOneRun() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "to travel");
+      ObjectNode meta = Json.object().put("fermata/callId", "c1");
+      ToolReply first = sent(host, "ann", start, meta);
+      ToolReply again = sent(host, "ann", start, meta);
+      assertThat(again.meta().at("/fermata~1run/runId")).isEqualTo(run(first));
+      assertThat(again.structured()).isEqualTo(first.structured());
+      assertThat(code(sent(host, "ann", start.deepCopy().put("intent", "to stay"), meta)))
+          .isEqualTo("key_used");
+      assertThat(run(sent(host, "bob", start, meta))).isNotEqualTo(run(first));
+      assertThat(run(sent(host, "ann", start, Json.object()))).isNotEqualTo(run(first));
+    }
+  }
+
+  private static JsonNode run(ToolReply reply) {
+    return reply.meta().at("/fermata~1run/runId");
+  }
+
+  private static ToolReply sent(TestHost host, String by, ObjectNode arguments, ObjectNode meta) {
+    ToolCall call = new ToolCall("trip", by, arguments.deepCopy(), meta.deepCopy(), null);
+    return host.fermata().call(call).toCompletableFuture().join();
+  }
 
   record Stay(@Describe("The hotel") String hotel, @Describe("Wishes") String wishes) {}
 

@@ -100,6 +100,13 @@ public record FlowCall(
     return null;
   }
 
+  /** The session that a call begins under an id: a repeated call reaches the same one. */
+  public static String ofStart(ToolCall call, String callId, Handles handles) {
+    String principal = call.principal();
+    return handles.derive(
+        "start\n" + principal.length() + "\n" + principal + "\n" + call.tool() + "\n" + callId);
+  }
+
   private static final class Reader {
     private final ToolCall call;
     private final ObjectNode arguments;
@@ -127,6 +134,9 @@ public record FlowCall(
       Long seq = seq();
       Input.Resolution resolution = resolution();
       QuestionIds asked = asked();
+      if (resolution != null && !(action == CallAction.CONTINUE && updates.isEmpty())) {
+        violations.add(new Violation(RESOLVE, "goes with a continue without stateUpdates only"));
+      }
       if (!violations.isEmpty()) {
         return new Invalid(failure());
       }
@@ -157,9 +167,12 @@ public record FlowCall(
         String derived = handles.derive(call.principal() + "\n" + transport);
         return new Valid(new FlowCall(request, callId, derived, true, false));
       }
-      return request.action() == CallAction.START
-          ? new Valid(new FlowCall(request, callId, handles.mint(), true, true))
-          : new Invalid(HostError.MISSING_SESSION.failure());
+      if (request.action() != CallAction.START) {
+        return new Invalid(HostError.MISSING_SESSION.failure());
+      }
+      return callId == null
+          ? new Valid(new FlowCall(request, null, handles.mint(), true, true))
+          : new Valid(new FlowCall(request, callId, ofStart(call, callId, handles), true, false));
     }
 
     private Outcome.Failure failure() {

@@ -84,17 +84,11 @@ public record CallRouter(
     JsonNode callId = call.meta().path(FlowCall.CALL_ID);
     ObjectNode meta = call.meta();
     if (callId.isTextual()) {
-      start.put("sessionId", session(call, callId.textValue()));
+      start.put("sessionId", FlowCall.ofStart(call, callId.textValue(), handles));
     } else {
       meta = FlowCall.withoutConversation(meta);
     }
     return new ToolCall(call.tool(), call.principal(), start, meta, null);
-  }
-
-  private String session(ToolCall call, String callId) {
-    String principal = call.principal();
-    return handles.derive(
-        "job\n" + principal.length() + "\n" + principal + "\n" + call.tool() + "\n" + callId);
   }
 
   /** What explains runs, if that is the tool; null if not. */
