@@ -262,7 +262,7 @@ public final class HostOutside implements Outside {
               }
               Executor later =
                   CompletableFuture.delayedExecutor(
-                      100L << attempt, TimeUnit.MILLISECONDS, services.pools().handlers());
+                      100L << attempt, TimeUnit.MILLISECONDS, services.pools().replies());
               return CompletableFuture.supplyAsync(() -> attempt + 1, later)
                   .thenCompose(next -> spent(parent, total, next));
             });
