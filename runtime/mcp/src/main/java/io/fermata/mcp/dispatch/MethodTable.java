@@ -5,13 +5,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.call.AgentToolCalls;
-import io.fermata.mcp.call.CompletionComplete;
+import io.fermata.mcp.call.FeatureMethods;
 import io.fermata.mcp.call.FormToolCalls;
 import io.fermata.mcp.call.HandlerRunner;
 import io.fermata.mcp.call.JobToolCalls;
-import io.fermata.mcp.call.PromptsGet;
 import io.fermata.mcp.call.RequestStates;
-import io.fermata.mcp.call.ResourcesRead;
 import io.fermata.mcp.call.SubscriptionsListen;
 import io.fermata.mcp.call.TaskIds;
 import io.fermata.mcp.call.TaskMethods;
@@ -104,6 +102,7 @@ public final class MethodTable {
         new RequestStates(
             host.handles(), host.bus(), System::currentTimeMillis, quotas.limits().requestStates());
     HandlerRunner calls = new HandlerRunner(changes, results, states, needs.workers());
+    FeatureMethods features = new FeatureMethods(changes, calls, results);
     JobToolCalls jobs =
         new JobToolCalls(host, taskMethods, replies, calls, needs.gate(), needs.timeout());
     FormToolCalls forms = new FormToolCalls(host, taskMethods, results, states, needs.gate());
@@ -122,13 +121,12 @@ public final class MethodTable {
     shared.put(
         "resources/templates/list",
         RpcMethod.immediate(it -> changes.catalog().list(Catalog.TEMPLATES, it)));
-    shared.put("resources/read", counted(quotas, new ResourcesRead(changes, calls, results)));
+    shared.put("resources/read", counted(quotas, features::resource));
     // Prompts may be offered later, and clients look only once.
     shared.put(
         "prompts/list", RpcMethod.immediate(it -> changes.catalog().list(Catalog.PROMPTS, it)));
-    shared.put("prompts/get", counted(quotas, new PromptsGet(changes, calls, results)));
-    shared.put(
-        "completion/complete", counted(quotas, new CompletionComplete(changes, calls, results)));
+    shared.put("prompts/get", counted(quotas, features::prompt));
+    shared.put("completion/complete", counted(quotas, features::completion));
     RpcResult plain = results.cacheable(Revision.V2026_07_28, discovery(false));
     RpcResult rendering = results.cacheable(Revision.V2026_07_28, discovery(true));
     this.modern = new HashMap<>(shared);
