@@ -7,47 +7,43 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a server offers besides flows. Immutable: each change returns another one.
+ * What a server offers besides flows. Immutable: each change returns another one. What a field
+ * holds is replaced, never changed: copies share it.
  *
  * @param <F> the type of the feature
  */
-public abstract sealed class McpFeature<F extends McpFeature<F>>
+public abstract sealed class McpFeature<F extends McpFeature<F>> implements Cloneable
     permits McpTool, McpPrompt, McpResource, McpTemplate {
   private final String name;
   String description;
-  private @Nullable String title;
-  private ObjectNode meta = Json.object();
+  @Nullable String title;
+  ObjectNode meta = Json.object();
 
   McpFeature(String name, String description) {
     this.name = name;
     this.description = description;
   }
 
-  /** A copy with all that this type of feature has of its own. */
-  abstract F copy();
-
+  /** A changed copy. */
+  @SuppressWarnings("unchecked") // each feature is a feature of its own type
   final F with(Consumer<F> change) {
-    F copy = copy();
-    McpFeature<F> head = copy;
-    head.description = description;
-    head.title = title;
-    head.meta = meta.deepCopy();
-    change.accept(copy);
-    return copy;
-  }
-
-  private F withHead(Consumer<McpFeature<F>> change) {
-    return with(change::accept);
+    try {
+      F copy = (F) clone();
+      change.accept(copy);
+      return copy;
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   /** The title that people read. */
   public F title(String text) {
-    return withHead(it -> it.title = text);
+    return with(it -> it.title = text);
   }
 
   /** Adds a value to the descriptor's {@code _meta}. */
   public F meta(String key, JsonNode value) {
-    return withHead(it -> it.meta.set(key, value));
+    return with(it -> it.meta = meta.deepCopy().set(key, value));
   }
 
   public String name() {
@@ -64,6 +60,6 @@ public abstract sealed class McpFeature<F extends McpFeature<F>>
   }
 
   public ObjectNode meta() {
-    return meta;
+    return meta.deepCopy();
   }
 }

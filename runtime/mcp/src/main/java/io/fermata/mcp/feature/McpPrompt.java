@@ -1,7 +1,6 @@
 package io.fermata.mcp.feature;
 
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import io.fermata.flow.json.Options;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -11,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 public final class McpPrompt extends McpFeature<McpPrompt> {
   public record Argument(String name, String description, boolean required) {}
 
-  private final List<Argument> arguments = new ArrayList<>();
-  private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
+  private List<Argument> arguments = List.of();
+  private Map<String, McpCompletion> completions = Map.of();
   private @Nullable McpHandler<List<McpMessage>> handler;
 
   private McpPrompt(String name, String description) {
@@ -27,23 +26,18 @@ public final class McpPrompt extends McpFeature<McpPrompt> {
     return new McpPrompt(name, Objects.requireNonNull(description, "description"));
   }
 
-  @Override
-  McpPrompt copy() {
-    McpPrompt copy = new McpPrompt(name(), description());
-    copy.arguments.addAll(arguments);
-    copy.completions.putAll(completions);
-    copy.handler = handler;
-    return copy;
-  }
-
   /** Adds an argument that must be given. */
   public McpPrompt required(String argument, String about) {
-    return with(it -> it.arguments.add(new Argument(argument, about, true)));
+    return argument(new Argument(argument, about, true));
   }
 
   /** Adds an argument that may be left out. */
   public McpPrompt optional(String argument, String about) {
-    return with(it -> it.arguments.add(new Argument(argument, about, false)));
+    return argument(new Argument(argument, about, false));
+  }
+
+  private McpPrompt argument(Argument added) {
+    return with(it -> it.arguments = Options.plus(arguments, List.of(added)));
   }
 
   /** Proposes values for an argument. */
@@ -53,7 +47,7 @@ public final class McpPrompt extends McpFeature<McpPrompt> {
           "The prompt %s has no argument %s: add it with required(…) or optional(…) first"
               .formatted(name(), argument));
     }
-    return with(it -> it.completions.put(argument, completion));
+    return with(it -> it.completions = Options.plus(completions, argument, completion));
   }
 
   /** Sets the handler that writes the messages. */
@@ -74,6 +68,6 @@ public final class McpPrompt extends McpFeature<McpPrompt> {
   }
 
   public List<Argument> arguments() {
-    return List.copyOf(arguments);
+    return arguments;
   }
 }

@@ -34,11 +34,6 @@ public final class McpResource extends McpFeature<McpResource> {
     return of(uri, name, mimeType, call -> McpBody.bytes(uri, mimeType, reading.get()));
   }
 
-  @Override
-  McpResource copy() {
-    return new McpResource(uri, name(), mimeType, reading);
-  }
-
   /** The description that models read. */
   public McpResource description(String text) {
     return with(it -> it.description = text);

@@ -2,10 +2,10 @@ package io.fermata.mcp.feature;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Options;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
@@ -37,7 +37,7 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
   /** Whether each variable matches any text, slashes included. */
   private final List<Boolean> widths = new ArrayList<>();
 
-  private final Map<String, McpCompletion> completions = new LinkedHashMap<>();
+  private Map<String, McpCompletion> completions = Map.of();
 
   private McpTemplate(
       String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
@@ -83,13 +83,6 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
     literals.add(uriTemplate.substring(end));
   }
 
-  @Override
-  McpTemplate copy() {
-    McpTemplate copy = new McpTemplate(uriTemplate, name(), mimeType, reading);
-    copy.completions.putAll(completions);
-    return copy;
-  }
-
   /** The description that models read. */
   public McpTemplate description(String text) {
     return with(it -> it.description = text);
@@ -102,7 +95,7 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
           "The template %s has no variable %s; it has %s"
               .formatted(uriTemplate, variable, variables));
     }
-    return with(it -> it.completions.put(variable, completion));
+    return with(it -> it.completions = Options.plus(completions, variable, completion));
   }
 
   public String uriTemplate() {

@@ -58,20 +58,6 @@ public final class McpTool extends McpFeature<McpTool> {
     return new McpTool(name, Objects.requireNonNull(description, "description"));
   }
 
-  @Override
-  McpTool copy() {
-    McpTool copy = new McpTool(name(), description());
-    copy.input = input;
-    copy.output = output;
-    copy.annotations = annotations.deepCopy();
-    copy.scopes = scopes;
-    copy.handler = handler;
-    copy.atOnce = atOnce;
-    copy.page = page;
-    copy.visibility = visibility;
-    return copy;
-  }
-
   /** Takes the components of a record as arguments. */
   public McpTool input(Class<? extends Record> arguments) {
     return with(it -> it.input = ArgumentSchema.of(arguments));
@@ -115,7 +101,7 @@ public final class McpTool extends McpFeature<McpTool> {
   }
 
   private McpTool annotation(String hint, boolean value) {
-    return with(it -> it.annotations.put(hint, value));
+    return with(it -> it.annotations = annotations.deepCopy().put(hint, value));
   }
 
   /**
@@ -198,7 +184,7 @@ public final class McpTool extends McpFeature<McpTool> {
   }
 
   public ObjectNode annotations() {
-    return annotations;
+    return annotations.deepCopy();
   }
 
   public @Nullable WidgetPage page() {
