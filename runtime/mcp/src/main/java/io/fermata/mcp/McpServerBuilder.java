@@ -423,7 +423,7 @@ public final class McpServerBuilder {
           alone.run();
           core.close();
         };
-    return McpStdio.start(core.protocol, core.methods.changes(), shutdown, close, in, out);
+    return new McpStdio(core.protocol, core.methods.changes(), shutdown, close, in, out).start();
   }
 
   /** What all transports share. */
@@ -451,7 +451,7 @@ public final class McpServerBuilder {
                 new MethodTable.Permissions(quotas, scopes, modelsMayApprove),
                 telemetry));
     private final LegacyProtocol legacy =
-        LegacyProtocol.of(host, peers, subscriptions, gate, quotas, methods::welcome);
+        new LegacyProtocol(host, peers, subscriptions, gate, quotas, methods::welcome);
     private final McpDispatcher protocol = new McpDispatcher(methods, legacy, gate, telemetry);
 
     private RegisteredFeatures offered() {

@@ -80,7 +80,10 @@ public final class McpStdio implements AutoCloseable {
   private final GracefulShutdown drain;
   private final Runnable onClose;
 
-  private McpStdio(
+  /**
+   * @param onClose what to close with it
+   */
+  McpStdio(
       McpDispatcher protocol,
       McpChanges changes,
       GracefulShutdown drain,
@@ -95,21 +98,10 @@ public final class McpStdio implements AutoCloseable {
     this.lines = new LineReader(in);
   }
 
-  /**
-   * Begins to serve.
-   *
-   * @param onClose what to close with it
-   */
-  static McpStdio start(
-      McpDispatcher protocol,
-      McpChanges changes,
-      GracefulShutdown drain,
-      Runnable onClose,
-      InputStream in,
-      OutputStream out) {
-    McpStdio server = new McpStdio(protocol, changes, drain, onClose, in, out);
-    daemon(server::read, "fermata-mcp-reader").start();
-    return server;
+  /** Begins to serve. */
+  McpStdio start() {
+    daemon(this::read, "fermata-mcp-reader").start();
+    return this;
   }
 
   /** The permits that a message holds until its last output is written. */

@@ -64,7 +64,7 @@ public final class SubscriptionsListen {
             subscription.send(
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
     PacedTaskViews views = new PacedTaskViews(queue);
-    known.forEach(task -> TaskNotifier.start(tasks, task, request, subscription, views));
+    known.forEach(task -> new TaskNotifier(tasks, task, request, subscription, views).start());
     return subscription.ended().thenApply(ended -> end(request, queue));
   }
 

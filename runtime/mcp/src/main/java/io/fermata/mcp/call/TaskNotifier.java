@@ -38,7 +38,11 @@ final class TaskNotifier {
   private boolean over;
   private long retryMillis = MIN_RETRY_MILLIS;
 
-  private TaskNotifier(
+  /**
+   * @param request the request that subscribed
+   * @param views the views of all tasks of the subscription
+   */
+  TaskNotifier(
       TaskMethods taskMethods,
       TaskIds.Task task,
       McpRequest request,
@@ -51,24 +55,12 @@ final class TaskNotifier {
     this.views = views;
   }
 
-  /**
-   * Begins to notify.
-   *
-   * @param request the request that subscribed
-   * @param views the views of all tasks of the subscription
-   */
-  static void start(
-      TaskMethods taskMethods,
-      TaskIds.Task task,
-      McpRequest request,
-      Subscriptions.Subscription listener,
-      PacedTaskViews views) {
-    TaskNotifier notifier = new TaskNotifier(taskMethods, task, request, listener, views);
-    Runnable unwatch = taskMethods.tasks().watch(task.run(), notifier::refresh);
-    notifier.watches(unwatch);
+  /** Begins to notify. */
+  void start() {
+    watches(taskMethods.tasks().watch(task.run(), this::refresh));
     CompletionStage<Void> ended = listener.ended();
-    ended.whenComplete((done, failure) -> notifier.end());
-    notifier.refresh();
+    ended.whenComplete((done, failure) -> end());
+    refresh();
   }
 
   /** The run may have ended already. */

@@ -1,11 +1,11 @@
 package io.fermata.mcp.legacy;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpLevel;
+import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.rpc.RpcException;
 import java.util.List;
@@ -19,11 +19,19 @@ import org.jspecify.annotations.Nullable;
  */
 final class LegacyPeers {
   private static final String REPLIED = "client-replied";
-  private static final String CANCELLED = "request-cancelled";
-  private static final String ENDED = "session-ended";
-  private static final String WATCHED = "resource-watched";
-  private static final String UNWATCHED = "resource-unwatched";
-  private static final String LEVEL = "level-set";
+
+  /** A client has cancelled a request that another server has. */
+  static final String CANCELLED = "request-cancelled";
+
+  static final String ENDED = "session-ended";
+
+  /** The stream of the client, which notifies it of the resource, may be that of any server. */
+  static final String WATCHED = "resource-watched";
+
+  static final String UNWATCHED = "resource-unwatched";
+
+  /** The messages of any server to the client are to have at least this level. */
+  static final String LEVEL = "level-set";
 
   /** Takes a message about a session, which is empty for a reply. */
   @FunctionalInterface
@@ -77,30 +85,15 @@ final class LegacyPeers {
     pass(REPLIED, principal, null, reply);
   }
 
-  /** A client has cancelled a request that another server has. */
-  void cancelled(String session, String principal, JsonNode id) {
-    pass(CANCELLED, principal, session, id);
+  /** What a client has changed holds for its session on every server, if it has one. */
+  void changed(String what, McpRequest request, String value) {
+    String session = request.session();
+    if (session != null) {
+      pass(what, request.principal(), session, TextNode.valueOf(value));
+    }
   }
 
-  void ended(String session, String principal) {
-    pass(ENDED, principal, session, NullNode.getInstance());
-  }
-
-  /** The stream of the client, which notifies it of the resource, may be that of any server. */
-  void watched(String session, String principal, String uri) {
-    pass(WATCHED, principal, session, TextNode.valueOf(uri));
-  }
-
-  void unwatched(String session, String principal, String uri) {
-    pass(UNWATCHED, principal, session, TextNode.valueOf(uri));
-  }
-
-  /** The messages of any server to the client are to have at least this level. */
-  void level(String session, String principal, McpLevel level) {
-    pass(LEVEL, principal, session, TextNode.valueOf(level.text));
-  }
-
-  private void pass(String what, String principal, @Nullable String session, JsonNode content) {
+  void pass(String what, String principal, @Nullable String session, JsonNode content) {
     ObjectNode message = Json.object().put("principal", principal).put("session", session);
     peers.pass(what, message.set("content", content));
   }

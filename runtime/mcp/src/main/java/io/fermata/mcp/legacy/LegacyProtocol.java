@@ -1,6 +1,7 @@
 package io.fermata.mcp.legacy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
@@ -28,7 +29,6 @@ import java.util.EnumSet;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -59,16 +59,16 @@ public final class LegacyProtocol implements LegacyEra {
   /**
    * @param welcome the result of {@code initialize} for the agreed revision
    */
-  private LegacyProtocol(
+  public LegacyProtocol(
+      ToolHost host,
       PeerServers peers,
-      McpSessions sessions,
-      ClientRequests clientRequests,
       Subscriptions subscriptions,
       RequestGate gate,
       CallQuotas quotas,
       Function<Revision, ObjectNode> welcome) {
-    this.sessions = sessions;
-    this.clientRequests = clientRequests;
+    this.sessions = new McpSessions(host, System::nanoTime, quotas.limits().sessions());
+    this.clientRequests =
+        new ClientRequests(host.handles(), ClientRequests.TIMEOUT, quotas.limits().openQuestions());
     this.subscriptions = subscriptions;
     this.gate = gate;
     this.quotas = quotas;
@@ -77,30 +77,13 @@ public final class LegacyProtocol implements LegacyEra {
     this.peers = new LegacyPeers(peers, sessions, clientRequests, cancellable);
   }
 
-  public static LegacyProtocol of(
-      ToolHost host,
-      PeerServers peers,
-      Subscriptions subscriptions,
-      RequestGate gate,
-      CallQuotas quotas,
-      Function<Revision, ObjectNode> welcome) {
-    return new LegacyProtocol(
-        peers,
-        new McpSessions(host, System::nanoTime, quotas.limits().sessions()),
-        new ClientRequests(host.handles(), ClientRequests.TIMEOUT, quotas.limits().openQuestions()),
-        subscriptions,
-        gate,
-        quotas,
-        welcome);
-  }
-
   McpSessions sessions() {
     return sessions;
   }
 
   void end(String session, String principal) {
     sessions.end(session, principal);
-    peers.ended(session, principal);
+    peers.pass(LegacyPeers.ENDED, principal, session, NullNode.getInstance());
   }
 
   // --- the handshake ---------------------------------------------------------------------------
@@ -200,7 +183,7 @@ public final class LegacyProtocol implements LegacyEra {
     if (session != null && message.method().equals("notifications/cancelled")) {
       JsonNode id = message.params().path("requestId");
       if (isPassable(id) && !cancellable.cancel(session, post.principal(), id)) {
-        peers.cancelled(session, post.principal(), id);
+        peers.pass(LegacyPeers.CANCELLED, post.principal(), session, id);
       }
     }
   }
@@ -239,14 +222,14 @@ public final class LegacyProtocol implements LegacyEra {
   private RpcResult subscribe(McpRequest request) {
     String uri = Subscriptions.watchable(request.text("uri"));
     peer(request).watch(uri);
-    onPeers(request, session -> peers.watched(session, request.principal(), uri));
+    peers.changed(LegacyPeers.WATCHED, request, uri);
     return ResultWriter.EMPTY;
   }
 
   private RpcResult unsubscribe(McpRequest request) {
     String uri = Subscriptions.watchable(request.text("uri"));
     peer(request).unwatch(uri);
-    onPeers(request, session -> peers.unwatched(session, request.principal(), uri));
+    peers.changed(LegacyPeers.UNWATCHED, request, uri);
     return ResultWriter.EMPTY;
   }
 
@@ -256,14 +239,7 @@ public final class LegacyProtocol implements LegacyEra {
       throw RpcException.invalidParams("The parameter level must be one of debug to emergency.");
     }
     peer(request).level = level;
-    onPeers(request, session -> peers.level(session, request.principal(), level));
+    peers.changed(LegacyPeers.LEVEL, request, level.text);
     return ResultWriter.EMPTY;
-  }
-
-  private static void onPeers(McpRequest request, Consumer<String> change) {
-    String session = request.session();
-    if (session != null) {
-      change.accept(session);
-    }
   }
 }

@@ -144,7 +144,7 @@ class FuzzTest {
                 new MethodTable.Permissions(quotas, ToolScopes.NONE, false),
                 Telemetry.NONE));
     LegacyEra legacy =
-        LegacyProtocol.of(host, peers, subscriptions, gate, quotas, methods::welcome);
+        new LegacyProtocol(host, peers, subscriptions, gate, quotas, methods::welcome);
     return new McpDispatcher(methods, legacy, gate, Telemetry.NONE);
   }
 
