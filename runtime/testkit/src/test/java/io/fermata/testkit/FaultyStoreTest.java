@@ -11,6 +11,16 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.POJONode;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageDelta;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.EffectOptions;
@@ -28,6 +38,7 @@ import io.fermata.session.Fermata;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
@@ -37,6 +48,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -47,8 +59,10 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.pekko.serialization.SerializationExtension;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -56,6 +70,7 @@ import org.slf4j.LoggerFactory;
 
 /** A session whose store fails, stalls and comes back: effects and their results outlive it. */
 @Tag("slow")
+@Timeout(300)
 final class FaultyStoreTest {
   private static final int RUNS = 60;
 
@@ -177,6 +192,51 @@ final class FaultyStoreTest {
           .containsExactly("start", "answer", "answer", "end");
       probe.start("wants to travel on", "from", "Bonn").asks("to");
     }
+  }
+
+  @Test
+  void aFollowerGetsTheLastEventsOfAThreadAlthoughTheReplyToTheirWriteWasLost() throws Exception {
+    FaultyStore store = FaultyStore.of(Store.memory());
+    ChatModel model =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            store.failNextWrite(Fault.REPLY_LOST);
+            return ChatResponse.builder().aiMessage(AiMessage.from("Heard.")).build();
+          }
+        };
+    Agent desk = Agent.aiHuman("desk", Prompt.of("desk", Model.of("scripted", model)));
+    List<ThreadEvent> followed = new CopyOnWriteArrayList<>();
+    try (Fermata host = Fermata.host().store(store.store()).agent(desk).start()) {
+      Threads threads = host.threads();
+      String id =
+          now(threads.create(
+                  new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      now(threads.follow("ann", id, 0, -1, listener(followed))).request(100);
+      now(threads.post("ann", id, new Threads.NewMessage(Message.user("Hi"), List.of(), null)));
+      await(() -> followed.stream().anyMatch(ThreadEvent.StepEnded.class::isInstance));
+      assertThat(followed).filteredOn(ThreadEvent.StepEnded.class::isInstance).hasSize(1);
+    }
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  private static Threads.Listener listener(List<ThreadEvent> into) {
+    return new Threads.Listener() {
+      @Override
+      public void happened(long offset, int index, long at, ThreadEvent event) {
+        into.add(event);
+      }
+
+      @Override
+      public void streamed(MessageDelta delta) {}
+
+      @Override
+      public void ended(@Nullable Throwable why) {}
+    };
   }
 
   @Test
