@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -72,6 +73,10 @@ final class Bookkeeper {
   private final Map<String, Integer> journaled = new HashMap<>();
 
   private @Nullable String sessionId;
+
+  /** Where the server names sessions, the id of a start is that of one run among all clients'. */
+  private String startId = UUID.randomUUID().toString();
+
   private String runId = "";
   private int runs;
   private int next = 1;
@@ -113,7 +118,7 @@ final class Bookkeeper {
 
   private boolean begin(Server server) throws IOException {
     ObjectNode start = Json.object().put("action", "start").put("intent", "to be killed");
-    ToolReply reply = server.call(start, meta("start"));
+    ToolReply reply = server.call(start, meta(startId));
     if (mayTryAgain(reply.structured())) {
       return false;
     }
@@ -266,6 +271,7 @@ final class Bookkeeper {
       throw new IllegalStateException("Cancelling a run returned " + reply);
     }
     sessionId = null;
+    startId = UUID.randomUUID().toString();
     ending = false;
     acknowledged.clear();
     next = 1;

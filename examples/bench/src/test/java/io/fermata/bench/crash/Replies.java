@@ -21,8 +21,7 @@ final class Replies {
   /** Any thread may have received one. */
   void received(ObjectNode arguments, ObjectNode meta, ToolReply reply) {
     JsonNode callId = meta.path("fermata/callId");
-    boolean named = arguments.has("sessionId") || meta.has("fermata/sessionId");
-    if (callId.isMissingNode() || !named || reply.error()) {
+    if (callId.isMissingNode() || reply.error()) {
       return;
     }
     String call =
