@@ -43,7 +43,7 @@ public abstract sealed class McpFeature<F extends McpFeature<F>> implements Clon
 
   /** Adds a value to the descriptor's {@code _meta}. */
   public F meta(String key, JsonNode value) {
-    return with(it -> it.meta = meta.deepCopy().set(key, value));
+    return with(it -> it.meta = meta.deepCopy().set(key, value.deepCopy()));
   }
 
   public String name() {
