@@ -35,6 +35,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -296,6 +297,8 @@ public final class ThreadPort
       host.listing()
           .directory()
           .get(session.entityId())
+          // What cannot be read is listed again.
+          .exceptionally(failed -> Optional.empty())
           .thenAccept(
               entry ->
                   session
