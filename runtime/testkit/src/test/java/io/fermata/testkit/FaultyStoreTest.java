@@ -220,6 +220,50 @@ final class FaultyStoreTest {
     }
   }
 
+  @Test
+  void workThatBeginsWhileItsSessionIsToSleepIsResumedWhenTheReplyToItsWriteIsLost()
+      throws Exception {
+    FaultyStore store = FaultyStore.of(Store.memory());
+    Flow<Trip> flow =
+        Flow.of("trip", Trip.class)
+            .description("Books a trip.")
+            .ask("ask_from", q -> q.question("from", "Where from?"))
+            .computes(
+                "plan",
+                "price",
+                trip -> {
+                  if ("Bonn".equals(trip.from())) {
+                    store.failNextWrite(Fault.REPLY_LOST);
+                  }
+                  return 3;
+                })
+            .act("book", run -> ran.add(run.attempt()), EffectOptions::once)
+            .ask("ask_to", q -> q.question("to", "Where to?"))
+            .edge(START, "ask_from")
+            .edge("ask_from", "plan")
+            .edge("plan", "book")
+            .edge("book", "ask_to")
+            .edge("ask_to", END)
+            .compile();
+    try (Fermata host = Fermata.host().store(store.store()).flow(flow).start()) {
+      now(called(host, "start", "from", "Ulm"));
+      store.holdWrites();
+      called(host, "continue", "to", "Rome");
+      CompletionStage<ToolReply> begun = called(host, "start", "from", "Bonn");
+      store.releaseWrites();
+      assertThat(now(begun).structured().path("code").asText()).isEqualTo(AWAY);
+      await(() -> ran.size() == 2);
+    }
+  }
+
+  private static CompletionStage<ToolReply> called(
+      Fermata host, String action, String field, String answer) {
+    ObjectNode arguments = Json.object().put("action", action).put("intent", "to travel on");
+    arguments.putObject("stateUpdates").put(field, answer);
+    ObjectNode meta = Json.object().put("fermata/sessionId", "s");
+    return host.call(new ToolCall("trip", "ann", arguments, meta, null));
+  }
+
   private static <T> T now(CompletionStage<T> stage) {
     return stage.toCompletableFuture().join();
   }

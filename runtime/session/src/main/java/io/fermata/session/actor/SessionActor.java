@@ -545,6 +545,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     if (whenDone) {
       loop.sleepWhenDone();
     } else if (loop.quiet()) {
+      region.tell(new SessionRegion.FallsAsleep(entityId, context.getSelf()));
       return stop();
     } else {
       region.tell(new SessionRegion.StayAwake(entityId, context.getSelf()));

@@ -10,6 +10,7 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.TraceContext;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -51,6 +52,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private boolean working;
   private boolean resuming;
   private boolean sleepy;
+
+  private int failedErasures;
 
   /** The origin of unjournaled events, and the trace of the call. */
   private Entry.Origin origin = Entry.Origin.HOST;
@@ -330,8 +333,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     if (sleepy) {
       sleepWhenDone();
     } else if (failed) {
-      context.scheduleOnce(
-          SessionRegion.RECOVERS, context.getSelf(), new SessionCommand.PerformAgain());
+      Duration pause = SessionRegion.RECOVERY.after(++failedErasures);
+      context.scheduleOnce(pause, context.getSelf(), new SessionCommand.PerformAgain());
     } else {
       offerToSleep();
     }

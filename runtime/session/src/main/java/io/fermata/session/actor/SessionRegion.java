@@ -1,6 +1,7 @@
 package io.fermata.session.actor;
 
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Retry;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
@@ -46,8 +47,8 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /** How long a lost session is left alone, and how often a failing store is probed. */
   static final Duration RECOVERS = Duration.ofSeconds(1);
 
-  /** The longest wait of a session that is lost again and again although the store works. */
-  private static final Duration LONGEST_RECOVERS = Duration.ofMinutes(1);
+  /** The waits of a session that fails again and again although the store works. */
+  static final Retry RECOVERY = Retry.of(Integer.MAX_VALUE, RECOVERS);
 
   /** The timeout of a probe of the store. */
   private static final Duration SILENCE = Duration.ofSeconds(10);
@@ -60,6 +61,9 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
 
   /** A session offers to go to sleep. */
   record Passivate(String entityId, ActorRef<SessionCommand> session) implements Message {}
+
+  /** A session stops because it has nothing to do. */
+  record FallsAsleep(String entityId, ActorRef<SessionCommand> session) implements Message {}
 
   /** A session that should sleep has work to do. */
   record StayAwake(String entityId, ActorRef<SessionCommand> session) implements Message {}
@@ -144,6 +148,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     long lastUsed;
 
     Outcome.@Nullable Failure unreadable;
+    boolean fallsAsleep;
     @Nullable List<SessionCommand> held;
 
     Awake(ActorRef<SessionCommand> session) {
@@ -181,9 +186,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /**
    * A session whose actor stopped unexpectedly.
    *
+   * @param times how often in a row
    * @param until when it may be woken, in monotonic nanoseconds
    */
-  private record Lost(Duration pause, long until) {}
+  private record Lost(int times, long until) {}
 
   /** The lost sessions, until they sleep regularly. */
   private final Map<String, Lost> lost = new LinkedHashMap<>();
@@ -250,6 +256,7 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .onMessage(Envelope.class, this::deliver)
         .onMessage(Passivate.class, this::passivate)
         .onMessage(Terminated.class, this::terminated)
+        .onMessage(FallsAsleep.class, this::fallsAsleep)
         .onMessage(StayAwake.class, this::stayAwake)
         .onMessage(Unreadable.class, this::unreadable)
         .onMessage(Tick.class, tick -> letIdleOnesSleep())
@@ -499,6 +506,14 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     return this;
   }
 
+  private Behavior<Message> fallsAsleep(FallsAsleep asleep) {
+    Awake entry = awake.get(asleep.entityId());
+    if (entry != null && entry.session.equals(asleep.session())) {
+      entry.fallsAsleep = true;
+    }
+    return this;
+  }
+
   private Behavior<Message> stayAwake(StayAwake awakened) {
     Awake entry = awake.get(awakened.entityId());
     if (entry == null || entry.held == null || !entry.session.equals(awakened.session())) {
@@ -557,10 +572,10 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
     Lost before = lost.remove(entityId);
     // The store's failures are not counted against the session.
     boolean again =
-        before != null && !storeFails && now - before.until() < LONGEST_RECOVERS.toNanos();
-    Duration twice = again ? before.pause().multipliedBy(2) : RECOVERS;
-    Duration pause = twice.compareTo(LONGEST_RECOVERS) < 0 ? twice : LONGEST_RECOVERS;
-    lost.put(entityId, new Lost(pause, now + pause.toNanos()));
+        before != null && !storeFails && now - before.until() < RECOVERY.longest().toNanos();
+    int times = again ? before.times() + 1 : 1;
+    Duration pause = RECOVERY.after(times);
+    lost.put(entityId, new Lost(times, now + pause.toNanos()));
     boolean set = probing || timers.isTimerActive(Probe.class);
     if (!set || nextProbe - now > pause.toNanos()) {
       probeIn(pause);
@@ -659,10 +674,12 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
       finishSleepingAll();
     } else if (entry.unreadable != null) {
       lost.remove(terminated.entityId());
-    } else if (entry.held == null) {
-      resumeLater(terminated.entityId());
     } else {
-      lost.remove(terminated.entityId());
+      if (entry.fallsAsleep) {
+        lost.remove(terminated.entityId());
+      } else {
+        resumeLater(terminated.entityId());
+      }
       held.forEach(command -> deliver(new Envelope(terminated.entityId(), command)));
     }
     completeClosed();
