@@ -1,6 +1,7 @@
 package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LogTexts;
 import io.fermata.persistence.spi.JournalTags;
@@ -51,8 +52,7 @@ public final class ScheduleActor
   /** A changed clock or a suspended machine is noticed within this time. */
   private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
 
-  private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(1);
-  private static final Duration LONGEST_PAUSE = Duration.ofMinutes(1);
+  private static final Retry RETRY = Retry.of(Integer.MAX_VALUE, Duration.ofSeconds(1));
   private static final int MOST_MISSED = 1_000;
 
   /** The messages of a schedule. */
@@ -76,8 +76,9 @@ public final class ScheduleActor
   private final ActorContext<Command> context;
   private final TimerScheduler<Command> timers;
   private final Queue<Instant> waiting = new ArrayDeque<>();
-  private Duration pause = SHORTEST_PAUSE;
+  private int refusals;
   private boolean calling;
+  private boolean warned;
 
   private ScheduleActor(
       Schedule schedule,
@@ -90,7 +91,7 @@ public final class ScheduleActor
       TimerScheduler<Command> timers) {
     super(
         PersistenceId.ofUniqueId(journalOf(schedule)),
-        SupervisorStrategy.restartWithBackoff(SHORTEST_PAUSE, LONGEST_PAUSE, 0.2));
+        SupervisorStrategy.restartWithBackoff(RETRY.first(), RETRY.longest(), 0.2));
     this.schedule = schedule;
     this.rhythm = rhythm;
     this.host = host;
@@ -229,13 +230,30 @@ public final class ScheduleActor
   }
 
   private void waitForTheNext(ScheduleEntry state, Instant now) {
+    Instant upTo = Instant.ofEpochMilli(state.upTo());
+    warnIfAhead(upTo, now);
     rhythm
-        .after(Instant.ofEpochMilli(state.upTo()))
+        .after(upTo)
         .ifPresent(
             next -> {
               Duration left = Duration.between(now, next);
               lookIn(left.compareTo(LONGEST_WAIT) < 0 ? left : LONGEST_WAIT);
             });
+  }
+
+  /** A clock that is set back by a moment may lie before one occurrence that has started. */
+  private void warnIfAhead(Instant upTo, Instant now) {
+    Optional<Instant> second = rhythm.after(now).flatMap(rhythm::after);
+    if (!warned && second.isPresent() && !second.get().isAfter(upTo)) {
+      warned = true;
+      context
+          .getLog()
+          .warn(
+              "Schedule {} starts nothing until {}: a host whose clock was ahead has handled all"
+                  + " before. If the clock is right now, rename the schedule to begin anew",
+              schedule.name(),
+              upTo);
+    }
   }
 
   private void lookIn(Duration time) {
@@ -290,7 +308,7 @@ public final class ScheduleActor
               said(code, reply));
     }
     calling = false;
-    pause = SHORTEST_PAUSE;
+    refusals = 0;
     return Effect()
         .persist(new ScheduleEntry(clock.millis(), state.rhythm(), state.upTo(), false))
         .thenRun(this::lookAgain);
@@ -311,6 +329,7 @@ public final class ScheduleActor
   }
 
   private Effect<ScheduleEntry, ScheduleEntry> callAgain(String time, String why) {
+    Duration pause = RETRY.after(++refusals);
     context
         .getLog()
         .warn(
@@ -322,8 +341,6 @@ public final class ScheduleActor
     telemetry.scheduled(schedule.name(), Telemetry.Start.DELAYED);
     calling = false;
     lookIn(pause);
-    pause =
-        pause.multipliedBy(2).compareTo(LONGEST_PAUSE) < 0 ? pause.multipliedBy(2) : LONGEST_PAUSE;
     return Effect().none();
   }
 }

@@ -343,6 +343,20 @@ class SchedulesTest {
   }
 
   @Test
+  void aScheduleThatIsAheadOfTheClockSaysWhyItStartsNothing() {
+    begin(NIGHTLY).close();
+    clock("2026-09-01T12:00:00Z");
+    start(NIGHTLY);
+    untilDone("2026-09-01T01:00:00Z");
+    Objects.requireNonNull(host).close();
+    assertThat(logged("starts nothing until")).isFalse();
+    clock("2026-06-02T12:00:00Z");
+    start(NIGHTLY);
+    until(() -> logged("nightly starts nothing until 2026-09-01T01:00:00Z"));
+    assertThat(runs).hasSize(1);
+  }
+
+  @Test
   void anIntervalKeepsItsBeatThroughARestart() {
     Schedule hourly =
         Schedule.of("nightly", "report")
