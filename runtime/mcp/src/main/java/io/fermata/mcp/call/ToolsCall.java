@@ -25,6 +25,8 @@ import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
 import java.util.List;
@@ -48,6 +50,10 @@ public final class ToolsCall implements RpcMethod {
   private static final Logger LOG = LoggerFactory.getLogger(ToolsCall.class);
   private static final ObjectNode NO_META = JsonNodeFactory.instance.objectNode();
 
+  private static final String ELSEWHERE =
+      "This client cannot ask its user for the approval, and you must not decide: tell the user that"
+          + " it has to be decided outside this conversation, and call status later.";
+
   private final ToolHost host;
   private final ResultWriter results;
   private final LiveCatalog changes;
@@ -57,13 +63,17 @@ public final class ToolsCall implements RpcMethod {
   private final Map<String, ToolContract> flows;
   private final Map<String, DisplayTool> displays;
 
-  /** What calls each kind of tool. */
+  /**
+   * What calls each kind of tool.
+   *
+   * @param modelsMayApprove whether a model may pass on what a person decided about an approval
+   */
   public record Kinds(
       HandlerRunner runner,
       TaskMethods tasks,
       FormToolCalls forms,
-      AgentToolCalls agents,
-      JobToolCalls jobs) {}
+      JobToolCalls jobs,
+      boolean modelsMayApprove) {}
 
   public ToolsCall(
       ToolHost host,
@@ -158,9 +168,7 @@ public final class ToolsCall implements RpcMethod {
           }
           return may;
         };
-    return kinds
-        .agents()
-        .call(call.reaching(mayReach), request)
+    return approving(call.reaching(mayReach), request)
         .thenApply(
             result -> {
               String refused = lacking.get();
@@ -169,6 +177,39 @@ public final class ToolsCall implements RpcMethod {
               }
               return result;
             });
+  }
+
+  /**
+   * A person decides about approvals: in a form of the client, which the model cannot fill in, or
+   * outside the conversation. The model may pass decisions on only if the server says so.
+   */
+  private CompletionStage<RpcResult> approving(ToolCall call, McpRequest request) {
+    TaskMethods tasks = kinds.tasks();
+    boolean decides =
+        "answer".equals(call.arguments().path("action").textValue())
+            && call.arguments().has("approved");
+    if (FormToolCalls.reach(request) && ApprovalPause.supportedBy(request)) {
+      return kinds.forms().call(decides ? status(call) : call, request, ApprovalPause::of);
+    } else if (decides && !kinds.modelsMayApprove()) {
+      ToolReply refused = ToolReply.refused(HostError.NEEDS_PERSON);
+      return CompletableFuture.completedFuture(tasks.result(call, refused, request));
+    }
+    return host.call(call, request.progressListener())
+        .thenApply(
+            reply -> tasks.result(call, kinds.modelsMayApprove() ? reply : hinted(reply), request));
+  }
+
+  /** What the model says about the approval does not count: the user decides in the form. */
+  private static ToolCall status(ToolCall answer) {
+    ObjectNode arguments = answer.arguments().deepCopy();
+    arguments.retain("threadId");
+    return answer.with(arguments.put("action", "status"), answer.meta());
+  }
+
+  private static ToolReply hinted(ToolReply reply) {
+    return ApprovalPause.open(reply).isMissingNode()
+        ? reply
+        : ApprovalPause.withHint(reply, ELSEWHERE);
   }
 
   private RpcResult display(DisplayTool display, McpRequest request) {

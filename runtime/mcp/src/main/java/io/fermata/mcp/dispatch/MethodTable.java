@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
-import io.fermata.mcp.call.AgentToolCalls;
 import io.fermata.mcp.call.FeatureMethods;
 import io.fermata.mcp.call.FormToolCalls;
 import io.fermata.mcp.call.HandlerRunner;
@@ -106,9 +105,9 @@ public final class MethodTable {
     JobToolCalls jobs =
         new JobToolCalls(host, taskMethods, replies, calls, needs.gate(), needs.timeout());
     FormToolCalls forms = new FormToolCalls(host, taskMethods, results, states, needs.gate());
-    AgentToolCalls agents =
-        new AgentToolCalls(host, taskMethods, forms, needs.permissions().modelsMayApprove());
-    ToolsCall.Kinds kinds = new ToolsCall.Kinds(calls, taskMethods, forms, agents, jobs);
+    ToolsCall.Kinds kinds =
+        new ToolsCall.Kinds(
+            calls, taskMethods, forms, jobs, needs.permissions().modelsMayApprove());
     shared.put("tools/list", RpcMethod.immediate(it -> changes.catalog().list(Catalog.TOOLS, it)));
     shared.put(
         "tools/call",
