@@ -5,10 +5,8 @@ import io.fermata.persistence.sql.Sql;
 import io.fermata.persistence.sql.SqlMeta;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The tables of hosts and leases, and what hosts agreed on. Their times are those of the server.
@@ -60,7 +58,7 @@ final class PostgresHosts {
         AND NOT EXISTS (SELECT FROM shard WHERE shard >= 0 AND holder NOT IN ('', ?))
       """;
 
-  private static final String AGREEMENT = "cluster_agreement";
+  static final String AGREEMENT = "cluster_agreement";
 
   static final String FIRST_AGREEMENT =
       """
@@ -82,34 +80,7 @@ final class PostgresHosts {
         row -> new ClusterHost(row.getString(1), row.getString(2), row.getString(3)));
   }
 
-  static boolean leave(Connection connection, String id) throws SQLException {
-    return Sql.update(connection, LEAVE, id) > 0;
-  }
-
-  static boolean lease(Connection connection, String name, String owner, Duration timeToLive)
-      throws SQLException {
-    return Sql.update(connection, LEASE, name, owner, timeToLive.toMillis()) > 0;
-  }
-
-  static boolean endLease(Connection connection, String name, String owner) throws SQLException {
-    return Sql.update(connection, END_LEASE, name, owner) > 0;
-  }
-
-  static boolean endLeaseOfLast(Connection connection, String name, String owner, String hostId)
-      throws SQLException {
-    return Sql.update(connection, END_LEASE_OF_LAST, name, owner, hostId, hostId) > 0;
-  }
-
   static Optional<String> agreement(Connection connection) throws SQLException {
     return SqlMeta.get(connection, AGREEMENT, row -> row.getString(1));
-  }
-
-  static boolean agree(Connection connection, @Nullable String before, String after)
-      throws SQLException {
-    int changed =
-        before == null
-            ? Sql.update(connection, FIRST_AGREEMENT, AGREEMENT, after)
-            : Sql.update(connection, AGREE, after, AGREEMENT, before);
-    return changed > 0;
   }
 }

@@ -149,9 +149,7 @@ final class PostgresShared implements SharedStore {
   public CompletionStage<@Nullable Void> leave(String hostId) {
     // Without its row nobody knows that it was heard of lately.
     shards.unconfirm();
-    return hosts
-        .query(connection -> PostgresHosts.leave(connection, hostId))
-        .thenAccept(left -> {});
+    return done(hosts, PostgresHosts.LEAVE, hostId);
   }
 
   @Override
@@ -161,7 +159,9 @@ final class PostgresShared implements SharedStore {
 
   @Override
   public CompletionStage<Boolean> agree(@Nullable String before, String after) {
-    return hosts.query(connection -> PostgresHosts.agree(connection, before, after));
+    return before == null
+        ? did(hosts, PostgresHosts.FIRST_AGREEMENT, PostgresHosts.AGREEMENT, after)
+        : did(hosts, PostgresHosts.AGREE, after, PostgresHosts.AGREEMENT, before);
   }
 
   @Override
@@ -310,9 +310,7 @@ final class PostgresShared implements SharedStore {
     }
     return epoch == null
         ? CompletableFuture.completedFuture(null)
-        : taking
-            .query(connection -> Sql.update(connection, RELEASE, shard, epoch))
-            .thenAccept(released -> {});
+        : done(taking, RELEASE, shard, epoch);
   }
 
   @Override
@@ -367,34 +365,37 @@ final class PostgresShared implements SharedStore {
 
   @Override
   public CompletionStage<Boolean> lease(String name, String owner, Duration timeToLive) {
-    return hosts.query(connection -> PostgresHosts.lease(connection, name, owner, timeToLive));
+    return did(hosts, PostgresHosts.LEASE, name, owner, timeToLive.toMillis());
   }
 
   @Override
   public CompletionStage<@Nullable Void> endLease(String name, String owner) {
-    return hosts
-        .query(connection -> PostgresHosts.endLease(connection, name, owner))
-        .thenAccept(ended -> {});
+    return done(hosts, PostgresHosts.END_LEASE, name, owner);
   }
 
   @Override
   public CompletionStage<@Nullable Void> endLeaseOfLast(String name, String owner, String hostId) {
-    return hosts
-        .query(connection -> PostgresHosts.endLeaseOfLast(connection, name, owner, hostId))
-        .thenAccept(ended -> {});
+    return done(hosts, PostgresHosts.END_LEASE_OF_LAST, name, owner, hostId, hostId);
   }
 
   @Override
   public CompletionStage<Boolean> claim(String name, String owner, Duration timeToLive) {
-    return calls.query(
-        connection -> PostgresHosts.lease(connection, CLAIM + name, owner, timeToLive));
+    return did(calls, PostgresHosts.LEASE, CLAIM + name, owner, timeToLive.toMillis());
   }
 
   @Override
   public CompletionStage<@Nullable Void> endClaim(String name, String owner) {
-    return calls
-        .query(connection -> PostgresHosts.endLease(connection, CLAIM + name, owner))
-        .thenAccept(ended -> {});
+    return done(calls, PostgresHosts.END_LEASE, CLAIM + name, owner);
+  }
+
+  /** Whether a statement changed any row. */
+  private static CompletableFuture<Boolean> did(Transactions on, String sql, Object... parameters) {
+    return on.query(connection -> Sql.update(connection, sql, parameters) > 0);
+  }
+
+  private static CompletableFuture<@Nullable Void> done(
+      Transactions on, String sql, Object... parameters) {
+    return did(on, sql, parameters).thenAccept(any -> {});
   }
 
   private static void requireShard(int shard) {
