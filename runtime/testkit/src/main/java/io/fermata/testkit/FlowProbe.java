@@ -3,6 +3,9 @@ package io.fermata.testkit;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Secrets;
+import io.fermata.flow.World;
+import io.fermata.flow.action.Caller;
+import io.fermata.flow.action.Progress;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
@@ -26,6 +29,10 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,11 +69,12 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private static final String BY_TIMER = "timer";
   private static final String BY_HOST = "host";
 
+  private static final World STARTED = new World(Progress.NONE, Caller.NONE, TESTER);
+
   private final Flow<S> flow;
   private final Limits limits;
   private final FlowProgram<S> program;
   private final FlowVersions versions;
-  private final Performer performer = new Performer(steps);
   private final List<JournalEntry<Event>> entries = new ArrayList<>();
   private final List<Event> unjournaled = new ArrayList<>();
   private final List<String> history = new ArrayList<>();
@@ -75,6 +83,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private RunState state = RunState.NONE;
   private String by = BY_HOST;
   private Instant now = BEGINNING;
+  private Duration timeout = Duration.ofSeconds(5);
   private boolean manualTime;
 
   /** An attempt that does not end by itself, and when it times out. */
@@ -121,7 +130,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
    * by default.
    */
   public FlowProbe<S> timeout(Duration limit) {
-    performer.timeout(limit);
+    timeout = limit;
     return this;
   }
 
@@ -252,7 +261,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
    */
   public <T extends Record> FlowProbe<T> upgrade(Flow<T> next) {
     FlowProbe<T> upgraded = new FlowProbe<>(next, limits, steps.on(next), hidden);
-    upgraded.timeout(performer.timeout());
+    upgraded.timeout = timeout;
     upgraded.history.addAll(history);
     upgraded.history.add("✗ the host stops and starts again with " + next);
     upgraded.entries.addAll(entries);
@@ -485,22 +494,58 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   private void perform(StepEffect effect) {
-    Performer.Ending ending = performer.perform(program, state, effect);
-    if (ending instanceof Performer.Crashed) {
+    Steps.Fate fate = steps.ask(state, effect);
+    Input.Result result =
+        switch (fate) {
+          case RUN, CRASH -> attempted(effect);
+          case FAIL -> Steps.planned(effect);
+          case HANG -> null;
+        };
+    if (fate == Steps.Fate.CRASH) {
       killed();
       recover();
-    } else if (ending instanceof Performer.Ended ended) {
-      if (ended.result() instanceof Input.Failed failed) {
+    } else if (result == null) {
+      history.add(effect.place() + " attempt " + effect.attempt() + " does not end");
+      hanging.add(new Hanging(effect, now.plus(effect.policy().timeout())));
+    } else {
+      if (result instanceof Input.Failed failed) {
         thrown = failed.thrown();
       }
       ifNoCall(BY_EFFECT);
-      feed(new Input.EffectEnded(effect, ended.result(), now.toEpochMilli()));
+      feed(new Input.EffectEnded(effect, result, now.toEpochMilli()));
       if (!effect.policy().idempotent() && working()) {
         write();
       }
-    } else {
-      history.add(effect.place() + " attempt " + effect.attempt() + " does not end");
-      hanging.add(new Hanging(effect, now.plus(effect.policy().timeout())));
+    }
+  }
+
+  /** What an attempt results in, on a thread of its own; null if it does not end. */
+  private Input.@Nullable Result attempted(StepEffect effect) {
+    CompletableFuture<Input.Result> result = new CompletableFuture<>();
+    RunState before = state;
+    Thread thread =
+        new Thread(
+            () ->
+                steps
+                    .perform(before, effect, () -> program.perform(before, effect, STARTED))
+                    .whenComplete(
+                        (ended, failure) ->
+                            result.complete(
+                                failure == null ? ended : program.failed(effect, failure))),
+            "fermata-probe-" + effect.place());
+    thread.setDaemon(true);
+    thread.setUncaughtExceptionHandler((t, error) -> result.completeExceptionally(error));
+    thread.start();
+    try {
+      return result.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      thread.interrupt();
+      return null;
+    } catch (ExecutionException e) {
+      throw new AssertionError("Step " + effect.place() + " threw an error", e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new AssertionError("The test was interrupted in step " + effect.place(), e);
     }
   }
 
