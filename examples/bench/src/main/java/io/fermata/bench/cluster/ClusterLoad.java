@@ -179,41 +179,32 @@ public final class ClusterLoad implements Callable<Integer> {
     }
   }
 
-  private static Load load(
-      Contestant contestant, String flow, int clients, DatabaseUsage database) {
-    List<Load.Unit> units = new ArrayList<>();
-    for (int client = 0; client < clients; client++) {
-      units.add(contestant.client(flow));
-    }
-    return new Load(units, Workload.CALLS, () -> database.with(contestant.cpuNanos()));
+  private static Load load(Contestant contestant, String flow, int clients, DatabaseUsage database)
+      throws Exception {
+    return new Load(
+        clients,
+        () -> contestant.client(flow),
+        Workload.CALLS,
+        () -> database.with(contestant.cpuNanos()));
   }
 
   private void compare(
       List<Contestant> contestants, String flow, int clients, DatabaseUsage database)
       throws Exception {
-    Map<Contestant, List<Measurement>> rounds = new LinkedHashMap<>();
-    for (int round = 0; round < windows.rounds(); round++) {
-      for (Contestant contestant : contestants) {
-        Load load = load(contestant, flow, clients, database);
-        rounds
-            .computeIfAbsent(contestant, first -> new ArrayList<>())
-            .add(load.measure(windows.warmUp(), windows.length()));
-      }
-    }
-    Measurement alone = Measurement.median(rounds.values().iterator().next());
-    rounds.forEach(
-        (contestant, all) -> {
-          Measurement median = Measurement.median(all);
-          out.printf(
-              Locale.ROOT,
-              "%-15s %4d %-30s %s %s  %.2f of one host's runs/s, %.2f of its CPU%n",
-              flow,
-              clients,
-              contestant.name(),
-              median.row(Workload.CALLS),
-              median.databaseRow(),
-              median.runsPerSecond() / alone.runsPerSecond(),
-              median.cpuMicros() / alone.cpuMicros());
-        });
+    Map<Contestant, Measurement> medians =
+        windows.medians(contestants, contestant -> load(contestant, flow, clients, database));
+    Measurement alone = medians.values().iterator().next();
+    medians.forEach(
+        (contestant, median) ->
+            out.printf(
+                Locale.ROOT,
+                "%-15s %4d %-30s %s %s  %.2f of one host's runs/s, %.2f of its CPU%n",
+                flow,
+                clients,
+                contestant.name(),
+                median.row(Workload.CALLS),
+                median.databaseRow(),
+                median.runsPerSecond() / alone.runsPerSecond(),
+                median.cpuMicros() / alone.cpuMicros()));
   }
 }

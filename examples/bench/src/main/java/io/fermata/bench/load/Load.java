@@ -38,21 +38,25 @@ public final class Load {
     }
   }
 
-  private final List<Unit> clients;
+  private final List<Unit> clients = new ArrayList<>();
   private final int callsPerUnit;
   private final Supplier<ResourceUsage> usage;
   private final AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
   private volatile boolean stopped;
 
-  Load(List<Unit> clients, int callsPerUnit) {
-    this(clients, callsPerUnit, () -> ResourceUsage.ofCpu(cpu()));
+  Load(int count, Callable<Unit> client, int callsPerUnit) throws Exception {
+    this(count, client, callsPerUnit, () -> ResourceUsage.ofCpu(cpu()));
   }
 
   /**
+   * @param client makes one of the clients
    * @param usage what was used so far
    */
-  public Load(List<Unit> clients, int callsPerUnit, Supplier<ResourceUsage> usage) {
-    this.clients = clients;
+  public Load(int count, Callable<Unit> client, int callsPerUnit, Supplier<ResourceUsage> usage)
+      throws Exception {
+    for (int i = 0; i < count; i++) {
+      clients.add(client.call());
+    }
     this.callsPerUnit = callsPerUnit;
     this.usage = usage;
   }

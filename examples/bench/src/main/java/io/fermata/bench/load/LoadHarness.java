@@ -113,18 +113,17 @@ public final class LoadHarness implements Callable<Integer> {
     List<Target> targets = new ArrayList<>();
     try {
       return windows.median(
-          () -> {
-            List<Load.Unit> units = new ArrayList<>();
-            for (int i = 0; i < clients; i++) {
-              Target mine = target.call();
-              targets.add(mine);
-              units.add(
-                  noop
-                      ? (recorder, number) -> noop(mine, recorder)
-                      : (recorder, number) -> run(mine, flow, recorder, number));
-            }
-            return new Load(units, noop ? 1 : Workload.CALLS);
-          });
+          () ->
+              new Load(
+                  clients,
+                  () -> {
+                    Target mine = target.call();
+                    targets.add(mine);
+                    return noop
+                        ? (recorder, number) -> noop(mine, recorder)
+                        : (recorder, number) -> run(mine, flow, recorder, number);
+                  },
+                  noop ? 1 : Workload.CALLS));
     } finally {
       for (Target mine : targets) {
         mine.close();

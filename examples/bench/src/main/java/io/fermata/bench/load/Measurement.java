@@ -35,7 +35,7 @@ public record Measurement(
   }
 
   /** The rounds' median by throughput. */
-  public static Measurement median(List<Measurement> rounds) {
+  static Measurement median(List<Measurement> rounds) {
     return rounds.stream()
         .sorted((a, b) -> Double.compare(a.runsPerSecond, b.runsPerSecond))
         .toList()

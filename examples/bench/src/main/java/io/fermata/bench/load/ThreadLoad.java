@@ -6,7 +6,6 @@ import io.fermata.session.admin.Threads;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -65,16 +64,13 @@ public final class ThreadLoad implements Callable<Integer> {
 
   private void print(String store, String agent, int clients, int messages, Threads host)
       throws Exception {
-    Measurement median = windows.median(() -> load(agent, clients, messages, host));
+    Measurement median =
+        windows.median(() -> new Load(clients, () -> client(agent, messages, host), 1));
     out.printf("%-7s %-11s %8d %8d %s%n", store, agent, clients, messages, median.row(1));
   }
 
-  private static Load load(String agent, int clients, int messages, Threads host) throws Exception {
-    List<Load.Unit> units = new ArrayList<>();
-    for (int i = 0; i < clients; i++) {
-      String threadId = Talk.thread(host, agent, messages);
-      units.add((recorder, number) -> recorder.timed(() -> Talk.turn(host, threadId)));
-    }
-    return new Load(units, 1);
+  private static Load.Unit client(String agent, int messages, Threads host) throws Exception {
+    String threadId = Talk.thread(host, agent, messages);
+    return (recorder, number) -> recorder.timed(() -> Talk.turn(host, threadId));
   }
 }

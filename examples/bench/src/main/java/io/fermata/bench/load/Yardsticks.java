@@ -9,10 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/**
- * Measures Fermata and its yardsticks in the same process. The contenders alternate, round after
- * round, so that a disturbance of the machine affects all of them.
- */
+/** Measures Fermata and its yardsticks in the same process. */
 final class Yardsticks {
 
   private final PrintStream out;
@@ -65,7 +62,10 @@ final class Yardsticks {
             BareContender.on(store(store, "bare_" + flow, callers), flow, shape.getValue()));
       }
       contenders.add(LangGraphContender.create());
-      print(store.substring(0, (store + ":").indexOf(':')), callers, medians(contenders, callers));
+      Map<Contender, Measurement> medians =
+          windows.medians(
+              contenders, contender -> new Load(callers, contender::caller, Workload.CALLS));
+      print(store.substring(0, (store + ":").indexOf(':')), callers, medians);
     } finally {
       for (Contender contender : contenders) {
         contender.close();
@@ -83,25 +83,6 @@ final class Yardsticks {
       return Store.sqlite(folder.resolve(own + ".db"));
     }
     return Store.parse(store + (store.contains("?") ? "&" : "?") + "currentSchema=" + own);
-  }
-
-  private Map<Contender, Measurement> medians(List<Contender> contenders, int callers)
-      throws Exception {
-    Map<Contender, List<Measurement>> rounds = new LinkedHashMap<>();
-    for (int round = 0; round < windows.rounds(); round++) {
-      for (Contender contender : contenders) {
-        List<Load.Unit> units = new ArrayList<>();
-        for (int caller = 0; caller < callers; caller++) {
-          units.add(contender.caller());
-        }
-        rounds
-            .computeIfAbsent(contender, first -> new ArrayList<>())
-            .add(new Load(units, Workload.CALLS).measure(windows.warmUp(), windows.length()));
-      }
-    }
-    Map<Contender, Measurement> medians = new LinkedHashMap<>();
-    rounds.forEach((contender, all) -> medians.put(contender, Measurement.median(all)));
-    return medians;
   }
 
   private void print(String store, int callers, Map<Contender, Measurement> medians) {
