@@ -48,7 +48,7 @@ public final class Model {
   private final Terms terms;
 
   /** The options; written only before the model that holds them is there. */
-  private static final class Terms {
+  private static final class Terms implements Cloneable {
     private @Nullable Price price;
     private int attempts = 2;
     private Duration firstWait = Duration.ofSeconds(1);
@@ -62,19 +62,11 @@ public final class Model {
     private Function<TokenUsage, @Nullable Integer> cachedTokens = usage -> 0;
 
     private Terms copy() {
-      Terms copy = new Terms();
-      copy.price = price;
-      copy.attempts = attempts;
-      copy.firstWait = firstWait;
-      copy.longestWait = longestWait;
-      copy.firstChunk = firstChunk;
-      copy.betweenChunks = betweenChunks;
-      copy.timeout = timeout;
-      copy.fallbacks = fallbacks;
-      copy.parameters = parameters;
-      copy.contextTokens = contextTokens;
-      copy.cachedTokens = cachedTokens;
-      return copy;
+      try {
+        return (Terms) clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
     }
   }
 
