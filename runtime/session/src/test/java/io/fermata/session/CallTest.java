@@ -9,6 +9,7 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.EffectOptions;
@@ -37,13 +38,14 @@ class CallTest {
   void badArgumentsAreNamedAllAtOnceAndTouchNothing() {
     try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
       Client client = host.client();
-      client.start();
+      JsonNode asked = client.start().structured().path("question");
       ObjectNode bad = client.arguments("contine");
       bad.put("intent", 7).put("stateUpdate", 1).put("stateUpdates", "from=Ulm");
       ToolReply reply = client.send(bad);
       assertThat(code(reply)).isEqualTo("invalid_arguments");
       assertThat(reply.structured().path("violations")).hasSize(4);
       assertThat(reply.structured().path("error").asText()).contains("did you mean stateUpdates?");
+      assertThat(reply.structured().path("question")).as("what it still asks").isEqualTo(asked);
       assertThat(code(client.send(Json.object()))).isEqualTo("invalid_arguments");
       assertThat(field(client.proceed())).isEqualTo("from");
     }

@@ -138,12 +138,14 @@ public record FlowCall(
         violations.add(new Violation(RESOLVE, "goes with a continue without stateUpdates only"));
       }
       if (!violations.isEmpty()) {
-        return new Invalid(failure());
+        Outcome.Failure why = failure();
+        Parsed refused = inSession(Request.OfRun.refused(why), null, sessionId);
+        return refused instanceof Valid ? refused : new Invalid(why);
       }
       Request.Only only = seq == null && asked == null ? null : new Request.Only(null, seq, asked);
       return inSession(
           new Request.OfRun(
-              action, intent == null ? "" : intent, updates, resolution, null, only, null),
+              action, intent == null ? "" : intent, updates, resolution, null, only, null, null),
           callId,
           sessionId);
     }

@@ -6,6 +6,7 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +43,8 @@ public sealed interface Request {
    * @param resolution a decision about a step whose outcome is unknown
    * @param only the precondition on the state of the run; null for none
    * @param fork how a forked run begins; null for other calls
+   * @param refusal why the call cannot be made, which its run replies with what it asks; null for
+   *     one that can
    */
   record OfRun(
       CallAction action,
@@ -50,23 +53,29 @@ public sealed interface Request {
       Input.@Nullable Resolution resolution,
       @Nullable Signal signal,
       @Nullable Only only,
-      @Nullable Fork fork)
+      @Nullable Fork fork,
+      Outcome.@Nullable Failure refusal)
       implements Request {
 
     public static OfRun of(CallAction action, ObjectNode updates, @Nullable Only only) {
-      return new OfRun(action, "", updates, null, null, only, null);
+      return new OfRun(action, "", updates, null, null, only, null, null);
     }
 
     public static OfRun resolve(Input.Resolution resolution, Only only) {
-      return new OfRun(CallAction.CONTINUE, "", Json.object(), resolution, null, only, null);
+      return new OfRun(CallAction.CONTINUE, "", Json.object(), resolution, null, only, null, null);
     }
 
     public static OfRun signal(Signal signal) {
-      return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null, null);
+      return new OfRun(CallAction.SIGNAL, "", Json.object(), null, signal, null, null, null);
     }
 
     public static OfRun fork(Fork fork, ObjectNode answers) {
-      return new OfRun(CallAction.FORK, "", answers, null, null, null, fork);
+      return new OfRun(CallAction.FORK, "", answers, null, null, null, fork, null);
+    }
+
+    /** A call that changes nothing because it cannot be read. */
+    public static OfRun refused(Outcome.Failure why) {
+      return new OfRun(CallAction.STATUS, "", Json.object(), null, null, null, null, why);
     }
 
     /** The run that it is for; null for the current one. */

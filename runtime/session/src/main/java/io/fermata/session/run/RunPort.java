@@ -129,7 +129,10 @@ public final class RunPort
   public @Nullable SessionReply known(Situation<RunState, Event> at, Call call) {
     Request.OfRun request = request(call);
     SessionState<RunState> state = at.state();
-    if (request.action() == CallAction.STATUS) {
+    Outcome.Failure refusal = request.refusal();
+    if (refusal != null) {
+      return replies.withOpen(refusal, state.program(), at.seq());
+    } else if (request.action() == CallAction.STATUS) {
       String runId = request.runId();
       return runId == null
           ? replies.status(state, at.seq(), at.now())

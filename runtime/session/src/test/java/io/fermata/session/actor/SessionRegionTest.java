@@ -134,6 +134,9 @@ final class SessionRegionTest {
             return Behaviors.same();
           } else if (command instanceof SessionCommand.Sleep) {
             fallsAsleep = context.getSelf();
+            if (sleepAtOnce) {
+              region.tell(new SessionRegion.FallsAsleep(entityId, context.getSelf()));
+            }
             return sleepAtOnce ? Behaviors.stopped() : Behaviors.same();
           } else if (command instanceof SessionCommand.Vanish) {
             return barsHold ? Behaviors.same() : Behaviors.stopped();

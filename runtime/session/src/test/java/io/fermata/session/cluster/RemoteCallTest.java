@@ -34,6 +34,7 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.RunReply;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.TraceContext;
 import java.math.BigDecimal;
 import java.util.Arrays;
@@ -66,7 +67,8 @@ class RemoteCallTest {
         Request.OfRun.of(CallAction.CONTINUE, answers, only),
         Request.OfRun.of(CallAction.STATUS, Json.object(), null),
         new Request.OfRun(
-            CallAction.START, "to book", answers, Input.Resolution.SKIP, null, null, null),
+            CallAction.START, "to book", answers, Input.Resolution.SKIP, null, null, null, null),
+        Request.OfRun.refused(HostError.INVALID_ARGUMENTS.failure()),
         Request.OfRun.signal(new Request.Signal("r", "paid", answers)),
         Request.OfRun.fork(
             new Request.Fork(List.of(new Event.Signalled("paid", Json.tree("b"), 5)), 2), answers),

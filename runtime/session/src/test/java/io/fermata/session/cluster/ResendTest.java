@@ -141,7 +141,7 @@ class ResendTest {
   void aStartWhoseReplyWasLostWithItsHostGetsTheRecordedOne() throws InterruptedException {
     String entityId = new SessionKey("ann", "trip", "s").entityId();
     Request start =
-        new Request.OfRun(CallAction.START, "to test", Json.object(), null, null, null, null);
+        new Request.OfRun(CallAction.START, "to test", Json.object(), null, null, null, null, null);
     byte[] call = written("s", true, start);
     RunReply first = (RunReply) deliver(entityId, call);
     assertThat(first.body().path("field").asText()).isEqualTo("from");
