@@ -102,27 +102,22 @@ final class ShardActor {
               timers.startSingleTimer(new ToShard.AcquireAgain(), AGAIN);
               return Behaviors.same();
             })
-        .onMessage(
-            ToShard.AcquireAgain.class,
-            again -> {
-              acquire();
-              return Behaviors.same();
-            })
+        .onMessage(ToShard.AcquireAgain.class, again -> done(this::acquire))
         .onMessage(ToShard.Touch.class, touch -> Behaviors.same())
         .onMessage(ToShard.Follow.class, follow -> Behaviors.same()) // it is repeated
         .onMessage(
             ToShard.HandOver.class,
             handOver ->
                 timers.isTimerActive(new ToShard.AcquireAgain()) ? given() : awaitingAcquired(true))
-        .onAnyMessage(
-            message -> {
-              if (!stash.isFull() && !isRepeated(message)) {
-                stash.stash(message);
-              }
-              return Behaviors.same();
-            })
-        .onSignal(PostStop.class, stopped -> gone())
+        .onAnyMessage(message -> done(() -> keep(message)))
+        .onSignal(PostStop.class, stopped -> done(() -> host.gone(shard)))
         .build();
+  }
+
+  private void keep(ToShard message) {
+    if (!stash.isFull() && !isRepeated(message)) {
+      stash.stash(message);
+    }
   }
 
   /** A call or a deletion is sent again while the shard cannot be taken. */
@@ -141,35 +136,15 @@ final class ShardActor {
 
   private Behavior<ToShard> open() {
     return Behaviors.receive(ToShard.class)
-        .onMessage(ToShard.Deliver.class, deliver -> deliver(deliver))
-        .onMessage(
-            ToShard.StopWaiting.class,
-            stop -> {
-              host.stopWaiting(stop);
-              return Behaviors.same();
-            })
-        .onMessage(
-            ToShard.Delete.class,
-            delete -> {
-              delete(delete);
-              return Behaviors.same();
-            })
-        .onMessage(
-            ToShard.Follow.class,
-            follow -> {
-              host.follow(follow);
-              return Behaviors.same();
-            })
+        .onMessage(ToShard.Deliver.class, deliver -> done(() -> host.deliver(deliver)))
+        .onMessage(ToShard.StopWaiting.class, stop -> done(() -> host.stopWaiting(stop)))
+        .onMessage(ToShard.Delete.class, delete -> done(() -> delete(delete)))
+        .onMessage(ToShard.Follow.class, follow -> done(() -> host.follow(follow)))
         .onMessage(ToShard.HandOver.class, handOver -> closing())
         .onMessage(ToShard.Lost.class, lost -> losing())
         .onMessage(ToShard.Touch.class, touch -> Behaviors.same())
-        .onSignal(PostStop.class, stopped -> gone())
+        .onSignal(PostStop.class, stopped -> done(() -> host.gone(shard)))
         .build();
-  }
-
-  private Behavior<ToShard> deliver(ToShard.Deliver deliver) {
-    host.deliver(deliver);
-    return Behaviors.same();
   }
 
   private void delete(ToShard.Delete delete) {
@@ -186,8 +161,9 @@ final class ShardActor {
     host.vacate(shard);
     return Behaviors.receive(ToShard.class)
         .onMessage(ToShard.Closed.class, closed -> given())
-        .onMessage(ToShard.Delete.class, delete -> pass(delete, AGAIN))
-        .onSignal(PostStop.class, stopped -> gone())
+        // The next holder does it.
+        .onMessage(ToShard.Delete.class, delete -> done(() -> host.pass(shard, delete, AGAIN)))
+        .onSignal(PostStop.class, stopped -> done(() -> host.gone(shard)))
         .build();
   }
 
@@ -195,38 +171,28 @@ final class ShardActor {
     context.pipeToSelf(host.close(shard), (done, thrown) -> new ToShard.Closed());
     timers.startSingleTimer(new ToShard.Vacate(), host.handOver());
     return Behaviors.receive(ToShard.class)
-        .onMessage(
-            ToShard.Vacate.class,
-            vacate -> {
-              host.vacate(shard);
-              return Behaviors.same();
-            })
-        .onMessage(
-            ToShard.Closed.class,
-            closed -> {
-              context.pipeToSelf(host.release(shard), (done, thrown) -> new ToShard.Released());
-              return Behaviors.same();
-            })
+        .onMessage(ToShard.Vacate.class, vacate -> done(() -> host.vacate(shard)))
+        .onMessage(ToShard.Closed.class, closed -> done(this::release))
         .onMessage(ToShard.Released.class, released -> given())
-        .onMessage(ToShard.Delete.class, delete -> pass(delete, Duration.ZERO))
+        // The next holder does it.
+        .onMessage(
+            ToShard.Delete.class, delete -> done(() -> host.pass(shard, delete, Duration.ZERO)))
         // They reached the shard before its host knew that it moves.
-        .onMessage(ToShard.Deliver.class, this::deliver)
-        .onSignal(PostStop.class, stopped -> gone())
+        .onMessage(ToShard.Deliver.class, deliver -> done(() -> host.deliver(deliver)))
+        .onSignal(PostStop.class, stopped -> done(() -> host.gone(shard)))
         .build();
   }
 
-  /** The next holder does it. */
-  private Behavior<ToShard> pass(ToShard.Delete delete, Duration later) {
-    host.pass(shard, delete, later);
-    return Behaviors.same();
+  private void release() {
+    context.pipeToSelf(host.release(shard), (done, thrown) -> new ToShard.Released());
   }
 
   private Behavior<ToShard> given() {
     return Behaviors.stopped();
   }
 
-  private Behavior<ToShard> gone() {
-    host.gone(shard);
+  private static Behavior<ToShard> done(Runnable what) {
+    what.run();
     return Behaviors.same();
   }
 }
