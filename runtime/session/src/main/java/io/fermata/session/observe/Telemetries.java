@@ -29,17 +29,17 @@ public final class Telemetries implements Telemetry {
   }
 
   private void notify(Consumer<Telemetry> what) {
-    for (Telemetry each : all) {
+    each(all, what);
+  }
+
+  private static <T> void each(List<T> all, Consumer<T> what) {
+    for (T each : all) {
       try {
         what.accept(each);
       } catch (Throwable e) {
-        logFailure(e);
+        LOG.warn("A telemetry threw; its exception is ignored", e);
       }
     }
-  }
-
-  private static void logFailure(Throwable e) {
-    LOG.warn("A telemetry threw; its exception is ignored", e);
   }
 
   private Activity begin(Function<Telemetry, Activity> begin) {
@@ -134,51 +134,30 @@ public final class Telemetries implements Telemetry {
 
     @Override
     public TraceContext context() {
-      for (Activity each : all) {
-        try {
-          TraceContext context = each.context();
-          if (!context.equals(TraceContext.NONE)) {
-            return context;
-          }
-        } catch (Throwable e) {
-          logFailure(e);
-        }
-      }
-      return TraceContext.NONE;
+      List<TraceContext> known = new ArrayList<>(1);
+      each(
+          all,
+          activity -> {
+            TraceContext context = known.isEmpty() ? activity.context() : TraceContext.NONE;
+            if (!context.equals(TraceContext.NONE)) {
+              known.add(context);
+            }
+          });
+      return known.isEmpty() ? TraceContext.NONE : known.get(0);
     }
 
     @Override
     public Entered enter() {
       List<Entered> entered = new ArrayList<>(all.size());
-      for (Activity each : all) {
-        try {
-          entered.add(0, each.enter());
-        } catch (Throwable e) {
-          logFailure(e);
-        }
-      }
-      return () -> entered.forEach(Several::leave);
-    }
-
-    private static void leave(Entered entered) {
-      try {
-        entered.close();
-      } catch (Throwable e) {
-        logFailure(e);
-      }
+      each(all, activity -> entered.add(0, activity.enter()));
+      return () -> each(entered, Entered::close);
     }
 
     /** A cancelled activity may still end by itself, which is ignored. */
     @Override
     public void end(End end) {
       if (ended.compareAndSet(false, true)) {
-        for (Activity each : all) {
-          try {
-            each.end(end);
-          } catch (Throwable e) {
-            logFailure(e);
-          }
-        }
+        each(all, activity -> activity.end(end));
       }
     }
   }
