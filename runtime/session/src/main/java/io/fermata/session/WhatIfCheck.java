@@ -10,7 +10,6 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
-import io.fermata.flow.picture.Picture;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.JournalEntry;
@@ -47,6 +46,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -77,120 +77,34 @@ final class WhatIfCheck {
   private int same;
   private int skipped;
 
-  /** A run or a thread that was decided again. */
-  private interface Decided {
-    /** The flow, or the agent. */
-    String name();
-
-    String id();
-
-    List<Change> changes();
-
-    /** The decisions among the changes. */
-    default List<OtherDecision> decisions() {
-      return List.of();
-    }
-
-    /** From where on it was not compared; null if that is nowhere. */
-    default Replay.@Nullable Uncompared uncompared() {
-      return null;
-    }
+  /**
+   * A run or a thread that was decided again.
+   *
+   * @param name the flow, or the agent
+   * @param uncompared from where on it was not compared; null if that is nowhere
+   * @param parts whether it parts from its journal
+   * @param divergence how a run does; null if it does not, and for a thread, as the entries with
+   *     which it could be drawn have passed
+   * @param text what a person may read of it
+   */
+  private record Decided(
+      String name,
+      String id,
+      List<Change> changes,
+      Replay.@Nullable Uncompared uncompared,
+      boolean parts,
+      String node,
+      @Nullable Divergence divergence,
+      Supplier<String> text) {
 
     /** Whether it is decided as it was. */
-    default boolean same() {
-      return changes().isEmpty() && uncompared() == null;
+    boolean same() {
+      return changes.isEmpty() && uncompared == null;
     }
 
-    /** Whether it parts from its journal. */
-    boolean parts();
-
-    String node();
-
-    /** What a person may read of it. */
-    String text();
-
-    @Nullable Picture recorded();
-
-    @Nullable Picture now();
-  }
-
-  /** A thread that was decided again; its entries, with which it could be drawn, have passed. */
-  private record DecidedThread(
-      String name, String id, List<Change> changes, String node, String text) implements Decided {
-    @Override
-    public boolean parts() {
-      return true;
-    }
-
-    @Override
-    public @Nullable Picture recorded() {
-      return null;
-    }
-
-    @Override
-    public @Nullable Picture now() {
-      return null;
-    }
-  }
-
-  /** A run that was decided again. */
-  private record DecidedRun(
-      Flow<?> flow,
-      RunJournal journal,
-      @Nullable Divergence divergence,
-      Replay.@Nullable Uncompared uncompared,
-      List<Change> changes,
-      @Nullable String unfit)
-      implements Decided {
-
-    @Override
-    public String name() {
-      return flow.id();
-    }
-
-    @Override
-    public String id() {
-      return journal.runId();
-    }
-
-    @Override
-    public List<OtherDecision> decisions() {
+    /** The decisions among the changes. */
+    List<OtherDecision> decisions() {
       return divergence == null ? List.of() : divergence.decisions();
-    }
-
-    @Override
-    public boolean parts() {
-      return divergence != null;
-    }
-
-    @Override
-    public String node() {
-      return divergence == null ? "" : divergence.node();
-    }
-
-    @Override
-    public String text() {
-      List<String> parts = new ArrayList<>();
-      if (divergence != null) {
-        parts.add(divergence.text());
-      }
-      if (unfit != null) {
-        parts.add(unfit);
-      }
-      if (uncompared != null) {
-        parts.add(uncompared.text());
-      }
-      return journal.secrets(flow.secretFields()).masked(String.join("\n", parts));
-    }
-
-    @Override
-    public @Nullable Picture recorded() {
-      return divergence == null ? null : divergence.picture();
-    }
-
-    @Override
-    public @Nullable Picture now() {
-      return divergence == null ? null : divergence.pictureNow();
     }
   }
 
@@ -377,8 +291,9 @@ final class WhatIfCheck {
     }
 
     private Session otherwise(List<Change> all, String text) {
+      String node = all.get(0).node();
       return new Session(
-          true, 0, List.of(new DecidedThread(agent, threadId, all, all.get(0).node(), text)));
+          true, 0, List.of(new Decided(agent, threadId, all, null, true, node, null, () -> text)));
     }
   }
 
@@ -536,13 +451,40 @@ final class WhatIfCheck {
         String from = "from version " + journal.state().version();
         all.add(new Change(Change.Kind.MIGRATION, "", from));
       }
-      return new DecidedRun(flow, journal, replay.divergence(), replay.uncompared(), all, stranded);
+      return decided(flow, journal, replay.divergence(), replay.uncompared(), all, stranded);
     } catch (RuntimeException e) {
       // A journal of other code may hold what this code cannot even fold.
       Change change = new Change(Change.Kind.OTHER, "", "cannot be decided again");
-      return new DecidedRun(
+      return decided(
           flow, journal, null, null, List.of(change), "It cannot be decided again: " + e);
     }
+  }
+
+  private static Decided decided(
+      Flow<?> flow,
+      RunJournal journal,
+      @Nullable Divergence divergence,
+      Replay.@Nullable Uncompared uncompared,
+      List<Change> changes,
+      @Nullable String unfit) {
+    Supplier<String> text =
+        () -> {
+          List<String> parts = new ArrayList<>();
+          if (divergence != null) {
+            parts.add(divergence.text());
+          }
+          if (unfit != null) {
+            parts.add(unfit);
+          }
+          if (uncompared != null) {
+            parts.add(uncompared.text());
+          }
+          return journal.secrets(flow.secretFields()).masked(String.join("\n", parts));
+        };
+    boolean parts = divergence != null;
+    String node = divergence == null ? "" : divergence.node();
+    return new Decided(
+        flow.id(), journal.runId(), changes, uncompared, parts, node, divergence, text);
   }
 
   private @Nullable String stranded(String flow, RunState run) {
@@ -608,14 +550,15 @@ final class WhatIfCheck {
   }
 
   private static WhatIfResult.Example example(Decided decided) {
+    Divergence divergence = decided.divergence();
     return new WhatIfResult.Example(
         decided.name(),
         decided.node(),
         1,
         decided.id(),
-        decided.text(),
-        decided.recorded(),
-        decided.now());
+        decided.text().get(),
+        divergence == null ? null : divergence.picture(),
+        divergence == null ? null : divergence.pictureNow());
   }
 
   private WhatIfResult result() {
