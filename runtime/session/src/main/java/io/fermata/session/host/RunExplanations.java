@@ -7,12 +7,8 @@ import io.fermata.flow.TaskUse;
 import io.fermata.flow.ToolHints;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
-import io.fermata.flow.observe.AttachedRecorder;
-import io.fermata.flow.record.Redaction;
-import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.Trace;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunJournal;
@@ -200,10 +196,7 @@ public final class RunExplanations {
     RunJournal journal = new RunJournal(key.flow(), "", entries(key.entityId()));
     Flow<?> flow = catalog.describing(key.flow(), journal.state());
     Explanation explanation = new Explanation(new Trace(flow));
-    AttachedRecorder secretly =
-        AttachedRecorder.everywhere(Redaction.ofSecrets(List.of(flow)).over(explanation));
-    RunObserver observer = RunObserver.from(RunState.NONE, flow, "", List.of(secretly));
-    journal.entries().forEach(entry -> observer.record(entry.seq(), entry.at(), entry.events()));
+    journal.publish(flow, explanation);
     if (!explanation.known()) {
       return ToolReply.refused(
           HostError.INVALID_ARGUMENTS,

@@ -3,12 +3,8 @@ package io.fermata.session.run;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.RunState;
-import io.fermata.flow.observe.AttachedRecorder;
-import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
-import io.fermata.flow.record.Redaction;
-import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.session.journal.Entry;
 import java.util.ArrayList;
 import java.util.List;
@@ -48,22 +44,15 @@ final class RunNarrative {
    * The narrative of the run, including events that are not journaled yet. It is created on demand.
    */
   Supplier<String> text(Flow<?> flow, List<Event> last, long at) {
-    List<Entry<Event>> journaled = List.copyOf(steps);
-    List<Event> unjournaled = List.copyOf(last);
-    return () -> narrative(flow, journaled, unjournaled, at);
+    List<Entry<Event>> all = new ArrayList<>(steps);
+    all.add(Entry.of(0, at, Entry.Origin.HOST, List.copyOf(last)));
+    return () -> narrative(flow, all);
   }
 
-  private static String narrative(
-      Flow<?> flow, List<Entry<Event>> steps, List<Event> last, long at) {
+  private static String narrative(Flow<?> flow, List<Entry<Event>> steps) {
     Narrative narrative = Narrative.forClients(1);
-    Recorder redacted = Redaction.ofSecrets(List.of(flow)).over(narrative);
-    RunObserver recording =
-        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(redacted)));
-    long seq = 0;
-    for (Entry<Event> step : steps) {
-      recording.record(++seq, step.at(), step.events());
-    }
-    recording.record(++seq, at, last);
+    new RunJournal(flow.id(), "", steps.stream().map(Entry::ofRun).toList())
+        .publish(flow, narrative);
     return narrative.text();
   }
 }
