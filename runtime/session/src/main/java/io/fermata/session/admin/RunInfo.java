@@ -46,12 +46,7 @@ public record RunInfo(
     /** Another run replaced it in the session. */
     ABANDONED,
     /** It was inactive for longer than its flow allows. */
-    EXPIRED;
-
-    /** Whether the run has not ended. */
-    public boolean live() {
-      return this == WORKING || this == WAITING || this == STOPPED;
-    }
+    EXPIRED
   }
 
   /**

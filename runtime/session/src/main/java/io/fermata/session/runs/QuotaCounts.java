@@ -2,14 +2,12 @@ package io.fermata.session.runs;
 
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryQuery;
-import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.key.SessionKey;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
@@ -27,9 +25,6 @@ public final class QuotaCounts {
 
   /** The kind of threads in the directory. */
   public static final String THREADS = "thread";
-
-  private static final Set<RunInfo.Status> LIVE =
-      Set.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
 
   /** Counts what a principal has in the list, up to a number. */
   public interface Listed {
@@ -75,7 +70,8 @@ public final class QuotaCounts {
 
   /** Of the runs that have not ended. */
   public static Listed unfinished(Runs runs) {
-    return (principal, most) -> runs.count(RunQuery.ALL.principal(principal).statuses(LIVE), most);
+    return (principal, most) ->
+        runs.count(RunQuery.ALL.principal(principal).statuses(RunRow.LIVE), most);
   }
 
   /** Of the threads in a directory. */

@@ -57,7 +57,8 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   /** Replaces the character with the code 0, which the directory refuses. */
   private static final char REPLACEMENT = '\uFFFD';
 
-  private static final Set<RunInfo.Status> LIVE =
+  /** The statuses of runs that have not ended. */
+  static final Set<RunInfo.Status> LIVE =
       EnumSet.of(RunInfo.Status.WORKING, RunInfo.Status.WAITING, RunInfo.Status.STOPPED);
 
   /** The name of a run in the directory, as a part of its session's journal. */
