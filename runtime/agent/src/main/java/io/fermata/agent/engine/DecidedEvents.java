@@ -17,9 +17,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The events that an input leads to, applied to the thread as they are decided. */
-final class DecidedEvents {
-  private final Agents agents;
-  private final long now;
+abstract class DecidedEvents {
+  final Agents agents;
+  final long now;
+
   private final List<ThreadEvent> events = new ArrayList<>();
   private final List<Throwable> thrown = new ArrayList<>();
   private ThreadState state;

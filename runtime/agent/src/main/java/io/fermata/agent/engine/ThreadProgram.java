@@ -97,8 +97,8 @@ public final class ThreadProgram
     if (refusal != null) {
       return new Refused<>(refusal);
     }
-    loop.decided().reportStatus(state);
-    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
+    loop.reportStatus(state);
+    return new Accepted<>(loop.events(), loop.thrown());
   }
 
   /**
@@ -124,7 +124,7 @@ public final class ThreadProgram
       loop.calls().end(result);
       loop.stop(null, StopCode.STEP_ERROR, reason, false);
     }
-    return new Accepted<>(loop.decided().events(), List.of(thrown));
+    return new Accepted<>(loop.events(), List.of(thrown));
   }
 
   private static Acceptance<ThreadState, ThreadEvent> absent(ThreadState state, ThreadInput input) {
@@ -224,7 +224,7 @@ public final class ThreadProgram
     if (!HookRunner.of(agents, agent, null).has(Hook.AfterThreadCreated.class)) {
       loop.emit(new ThreadEvent.Greeted());
     }
-    return new Accepted<>(loop.decided().events());
+    return new Accepted<>(loop.events());
   }
 
   /** A fork continues where its source was, as a thread of its own. */
@@ -260,7 +260,7 @@ public final class ThreadProgram
       return new Refused<>(refusal);
     }
     loop.advance();
-    return new Accepted<>(loop.decided().events(), loop.decided().thrown());
+    return new Accepted<>(loop.events(), loop.thrown());
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {

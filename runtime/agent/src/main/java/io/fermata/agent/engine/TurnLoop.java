@@ -33,51 +33,22 @@ import org.jspecify.annotations.Nullable;
  * Advances a thread until it waits for an effect or a person, or rests. It decides by emitting
  * events and performs nothing.
  */
-final class TurnLoop {
+final class TurnLoop extends DecidedEvents {
   /** How many calls in a row may fail with the same error. */
   private static final int SAME_ERRORS = 8;
 
   /** How many replies in a row may be empty. */
   private static final int EMPTY_REPLIES = 3;
 
-  private final Agents agents;
-  private final DecidedEvents decided;
   private final CallDecisions calls;
-  private final long now;
 
   TurnLoop(Agents agents, ThreadState state, long now) {
-    this.agents = agents;
-    this.decided = new DecidedEvents(agents, state, now);
-    this.calls = new CallDecisions(agents, decided, now);
-    this.now = now;
-  }
-
-  DecidedEvents decided() {
-    return decided;
+    super(agents, state, now);
+    this.calls = new CallDecisions(agents, this, now);
   }
 
   CallDecisions calls() {
     return calls;
-  }
-
-  ThreadState state() {
-    return decided.state();
-  }
-
-  Agent agent() {
-    return decided.agent();
-  }
-
-  void emit(ThreadEvent event) {
-    decided.emit(event);
-  }
-
-  void absorb(List<ThreadEvent.Change> changes) {
-    decided.absorb(changes);
-  }
-
-  void stop(@Nullable Side by, String code, @Nullable String detail, boolean session) {
-    decided.stop(by, code, detail, session);
   }
 
   /** Advances until it must wait. */
