@@ -1,6 +1,6 @@
 package io.fermata.flow;
 
-import io.fermata.flow.event.MigrationFold;
+import io.fermata.flow.event.Renaming;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
@@ -36,8 +36,8 @@ public final class MigrationPath {
   SecretFields secretFields(SecretFields own) {
     SecretFields all = own;
     for (Map.Entry<Integer, Migration> each : byVersion.descendingMap().entrySet()) {
-      Map<String, String> renamed = fields(each.getValue(), byVersion.higherKey(each.getKey()));
-      all = all.before(renamed, each.getValue().secrets());
+      Renaming names = names(each.getValue(), byVersion.higherKey(each.getKey()));
+      all = all.before(names.fields(), each.getValue().secrets());
     }
     return all;
   }
@@ -74,7 +74,7 @@ public final class MigrationPath {
       defects.add(name + "leads to " + last + ", but there is no such node" + near);
     }
     Map<String, String> mounts = Objects.requireNonNull(byVersion.get(from)).nodes();
-    if (!MigrationFold.renamed(flowOf(old), mounts, '/').equals(flowOf(now))) {
+    if (!new Renaming(mounts, Map.of()).node(flowOf(old)).equals(flowOf(now))) {
       defects.add(name + "takes " + old + " into another flow, to " + now + "; stay in the same");
     }
   }
@@ -88,7 +88,7 @@ public final class MigrationPath {
     String at = node;
     for (Migration later : byVersion.tailMap(from, false).values()) {
       String removed = later.removed().get(at);
-      at = removed == null ? MigrationFold.renamed(at, later.nodes(), '/') : removed;
+      at = removed == null ? new Renaming(later.nodes(), Map.of()).node(at) : removed;
     }
     return at;
   }
@@ -109,11 +109,11 @@ public final class MigrationPath {
     return Stream.of(field.split("\\.")).filter(Paths.ANY::equals).count();
   }
 
-  /** The new names of fields, by their old ones. */
-  public Map<String, String> fields(Migration migration, @Nullable Integer next) {
+  /** The new names after a migration, also of what moves with a node that mounts it. */
+  public Renaming names(Migration migration, @Nullable Integer next) {
     Map<String, String> fields = new LinkedHashMap<>(migration.fields());
     migration.nodes().forEach((old, now) -> mounted(old, now, next, fields));
-    return fields;
+    return new Renaming(migration.nodes(), fields);
   }
 
   /** The state of a sub-flow moves with the node that mounts it. */

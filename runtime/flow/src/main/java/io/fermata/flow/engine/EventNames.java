@@ -1,10 +1,9 @@
 package io.fermata.flow.engine;
 
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.RenamedEvent;
+import io.fermata.flow.event.Renaming;
 import io.fermata.flow.event.RunState;
 import java.util.List;
-import java.util.Map;
 
 /**
  * The events of a run as they would be called in a later version of its flow, whose migrations say
@@ -17,19 +16,15 @@ public final class EventNames {
 
   private final List<Renaming> steps;
 
-  /** The new names of one migration, by their old ones. */
-  private record Renaming(Map<String, String> nodes, Map<String, String> fields) {}
-
   private EventNames(List<Renaming> steps) {
     this.steps = steps;
   }
 
   /** These names, and then those of a further migration. */
-  public EventNames then(Map<String, String> nodes, Map<String, String> fields) {
-    if (nodes.isEmpty() && fields.isEmpty()) {
-      return this;
-    }
-    return new EventNames(RunState.plus(steps, new Renaming(nodes, fields)));
+  public EventNames then(Renaming further) {
+    return further.nodes().isEmpty() && further.fields().isEmpty()
+        ? this
+        : new EventNames(RunState.plus(steps, further));
   }
 
   /** Whether nothing has another name. */
@@ -48,7 +43,7 @@ public final class EventNames {
   private Event of(Event event) {
     Event named = event;
     for (Renaming step : steps) {
-      named = RenamedEvent.of(named, step.nodes(), step.fields());
+      named = step.of(named);
     }
     return named;
   }

@@ -11,10 +11,10 @@ import io.fermata.flow.Node;
 import io.fermata.flow.Step;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
-import io.fermata.flow.event.MigrationFold;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
+import io.fermata.flow.event.Renaming;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Failures;
@@ -87,7 +87,7 @@ final class Migrations {
       for (Map.Entry<Integer, Migration> each : path.from().tailMap(version).entrySet()) {
         Migration migration = each.getValue();
         Integer next = path.from().higherKey(each.getKey());
-        names = names.then(migration.nodes(), path.fields(migration, next));
+        names = names.then(path.names(migration, next));
       }
     }
     return names;
@@ -128,23 +128,25 @@ final class Migrations {
    */
   private Event.Migrated migrated(
       RunState state, Migration migration, @Nullable Integer next, long at) {
-    Map<String, String> fields = path.fields(migration, next);
+    Renaming names = path.names(migration, next);
     return new Event.Migrated(
         state.version(),
         next == null ? flow.version() : next,
         next == null ? flow.fingerprint() : "",
-        new LinkedHashMap<>(migration.nodes()),
-        fields,
-        rewrites(state, migration.state(), fields),
-        state.inOrder().stream().map(place -> carried(state, place, migration, next)).toList(),
+        new LinkedHashMap<>(names.nodes()),
+        names.fields(),
+        rewrites(state, migration.state(), names),
+        state.inOrder().stream()
+            .map(place -> carried(state, place, migration, names, next))
+            .toList(),
         at);
   }
 
   private Event.Carried carried(
-      RunState state, Place place, Migration migration, @Nullable Integer next) {
+      RunState state, Place place, Migration migration, Renaming names, @Nullable Integer next) {
     PlaceState at = state.at(place);
     String goOn = migration.removed().get(place.node());
-    Place to = MigrationFold.place(place, migration.nodes());
+    Place to = names.place(place);
     if (goOn != null) {
       int visits = state.branch(place.branch()).visits(goOn);
       String last = next == null ? goOn : path.inTheEnd(next - 1, goOn);
@@ -178,14 +180,14 @@ final class Migrations {
   }
 
   private List<Event.Rewrite> rewrites(
-      RunState state, @Nullable Consumer<Migrating> change, Map<String, String> fields) {
+      RunState state, @Nullable Consumer<Migrating> change, Renaming names) {
     IdentityHashMap<ObjectNode, List<Write>> known = new IdentityHashMap<>();
     List<Event.Rewrite> rewrites = new ArrayList<>();
     state
         .branches()
         .forEach(
             (name, branch) -> {
-              List<Write> now = writes(state, branch.memory().data(), change, fields, known);
+              List<Write> now = writes(state, branch.memory().data(), change, names, known);
               rewrites.add(new Event.Rewrite(name, null, null, now));
               branch
                   .entered()
@@ -196,10 +198,10 @@ final class Migrations {
                                   name,
                                   step,
                                   null,
-                                  writes(state, then.memory().data(), change, fields, known))));
+                                  writes(state, then.memory().data(), change, names, known))));
             });
     for (RunState.Undo done : state.done()) {
-      List<Write> then = writes(state, done.data(), change, fields, known);
+      List<Write> then = writes(state, done.data(), change, names, known);
       rewrites.add(new Event.Rewrite(done.place().branch(), null, done.place(), then));
     }
     rewrites.removeIf(rewrite -> rewrite.writes().isEmpty());
@@ -211,14 +213,14 @@ final class Migrations {
       RunState run,
       ObjectNode data,
       @Nullable Consumer<Migrating> change,
-      Map<String, String> fields,
+      Renaming names,
       IdentityHashMap<ObjectNode, List<Write>> known) {
     List<Write> before = known.get(data);
     if (before != null) {
       return before;
     }
-    ObjectNode renamed = MigrationFold.renamed(data, fields);
-    List<Write> writes = new ArrayList<>(secrets(renamed, MigrationFold.here(data, fields)));
+    ObjectNode renamed = names.renamed(data);
+    List<Write> writes = new ArrayList<>(secrets(renamed, names.here(data)));
     if (change != null) {
       writes.addAll(writes(run, renamed, change));
     }

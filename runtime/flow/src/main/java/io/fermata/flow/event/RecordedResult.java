@@ -91,21 +91,21 @@ public record RecordedResult(
     if (version >= to.to()) {
       return this;
     }
+    Renaming names = Renaming.by(to);
     Map<String, JsonNode> named = new LinkedHashMap<>();
     read.forEach(
         (path, value) -> {
-          String name = path.isEmpty() ? path : MigrationFold.field(path, to.fields());
-          named.put(name, present(MigrationFold.value(path, value, to.fields())));
-          MigrationFold.movedOut(path, value, to.fields())
-              .forEach((out, part) -> named.put(out, present(part)));
+          String name = path.isEmpty() ? path : names.field(path);
+          named.put(name, present(names.value(path, value)));
+          names.movedOut(path, value).forEach((out, part) -> named.put(out, present(part)));
         });
     return new RecordedResult(
         tick,
         to.to(),
-        MigrationFold.place(place, to.nodes()),
-        field == null ? null : MigrationFold.field(field, to.fields()),
+        names.place(place),
+        field == null ? null : names.field(field),
         named,
-        events.stream().map(one -> RenamedEvent.of(one, to.nodes(), to.fields())).toList());
+        events.stream().map(names::of).toList());
   }
 
   private static JsonNode value(ObjectNode data, String path) {

@@ -106,8 +106,7 @@ public record RunState(
     }
 
     Fork migrated(Event.Migrated to) {
-      List<Place> places =
-          taken.stream().map(place -> MigrationFold.place(place, to.nodes())).toList();
+      List<Place> places = taken.stream().map(Renaming.by(to)::place).toList();
       return new Fork(origin, known.migrated(to), places, diverged);
     }
 

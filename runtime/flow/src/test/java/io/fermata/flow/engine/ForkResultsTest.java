@@ -13,7 +13,7 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Migration;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
-import io.fermata.flow.event.RenamedEvent;
+import io.fermata.flow.event.Renaming;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
@@ -262,7 +262,7 @@ class ForkResultsTest {
             new Write(Write.Verb.DELETE, "name", null));
     Event.Accepted accepted =
         new Event.Accepted(new Place("step", 1), "guest", whole, Map.of("other", whole));
-    assertThat(RenamedEvent.of(accepted, Map.of(), fields))
+    assertThat(new Renaming(Map.of(), fields).of(accepted))
         .isEqualTo(
             new Event.Accepted(
                 new Place("step", 1),
@@ -279,18 +279,17 @@ class ForkResultsTest {
     Event.Accepted accepted =
         new Event.Accepted(
             new Place("step", 1), "guest", whole, Map.of("guest.name", Json.tree("Bob")));
-    assertThat(RenamedEvent.of(accepted, Map.of(), fields))
+    assertThat(new Renaming(Map.of(), fields).of(accepted))
         .isEqualTo(
             new Event.Accepted(
                 new Place("step", 1), "guest", rest, Map.of("name", Json.tree("Bob"))));
 
     JsonNode answered =
         Json.tree(
-            RenamedEvent.of(
-                new Event.Answered(
-                    Map.of("guest", whole), null, 1, Map.of("guest", List.of("")), null),
-                Map.of(),
-                fields));
+            new Renaming(Map.of(), fields)
+                .of(
+                    new Event.Answered(
+                        Map.of("guest", whole), null, 1, Map.of("guest", List.of("")), null)));
     assertThat(answered.path("values")).isEqualTo(Driver.object("guest", rest, "name", "Ann"));
     assertThat(answered.path("recipients").path("name"))
         .isEqualTo(answered.path("recipients").path("guest"))
@@ -301,7 +300,7 @@ class ForkResultsTest {
     Event committed =
         new Event.Committed(
             new Place("step", 1), List.of(writes), List.of(), List.of(), false, null);
-    return ((Event.Committed) RenamedEvent.of(committed, Map.of(), fields)).writes();
+    return ((Event.Committed) new Renaming(Map.of(), fields).of(committed)).writes();
   }
 
   @Test
@@ -312,22 +311,21 @@ class ForkResultsTest {
     Map<String, String> fields = Map.of("guest.name", "guest.fullName");
 
     assertThat(
-            RenamedEvent.of(
-                new Event.Accepted(place, "guest", old, Map.of("guest", old)), Map.of(), fields))
+            new Renaming(Map.of(), fields)
+                .of(new Event.Accepted(place, "guest", old, Map.of("guest", old))))
         .isEqualTo(new Event.Accepted(place, "guest", now, Map.of("guest", now)));
     assertThat(
-            RenamedEvent.of(
-                new Event.Committed(
-                    place,
-                    List.of(
-                        new Write(Write.Verb.MERGE, "guest", old),
-                        new Write(Write.Verb.SET, "other", old)),
-                    List.of(),
-                    List.of(),
-                    false,
-                    null),
-                Map.of(),
-                fields))
+            new Renaming(Map.of(), fields)
+                .of(
+                    new Event.Committed(
+                        place,
+                        List.of(
+                            new Write(Write.Verb.MERGE, "guest", old),
+                            new Write(Write.Verb.SET, "other", old)),
+                        List.of(),
+                        List.of(),
+                        false,
+                        null)))
         .isEqualTo(
             new Event.Committed(
                 place,
