@@ -153,8 +153,7 @@ final class HostParts {
     RunExplanations explanations =
         new RunExplanations(catalog, store, encryption, handles, threads.replies());
     RunExplanations offered = builder.explains ? explanations : null;
-    this.router =
-        new CallRouter(catalog, agentTools, offered, gateway, handles, telemetry, closed::get);
+    this.router = new CallRouter(catalog, agentTools, offered, gateway, telemetry, closed::get);
     this.toolUses = new ToolUses(router::call, catalog.tools());
     this.tools = offered(agentTools, offered);
     this.system = system(sessions(), placement);

@@ -185,7 +185,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     }
     FlowCall.Parsed parsed = FlowCall.read(call, handles);
     if (parsed instanceof FlowCall.Invalid invalid) {
-      return refused(call, invalid.failure());
+      return refused(call, invalid.refusal());
     }
     FlowCall read = ((FlowCall.Valid) parsed).call();
     if (isShed(read.request(), read.callId())) {

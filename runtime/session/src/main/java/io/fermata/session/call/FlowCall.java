@@ -62,11 +62,21 @@ public record FlowCall(
   private static final int LONGEST_HINT = 1_024;
 
   /** The call, or why it cannot be made. */
-  public sealed interface Parsed {}
+  public sealed interface Parsed {
+    /** Why it cannot be made; null if it can. */
+    Outcome.@Nullable Failure refusal();
+  }
 
-  public record Valid(FlowCall call) implements Parsed {}
+  /** A call of a session, which also refuses what cannot be made. */
+  public record Valid(FlowCall call) implements Parsed {
+    @Override
+    public Outcome.@Nullable Failure refusal() {
+      return call.request().refusal();
+    }
+  }
 
-  public record Invalid(Outcome.Failure failure) implements Parsed {}
+  /** A call of no session. */
+  public record Invalid(Outcome.Failure refusal) implements Parsed {}
 
   public static Parsed read(ToolCall call, Handles handles) {
     return new Reader(call, handles).read();
@@ -98,13 +108,6 @@ public record FlowCall(
       }
     }
     return null;
-  }
-
-  /** The session that a call begins under an id: a repeated call reaches the same one. */
-  public static String ofStart(ToolCall call, String callId, Handles handles) {
-    String principal = call.principal();
-    return handles.derive(
-        "start\n" + principal.length() + "\n" + principal + "\n" + call.tool() + "\n" + callId);
   }
 
   private static final class Reader {
@@ -174,7 +177,14 @@ public record FlowCall(
       }
       return callId == null
           ? new Valid(new FlowCall(request, null, handles.mint(), true, true))
-          : new Valid(new FlowCall(request, callId, ofStart(call, callId, handles), true, false));
+          : new Valid(new FlowCall(request, callId, ofStart(callId), true, false));
+    }
+
+    /** The session that a call begins under an id: a repeated call reaches the same one. */
+    private String ofStart(String callId) {
+      String principal = call.principal();
+      return handles.derive(
+          "start\n" + principal.length() + "\n" + principal + "\n" + call.tool() + "\n" + callId);
     }
 
     private Outcome.Failure failure() {

@@ -1,6 +1,5 @@
 package io.fermata.session.host;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.json.Json;
@@ -11,7 +10,6 @@ import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
-import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
@@ -29,7 +27,6 @@ public record CallRouter(
     Map<String, AgentAsTool> agents,
     @Nullable RunExplanations explanations,
     Gateway gateway,
-    Handles handles,
     Telemetry telemetry,
     BooleanSupplier closed) {
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
@@ -81,13 +78,7 @@ public record CallRouter(
   private ToolCall begun(ToolCall call) {
     ObjectNode start = Json.object().put("action", "start").put("intent", "called as a tool");
     start.set("stateUpdates", call.arguments());
-    JsonNode callId = call.meta().path(FlowCall.CALL_ID);
-    ObjectNode meta = call.meta();
-    if (callId.isTextual()) {
-      start.put("sessionId", FlowCall.ofStart(call, callId.textValue(), handles));
-    } else {
-      meta = FlowCall.withoutConversation(meta);
-    }
+    ObjectNode meta = FlowCall.withoutConversation(call.meta());
     return new ToolCall(call.tool(), call.principal(), start, meta, null);
   }
 

@@ -178,8 +178,9 @@ public final class RunExplanations {
     ToolCall own =
         new ToolCall(flow, call.principal(), status, call.meta(), call.transportSession());
     FlowCall.Parsed parsed = FlowCall.read(own, handles);
-    if (parsed instanceof FlowCall.Invalid invalid) {
-      return new ToolReply(OutcomeJson.body(invalid.failure()), Json.object());
+    Outcome.Failure refusal = parsed.refusal();
+    if (refusal != null) {
+      return new ToolReply(OutcomeJson.body(refusal), Json.object());
     }
     SessionKey key =
         new SessionKey(call.principal(), flow, ((FlowCall.Valid) parsed).call().session());
