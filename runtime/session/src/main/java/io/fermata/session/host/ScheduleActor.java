@@ -241,11 +241,10 @@ public final class ScheduleActor
             });
   }
 
-  /** A clock that is set back by a moment may lie before one occurrence that has started. */
+  /** A clock that is set back by a moment lies before none but what was handled last. */
   private void warnIfAhead(Instant upTo, Instant now) {
-    Optional<Instant> second = rhythm.after(now).flatMap(rhythm::after);
-    if (!warned && second.isPresent() && !second.get().isAfter(upTo)) {
-      warned = true;
+    boolean ahead = rhythm.after(now).filter(next -> next.isBefore(upTo)).isPresent();
+    if (ahead && !warned) {
       context
           .getLog()
           .warn(
@@ -254,6 +253,7 @@ public final class ScheduleActor
               schedule.name(),
               upTo);
     }
+    warned = ahead;
   }
 
   private void lookIn(Duration time) {

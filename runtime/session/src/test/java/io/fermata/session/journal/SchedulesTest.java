@@ -357,6 +357,15 @@ class SchedulesTest {
   }
 
   @Test
+  void aScheduleThatBeganWhenTheClockWasAheadSaysSo() {
+    clock("2026-06-02T18:00:00Z");
+    begin(NIGHTLY).close();
+    clock("2026-06-01T12:00:00Z");
+    start(NIGHTLY);
+    until(() -> logged("nightly starts nothing until 2026-06-02T18:00:00Z"));
+  }
+
+  @Test
   void anIntervalKeepsItsBeatThroughARestart() {
     Schedule hourly =
         Schedule.of("nightly", "report")
