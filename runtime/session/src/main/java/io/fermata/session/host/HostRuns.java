@@ -208,7 +208,7 @@ public record HostRuns(
     ObjectNode body = reply.structured();
     ObjectNode kept = Json.object();
     if (secrets != null) {
-      kept = (ObjectNode) secrets.masked(withoutFields(fields, body));
+      kept = (ObjectNode) secrets.masked(body);
     }
     for (String name : STRUCTURAL) {
       if (body.has(name)) {
@@ -216,14 +216,6 @@ public record HostRuns(
       }
     }
     return new ToolReply(kept, reply.meta());
-  }
-
-  private static ObjectNode withoutFields(SecretFields fields, ObjectNode body) {
-    ObjectNode copy = body.deepCopy();
-    if (copy.path("run") instanceof ObjectNode run && run.has("state")) {
-      run.set("state", fields.masked("", run.get("state")));
-    }
-    return copy;
   }
 
   private static Predicate<RunState> isOf(String runId) {
