@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -60,7 +61,12 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
       Set.of(HostError.STORE_UNAVAILABLE.wireName(), HostError.SHUTTING_DOWN.wireName());
 
   private final String flow;
+  private final Flow<?> tested;
   private final ProbedHost probed;
+
+  /** Names its calls among those of all probes on its store. */
+  private final String client = UUID.randomUUID().toString();
+
   private final List<String> history = new ArrayList<>();
   private final List<String> visits = new ArrayList<>();
   private String principal = TESTER;
@@ -77,6 +83,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   private SessionProbe(Flow<?> flow, Store store, UnaryOperator<HostBuilder> more) {
     super(new Steps(flow), new Secrets());
     this.flow = flow.id();
+    this.tested = flow;
     this.probed =
         new ProbedHost(
             store,
@@ -350,8 +357,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   @Override
   public SessionProbe start(String intent, Object... said) {
-    // A client that may have to repeat its start names the session.
-    handle = probed.crashes() || steps.crash() ? host().handles().mint() : null;
+    handle = null;
     ObjectNode arguments = arguments("start", said).put("intent", intent);
     return call(startCall(intent, said), arguments);
   }
@@ -487,8 +493,19 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     if (reply == null || (handle == null && meta.isEmpty())) {
       return null;
     }
-    JsonNode state = send(arguments("status"), null).structured().path("run").path("state");
+    ToolReply status = send(arguments("status"), null);
+    JsonNode state = status.structured().path("run").path("state");
+    if (state instanceof ObjectNode && !tested.secretFields().isEmpty()) {
+      RunJournal journal = journal(status.meta().at("/fermata~1run/runId").asText());
+      hides(tested, journal);
+      state = journal.state().data();
+    }
     return state instanceof ObjectNode object ? object : null;
+  }
+
+  private RunJournal journal(String run) {
+    return probed.call(
+        () -> host().journals().run(flow, run).readWithSecrets(), read -> false, "the journal");
   }
 
   @Override
@@ -566,7 +583,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     }
     ObjectNode named = meta.deepCopy();
     if (name != null && !named.has(CALL_ID)) {
-      named.put(CALL_ID, name);
+      named.put(CALL_ID, client + "/" + name);
     }
     if (name != null && name.startsWith("resolution")) {
       named.put("fermata/resolve", String.valueOf(unknown).toLowerCase(Locale.ROOT));

@@ -10,7 +10,10 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.key.HostError;
@@ -64,6 +67,38 @@ class SessionProbeTest {
           .completesWith("price", 70, "receipt", "no. 1")
           .again()
           .fails(ErrorCode.RUN_COMPLETED);
+    }
+  }
+
+  @Test
+  void probesOnOneStoreAreDifferentClients() {
+    Store store = Store.sqlite(directory.resolve("two.db"));
+    for (int times = 0; times < 2; times++) {
+      try (SessionProbe host = SessionProbe.of(order, store)) {
+        host.start("is hungry", "servings", 6).asks("dish").answer("dish", "soup");
+      }
+    }
+  }
+
+  record Payment(@Secret String card, String note) {}
+
+  @Test
+  void theStateHasItsSecretsAndWhatATestPrintsHasNot() {
+    Flow<Payment> payment =
+        Flow.of("payment", Payment.class)
+            .description("Takes a payment.")
+            .ask("ask_card", q -> q.question("card", "Which card?"))
+            .ask("ask_note", q -> q.question("note", "What for?"))
+            .edge(START, "ask_card")
+            .edge("ask_card", "ask_note")
+            .edge("ask_note", END)
+            .compile();
+    KeyProvider keys = DataKeys.parse(DataKeys.generate("k"));
+    try (SessionProbe host = SessionProbe.of(payment, Store.memory(), it -> it.keys(keys))) {
+      host.start("to pay", "card", "4711-4711").asks("note").stateHas("card", "4711-4711");
+      assertThatThrownBy(() -> host.stateHas("card", "none"))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageNotContaining("4711-4711");
     }
   }
 
