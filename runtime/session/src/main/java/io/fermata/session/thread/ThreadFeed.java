@@ -71,6 +71,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
   private int skip;
   private long newest;
   private boolean caughtUp;
+  private boolean ends;
   private int demand;
 
   /**
@@ -168,6 +169,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
             add(seq, at, events);
           }
           demand = ready.size();
+          ends = true;
           caughtUp = true;
           pump();
           finish();
@@ -223,7 +225,7 @@ public final class ThreadFeed implements Threads.Feed, SessionSubscriptions.Subs
       Item item = ready.remove();
       demand--;
       listener.happened(item.seq(), item.index(), item.at(), item.event());
-      demand = listener.takesMore() ? demand : 0;
+      demand = ends || listener.takesMore() ? demand : 0;
     }
     if (!over && large && !ready.isEmpty()) {
       leaveInJournal();

@@ -243,6 +243,16 @@ class ThreadFeedTest {
   }
 
   @Test
+  void whoIsSlowGetsWhatWasReadBeforeTheDeletion() {
+    takesMore = false;
+    feed.request(16);
+    answer(List.of(1L, 2L, 3L));
+    subscriptions.persisted("thread", deleted(4), true);
+    assertThat(received)
+        .containsExactly("1.0 Released", "2.0 Released", "3.0 Released", "4.0 Deleted", "ended");
+  }
+
+  @Test
   void whoKnowsAllBeforeIsNotifiedOfADeletionOnce() {
     feed.request(16);
     answer(List.of(1L));
