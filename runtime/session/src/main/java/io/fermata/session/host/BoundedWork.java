@@ -37,15 +37,17 @@ public final class BoundedWork {
   }
 
   /** Begins work when its turn comes. */
-  @SuppressWarnings("FutureReturnValueIgnored") // the work reports its failures
-  <T> void enqueue(Supplier<CompletionStage<T>> work) {
+  <T> CompletionStage<T> enqueue(Supplier<CompletionStage<T>> work) {
+    CompletableFuture<Void> turn = new CompletableFuture<>();
+    CompletionStage<T> done = turn.thenCompose(come -> begun(work));
     synchronized (waiting) {
       if (!takes()) {
-        waiting.add(() -> begun(work));
-        return;
+        waiting.add(() -> turn.complete(null));
+        return done;
       }
     }
-    begun(work);
+    turn.complete(null);
+    return done;
   }
 
   /** Whether there is room for work, which then has it. */

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /** Reads the journals of threads, without waking them. */
 final class ThreadJournals {
-  /** How many feeds read at once. */
+  /** How many feeds read at once, and how many requests read messages. */
   private static final int READS = 8;
 
   /** How many bytes of entries a feed reads at once, if they are several. */
@@ -39,7 +39,7 @@ final class ThreadJournals {
   /** How many bytes of entries a fork may begin with. */
   private static final long LONGEST = 32 << 20;
 
-  private static final int PAGE = 64;
+  private static final int PAGE = 16;
 
   private static final Logger LOG = LoggerFactory.getLogger(ThreadJournals.class);
 
@@ -48,6 +48,7 @@ final class ThreadJournals {
   private final Executor executor;
   private final Executor feedThreads;
   private final BoundedWork feeding = new BoundedWork(READS);
+  private final BoundedWork reading = new BoundedWork(READS);
 
   /**
    * @param feedThreads read for feeds
@@ -69,7 +70,8 @@ final class ThreadJournals {
   CompletionStage<Threads.Messages> messages(
       String entityId, @Nullable String before, int limit, int depth, boolean silent) {
     HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
-    return rewound(entityId, Long.MAX_VALUE, rewind)
+    return reading
+        .enqueue(() -> rewound(entityId, Long.MAX_VALUE, rewind))
         .thenApplyAsync(
             found -> {
               if (!found.begun()) {
@@ -201,6 +203,7 @@ final class ThreadJournals {
   }
 
   /** Reads entries for a feed, when its turn comes. */
+  @SuppressWarnings("FutureReturnValueIgnored") // the feed receives the failure
   void read(String entityId, long from, int max, ThreadFeed.Received received) {
     feeding.enqueue(
         () ->

@@ -1,11 +1,21 @@
 package io.fermata.session.host;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
 import io.fermata.session.journal.Encryption;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class ThreadJournalsTest {
@@ -19,6 +29,40 @@ class ThreadJournalsTest {
               () -> journals.messages("desk|1", null, 10, 0, false).toCompletableFuture().join())
           .hasCauseInstanceOf(ThreadException.class)
           .hasMessageContaining("deleted");
+    }
+  }
+
+  @Test
+  void requestsThatReadMessagesTakeTurns() {
+    Queue<CompletableFuture<List<StoredEntry>>> asked = new ConcurrentLinkedQueue<>();
+    Store slow =
+        AlteredStore.of(
+            Store.memory(),
+            request -> {
+              if (!request.is("readBack")) {
+                return request.ask();
+              }
+              CompletableFuture<List<StoredEntry>> answer = new CompletableFuture<>();
+              asked.add(answer);
+              return answer;
+            });
+    try (OpenStore store = slow.open()) {
+      ThreadJournals journals =
+          new ThreadJournals(store, Encryption.reading(null), Runnable::run, Runnable::run);
+      List<CompletableFuture<Threads.Messages>> pages =
+          IntStream.range(0, 100)
+              .mapToObj(i -> journals.messages("desk|" + i, null, 10, 0, false))
+              .map(CompletionStage::toCompletableFuture)
+              .toList();
+      assertThat(asked).hasSizeLessThan(20);
+
+      int answered = 0;
+      for (var next = asked.poll(); next != null; next = asked.poll()) {
+        answered++;
+        next.complete(List.of());
+      }
+      assertThat(answered).isEqualTo(100);
+      assertThat(pages).allMatch(CompletableFuture::isCompletedExceptionally);
     }
   }
 }
