@@ -126,6 +126,11 @@ class AgentToolTest {
       assertThat(working.path("status").asText()).isEqualTo("working");
       assertThat(working.path("code").asText()).isEqualTo("still_working");
 
+      String more = "\"action\":\"send\",\"message\":\"and?\"," + thread(working);
+      JsonNode waiting = call(alice, more, "");
+      assertThat(waiting.path("status").asText()).isEqualTo("working");
+      assertThat(waiting.path("messages")).as("it has no answer yet").isEmpty();
+
       JsonNode stopped = call(alice, "\"action\":\"stop\"," + thread(working), "");
       assertThat(stopped.path("status").asText()).isEqualTo("rest");
       assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");

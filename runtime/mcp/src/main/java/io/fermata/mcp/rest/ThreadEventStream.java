@@ -6,6 +6,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.MediaTypes;
@@ -113,6 +114,7 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private final SseWriter out;
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
   private final StreamQuota streams;
+  private final ToolScopes scopes;
   private final AuthenticatedCaller caller;
   private final Place place;
   private final CompletableFuture<Void> expiry = new CompletableFuture<>();
@@ -133,16 +135,22 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private int taken;
 
   private ThreadEventStream(
-      ApiRequest request, StreamQuota streams, Duration heartbeat, Place place) {
+      ApiRequest request, StreamQuota streams, ToolScopes scopes, Duration heartbeat, Place place) {
     this.response = request.http().response();
     this.out = new SseWriter(response, heartbeat);
     this.streams = streams;
+    this.scopes = scopes;
     this.caller = request.caller();
     this.place = place;
   }
 
   static CompletionStage<Response> open(
-      Threads threads, StreamQuota streams, Duration heartbeat, ApiRequest request, String id) {
+      Threads threads,
+      StreamQuota streams,
+      ToolScopes scopes,
+      Duration heartbeat,
+      ApiRequest request,
+      String id) {
     request.requireQuery("after");
     String accept = MediaTypes.accept(request.http());
     if (!accept.isEmpty() && !accept.contains("*/*") && !MediaTypes.listsStreams(accept)) {
@@ -155,26 +163,29 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     String principal = request.principal();
     if (!"now".equals(after)) {
       Place place = after == null || after.isEmpty() ? Place.BEGINNING : Place.of(after);
-      return follow(threads, streams, heartbeat, request, id, place);
+      return follow(threads, streams, scopes, heartbeat, request, id, place);
     }
     Context home = Objects.requireNonNull(Vertx.currentContext());
     return threads
         .get(principal, id)
         .thenComposeAsync(
-            view -> follow(threads, streams, heartbeat, request, id, Place.after(view.offset())),
+            view ->
+                follow(
+                    threads, streams, scopes, heartbeat, request, id, Place.after(view.offset())),
             task -> home.runOnContext(v -> task.run()));
   }
 
   private static CompletionStage<Response> follow(
       Threads threads,
       StreamQuota streams,
+      ToolScopes scopes,
       Duration heartbeat,
       ApiRequest request,
       String id,
       Place place) {
     String principal = request.principal();
     enter(streams, principal);
-    ThreadEventStream stream = new ThreadEventStream(request, streams, heartbeat, place);
+    ThreadEventStream stream = new ThreadEventStream(request, streams, scopes, heartbeat, place);
     CompletionStage<Threads.Feed> following;
     try {
       following = threads.follow(principal, id, place.offset(), place.whole(), stream);
@@ -321,6 +332,8 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     add(new Item(null, "", text.toString(), 1));
     if (event instanceof ThreadEvent.Deleted) {
       finish();
+    } else if (event instanceof ThreadEvent.HandedOver to && !scopes.allow(to.agent(), caller)) {
+      close("forbidden");
     }
   }
 

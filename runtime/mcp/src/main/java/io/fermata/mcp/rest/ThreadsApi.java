@@ -159,7 +159,7 @@ public final class ThreadsApi extends JsonApi {
     if (part.equals("messages") && gets) {
       return messages(request, id);
     } else if (part.equals("events") && gets) {
-      return ThreadEventStream.open(threads, streams, heartbeat, request, id);
+      return ThreadEventStream.open(threads, streams, scopes, heartbeat, request, id);
     }
     if (!method.equals("POST")) {
       throw switch (part) {
@@ -222,7 +222,7 @@ public final class ThreadsApi extends JsonApi {
                     "The Idempotency-Key named a thread of the agent %s; choose another"
                         .formatted(view.origin()));
               }
-              return created(view);
+              return created(permitted(view, request.caller()));
             });
   }
 
@@ -522,7 +522,10 @@ public final class ThreadsApi extends JsonApi {
                     ? CompletableFuture.completedFuture(accepted(posted))
                     // The message is kept, and its outcome is read from the next process.
                     : gate.orIfHandedBack(
-                        outcome(principal, posted, wait), () -> accepted(posted)));
+                        outcome(request.caller(), posted, wait)
+                            // It is journaled, whatever keeps its outcome from the caller.
+                            .exceptionally(failed -> accepted(posted)),
+                        () -> accepted(posted)));
   }
 
   private static Response accepted(Threads.Posted posted) {
@@ -537,15 +540,27 @@ public final class ThreadsApi extends JsonApi {
   }
 
   /** The thread after it has handled a message, and the messages since then. */
-  private CompletionStage<Response> outcome(String principal, Threads.Posted posted, int wait) {
+  private CompletionStage<Response> outcome(
+      AuthenticatedCaller caller, Threads.Posted posted, int wait) {
     String id = posted.threadId();
-    return threads
-        .settled(principal, id, Duration.ofSeconds(wait))
+    return settled(caller, id, wait)
         .thenCompose(
             view ->
                 threads
-                    .messages(principal, id, null, PAGE, 0, true)
+                    .messages(caller.principal(), id, null, PAGE, 0, true)
                     .thenApply(page -> outcome(posted, view, page)));
+  }
+
+  /** The thread may have been handed over meanwhile. */
+  private CompletionStage<Threads.View> settled(AuthenticatedCaller caller, String id, int wait) {
+    return threads
+        .settled(caller.principal(), id, Duration.ofSeconds(wait))
+        .thenApply(view -> permitted(view, caller));
+  }
+
+  private Threads.View permitted(Threads.View view, AuthenticatedCaller caller) {
+    scopes.require(view.agent(), caller);
+    return view;
   }
 
   private static Response outcome(Threads.Posted posted, Threads.View view, Threads.Messages page) {
@@ -558,6 +573,11 @@ public final class ThreadsApi extends JsonApi {
       } else if (!message.silent()) {
         since.add(message);
       }
+    }
+    if (!all && view.waiting() > 0) {
+      // It waits for its turn, so nothing was said since.
+      since.clear();
+      all = true;
     }
     ObjectNode body = receipt(posted);
     body.set("thread", ThreadJson.view(view));
@@ -665,7 +685,8 @@ public final class ThreadsApi extends JsonApi {
             : answered.thenCompose(
                 view ->
                     gate.orIfHandedBack(
-                        threads.settled(principal, id, Duration.ofSeconds(wait)), () -> view)));
+                        settled(request.caller(), id, wait).exceptionally(failed -> view),
+                        () -> view)));
   }
 
   // --- files -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ package io.fermata.mcp.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
@@ -87,6 +88,29 @@ class StoreAwayTest {
         assertThat(said.body().at("/error/code").asText()).isEqualTo("store_unavailable");
         assertThat(said.raw().headers().firstValue("retry-after")).as(path).isPresent();
       }
+    }
+  }
+
+  @Test
+  void aMessageThatIsJournaledIsAcceptedAlthoughItsOutcomeCannotBeRead() throws Exception {
+    Store store =
+        AlteredStore.of(
+            Store.memory(),
+            request -> request.is("readBack") ? AlteredStore.away() : request.ask());
+    try (Fermata host = Fermata.host().store(store).agent(DESK).start();
+        McpServer server = McpServer.serving(host).threads(host.threads()).port(0).start()) {
+      Wired.Said created = new Wired(server).sendTo("/threads", "{\"agent\":\"desk\"}");
+      String thread = created.raw().headers().firstValue("Location").orElseThrow();
+      Wired.Said posted =
+          new Wired(server).sendTo(thread + "/messages?wait=30", "{\"content\":\"Hi\"}");
+      assertThat(posted.status()).isEqualTo(202);
+      assertThat(posted.body().path("messageId").asText()).isNotEmpty();
+
+      ObjectNode send = Json.object().put("action", "send").put("message", "Hi");
+      JsonNode sent =
+          now(host.call(new ToolCall("desk", "local", send, Json.object(), null))).structured();
+      assertThat(sent.path("status").asText()).isEqualTo("working");
+      assertThat(sent.path("threadId").asText()).isNotEmpty();
     }
   }
 }

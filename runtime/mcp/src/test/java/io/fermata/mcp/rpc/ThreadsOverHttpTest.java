@@ -281,6 +281,23 @@ class ThreadsOverHttpTest {
     assertThat(Desk.contents(alice.says(thread, "well?").path("messages"))).isNotEmpty();
   }
 
+  @Test
+  void aMessageThatWaitsForItsTurnHasNoAnswerYet() throws InterruptedException {
+    String thread = alice.thread();
+    alice.says(thread, "hello");
+    alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
+    while (!desk.gate.hasQueuedThreads()) {
+      Thread.sleep(20);
+    }
+
+    JsonNode outcome =
+        alice.post(thread + "/messages?wait=1", "{\"content\":\"and?\"}").is(200).body();
+    assertThat(outcome.at("/thread/status").asText()).isEqualTo("working");
+    assertThat(outcome.path("messages")).isEmpty();
+    assertThat(outcome.path("before").isNull()).isTrue();
+    desk.gate.release();
+  }
+
   // --- who instructs the agent -----------------------------------------------------------------
 
   @Test

@@ -37,6 +37,9 @@ import io.fermata.session.ScriptedModels;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -48,6 +51,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -495,6 +499,32 @@ class OAuthTest {
             .isEqualTo(id.startsWith("closed.") ? 403 : 0);
       }
       assertThat(listed(guarded, issuer.token("bob", "special"), "threads", "agent")).isEmpty();
+    }
+  }
+
+  @Test
+  void whoMayNotUseTheAgentThatAConversationIsHandedOverToFollowsItNoFurther() throws Exception {
+    try (Fermata agents = handingOver("open", "closed");
+        McpServer guarded = guarding(agents)) {
+      String bearer = "Bearer " + issuer.token("ann");
+      Wired client = new Wired(guarded).with("Authorization", bearer).with("Idempotency-Key", "k");
+      Wired.Said created = client.sendTo("/threads", "{\"agent\":\"open\"}");
+      String thread = created.raw().headers().firstValue("Location").orElseThrow();
+      HttpRequest follow =
+          HttpRequest.newBuilder(guarded.endpoint().resolve(thread + "/events"))
+              .header("Authorization", bearer)
+              .build();
+      HttpResponse<Stream<String>> events =
+          HttpClient.newHttpClient().send(follow, HttpResponse.BodyHandlers.ofLines());
+      assertThat(events.statusCode()).isEqualTo(200);
+
+      Wired.Said posted = client.sendTo(thread + "/messages?wait=30", "{\"content\":\"over\"}");
+      assertThat(posted.status()).isEqualTo(202);
+      assertThat(posted.body().has("thread")).isFalse();
+      assertThat(events.body().toList())
+          .anyMatch(line -> line.contains("\"forbidden\""))
+          .noneMatch(line -> line.contains("Hello."));
+      assertThat(client.sendTo("/threads", "{\"agent\":\"open\"}").status()).isEqualTo(403);
     }
   }
 

@@ -225,13 +225,13 @@ public final class AgentAsTool {
                                             new Threads.NewMessage(message, List.of(), key))
                                         .thenCompose(
                                             posted ->
-                                                settled(principal, id, posted.messageId(), relay))
+                                                settled(call, id, posted.messageId(), relay)
+                                                    .exceptionally(failed -> working(id)))
                                         .whenComplete((reply, thrown) -> relay.end()))));
   }
 
   private CompletionStage<ToolReply> awaited(
       ToolCall call, String id, Threads.@Nullable View known, Consumer<ToolProgress> progress) {
-    String principal = call.principal();
     CompletionStage<Threads.View> view =
         known == null ? own(call, id) : CompletableFuture.completedFuture(known);
     return view.thenCompose(
@@ -239,7 +239,7 @@ public final class AgentAsTool {
             relay(call, now, progress)
                 .thenCompose(
                     relay ->
-                        settled(principal, id, null, relay)
+                        settled(call, id, null, relay)
                             .whenComplete((reply, thrown) -> relay.end())));
   }
 
@@ -273,7 +273,8 @@ public final class AgentAsTool {
             arguments.path("reason").textValue());
     return own(call, id)
         .thenCompose(view -> within.answer(call.principal(), id, answer))
-        .thenCompose(view -> awaited(call, id, view, progress));
+        .thenCompose(
+            view -> awaited(call, id, view, progress).exceptionally(failed -> working(id)));
   }
 
   /**
@@ -290,19 +291,26 @@ public final class AgentAsTool {
                     "unknown_thread",
                     "There is no such thread of %s; send without threadId to begin one"
                         .formatted(agent.name()));
-              } else if (!call.mayReach().test(view.agent())) {
-                throw new ThreadException(
-                    "forbidden",
-                    "The caller may not use %s, which this thread was handed over to"
-                        .formatted(view.agent()));
               }
-              return view;
+              return permitted(call, view);
             });
   }
 
+  private static Threads.View permitted(ToolCall call, Threads.View view) {
+    if (!call.mayReach().test(view.agent())) {
+      throw new ThreadException(
+          "forbidden",
+          "The caller may not use %s, which this thread was handed over to"
+              .formatted(view.agent()));
+    }
+    return view;
+  }
+
   private CompletionStage<ToolReply> settled(
-      String principal, String id, @Nullable String since, Relay relay) {
+      ToolCall call, String id, @Nullable String since, Relay relay) {
+    String principal = call.principal();
     return settled(principal, id)
+        .thenApply(view -> permitted(call, view))
         .thenCompose(
             view ->
                 relay.upTo(view.offset()).thenCompose(done -> fetchReply(principal, view, since)));
@@ -353,13 +361,18 @@ public final class AgentAsTool {
     body.put("status", status(view));
     body.put("threadId", view.threadId());
     List<Message> fresh = new ArrayList<>();
+    boolean known = false;
     for (Message message : latestFirst) {
-      boolean known = since == null ? message.role() == Role.USER : message.id().equals(since);
+      known = since == null ? message.role() == Role.USER : message.id().equals(since);
       if (known) {
         break;
       } else if (shown(message)) {
         fresh.add(message);
       }
+    }
+    if (!known && since != null && view.waiting() > 0) {
+      // It waits for its turn, so nothing was said since.
+      fresh.clear();
     }
     Collections.reverse(fresh);
     ArrayNode messages = body.putArray("messages");
@@ -383,10 +396,22 @@ public final class AgentAsTool {
       body.put("code", view.code());
     }
     if (view.status() == Threads.Status.WORKING) {
-      body.put("code", HostError.STILL_WORKING.wireName());
-      body.put("hint", "The agent is still working; call again with action status to wait for it");
+      stillWorking(body);
     }
     return new ToolReply(body, Json.object());
+  }
+
+  /** What was sent is journaled, whatever keeps its outcome from the caller. */
+  private static ToolReply working(String threadId) {
+    ObjectNode body = Json.object().put("status", "working").put("threadId", threadId);
+    body.putArray("messages");
+    body.putArray("questions");
+    return new ToolReply(stillWorking(body), Json.object());
+  }
+
+  private static ObjectNode stillWorking(ObjectNode body) {
+    return body.put("code", HostError.STILL_WORKING.wireName())
+        .put("hint", "The agent is still working; call again with action status to wait for it");
   }
 
   private static boolean shown(Message message) {
