@@ -358,7 +358,12 @@ public final class Fold {
   /** The run moves on by itself. Nobody has seen what it shows from here on. */
   private static void uncalled(Draft state) {
     hide(state, state.build().shown());
+    List<Violation> refused = state.refused;
     state.moved(false);
+    if (state.places.values().stream().anyMatch(at -> at.phase() instanceof Phase.Working)) {
+      // A call may still wait for the check of another answer.
+      state.refused = refused;
+    }
   }
 
   /** The allowance of visits and the rejections are still those of the call that has begun it. */

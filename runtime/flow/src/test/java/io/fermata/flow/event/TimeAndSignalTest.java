@@ -46,6 +46,32 @@ class TimeAndSignalTest {
     return talk.timers().stream().map(StepEffect::kind).toList();
   }
 
+  @Test
+  void aRejectionIsKeptWhenASignalComesWhileAnotherAnswerIsChecked() {
+    Driver talk =
+        drive(
+            talk()
+                .ask(
+                    "ask",
+                    q ->
+                        q.question("a", "A?", o -> o.validate((String a) -> Verdict.reject("No.")))
+                            .question("b", "B?", o -> o.validateAsync(TimeAndSignalTest::accepted)))
+                .waitFor("pay", "payment"),
+            "ask",
+            "pay");
+    talk.start();
+    talk.feed(new Input.Continue(object("a", "x", "b", "y"), 5));
+    talk.feed(new Input.Signal("payment", null, 6));
+    Outcome reply = talk.settle();
+    assertThat(code(reply)).isEqualTo("answer_rejected");
+    assertThat(failure(reply).message()).contains("No.");
+    assertThat(asked(talk.proceed())).containsExactly("a");
+  }
+
+  private static CompletableFuture<Verdict> accepted(String answer) {
+    return CompletableFuture.completedFuture(Verdict.accept());
+  }
+
   // --- sleeping -------------------------------------------------------------------------------
 
   private Driver napping() {
