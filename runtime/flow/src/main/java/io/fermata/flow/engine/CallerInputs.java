@@ -46,7 +46,7 @@ final class CallerInputs {
     if (start.runId().equals(state.runId())) {
       return new Program.Accepted<>(List.of());
     }
-    if (state.running() && state.ending() != null) {
+    if (state.running() && (state.ending() != null || !state.undoing().isEmpty())) {
       return refused(state, Outcome.Failure.of(ErrorCode.RUN_ENDING));
     }
     if (start.intent().isBlank()) {

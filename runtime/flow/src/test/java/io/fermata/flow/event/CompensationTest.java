@@ -566,6 +566,18 @@ class CompensationTest {
   }
 
   @Test
+  void aRunWhoseCorrectionIsBeingUndoneIsNotAbandonedForANewOne() {
+    Driver talk = drive(ask(ask(acts(talk(), "one"), "a"), "b"), "ask_a", "one", "ask_b");
+    talk.start("a", "x");
+    broken.add("undo one");
+    talk.reset("a", "y");
+    assertThat(code(talk.start())).isEqualTo("run_ending");
+    broken.clear();
+    assertThat(asked(talk.proceed())).containsExactly("b");
+    assertThat(asked(talk.start())).containsExactly("a");
+  }
+
+  @Test
   void aFurtherCorrectionWaitsForTheUndoingOfTheFirst() {
     Driver talk =
         drive(
