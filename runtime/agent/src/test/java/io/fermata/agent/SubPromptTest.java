@@ -108,6 +108,24 @@ class SubPromptTest {
   }
 
   @Test
+  void ofAConversationThatWasCompactedItSeesTheSummary() {
+    Scripted summarizer = Scripted.saying("They counted to three.");
+    child.say("A teapot.");
+    Scripted counts = new Scripted().say("1").say("2").say("3").say("4");
+    counts.call("expert", Map.of("message", "What is it?")).say("Told.");
+    Prompt support = Prompt.of("support", counts.model()).tools(expert().includeChat().asTool());
+    Agent desk = Agent.aiHuman("desk", support).compaction(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 5; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(child.lastRequest().get(0))
+        .contains("You know.", "Summary of the conversation so far:", "They counted to three.");
+    talk.requireSame(desk);
+  }
+
+  @Test
   void itTakesOneStepHoweverManyToolsItCalls() {
     child.then(r -> AiMessage.from("Let me see.", List.of(child.wants("look", Map.of()))));
     Conversation talk = desk(expert(LOOK).asTool());

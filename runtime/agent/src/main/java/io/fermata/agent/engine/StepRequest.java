@@ -50,7 +50,7 @@ record StepRequest(ChatRequest chat, RequestDigest digest) {
     if (state.turn().streak().empty() > 0) {
       messages.add(UserMessage.from(SAY_SOMETHING));
     }
-    Parts parts = new Parts(system(instructions, frame, state), messages);
+    Parts parts = new Parts(system(instructions, prompt, frame, state), messages);
     List<ChatMessage> chat = hooks.prefilter(flow, parts.chat());
     boolean hostedMessages = recorder.hasReadHost();
     List<Offered> tools = prompt.toolChoice() == ToolChoice.NONE ? List.of() : prompt.tools();
@@ -67,7 +67,8 @@ record StepRequest(ChatRequest chat, RequestDigest digest) {
     } else if (hosted && !reworded) {
       parts =
           new Parts(
-              system(ModelRequest.instructions(prompt, recorder::ownEnv), frame, state), messages);
+              system(ModelRequest.instructions(prompt, recorder::ownEnv), prompt, frame, state),
+              messages);
     }
     return new StepRequest(
         request.build(),
@@ -95,8 +96,10 @@ record StepRequest(ChatRequest chat, RequestDigest digest) {
     }
   }
 
-  private static String system(String instructions, StepFrame frame, ThreadState state) {
-    String summary = frame.top() ? ModelRequest.summary(state.history()) : null;
+  private static String system(
+      String instructions, Prompt prompt, StepFrame frame, ThreadState state) {
+    boolean chats = frame.top() || prompt.includesChat();
+    String summary = chats ? ModelRequest.summary(state.history()) : null;
     return summary == null ? instructions : instructions + "\n\n" + summary;
   }
 
