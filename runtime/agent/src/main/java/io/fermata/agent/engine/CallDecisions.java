@@ -104,7 +104,8 @@ final class CallDecisions {
 
   private void start(CallSite site, CallState call) {
     StepFrame frame = site.frame();
-    if (decided.state().turn().stopWanted()) {
+    boolean made = call.attempt() > 0 || frame.detached();
+    if (decided.state().turn().stopWanted() && !made) {
       returned(
           frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
       return;
