@@ -133,6 +133,22 @@ class ThreadExpiryTest {
   }
 
   @Test
+  void aParentWaitsForTheSecondWorkOfAChildToo() {
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
+        .say("It is dug.");
+    SubAgent works = SubAgent.of("worker", "Works").asBlocking();
+    Conversation talk = Conversation.with(desk(works).expireAfter(WEEK), worker).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
+    talk.report("child-s1.0", 2, false, "a deeper hole").run();
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+  }
+
+  @Test
   void aTimeThatCannotPassIsRefused() {
     assertThatThrownBy(() -> desk().expireAfter(Duration.ZERO))
         .isInstanceOf(InvalidAgentException.class)

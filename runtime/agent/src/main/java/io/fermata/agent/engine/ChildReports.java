@@ -55,7 +55,7 @@ final class ChildReports {
     for (StepFrame frame : loop.state().frames().values()) {
       CallSite site = CallSite.of(agents, loop.state(), frame);
       for (CallState call : frame.calls()) {
-        if (call.phase() == CallState.Phase.RUNNING
+        if (call.performed()
             && site.offered(call) instanceof SubAgent relation
             && (relation.blocking() || child == null)) {
           return true;
@@ -103,8 +103,7 @@ final class ChildReports {
 
   /** A call that waits for a deleted child fails. */
   private void deleted(ChildThread child, ThreadInput.ChildDeleted gone) {
-    boolean done =
-        child.status() == ChildThread.Status.IDLE || child.status() == ChildThread.Status.FAILED;
+    boolean done = child.rests();
     count(child, gone.spent(), gone.at());
     loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
     ended(

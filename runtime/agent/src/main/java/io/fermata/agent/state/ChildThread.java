@@ -24,6 +24,11 @@ public record ChildThread(
     FAILED
   }
 
+  /** Whether it has done what it was to do. */
+  public boolean rests() {
+    return status == Status.IDLE || status == Status.FAILED;
+  }
+
   ChildThread now(Status newStatus, String newNote) {
     return new ChildThread(threadId, relation, agent, newStatus, newNote, usage);
   }

@@ -299,8 +299,12 @@ public final class ThreadFold {
   }
 
   private static ThreadState callDelegated(ThreadState state, ThreadEvent.CallDelegated delegated) {
-    String child = delegated.threadId().isEmpty() ? null : delegated.threadId();
-    return call(state, delegated, call -> call.delegated(child));
+    String id = delegated.threadId().isEmpty() ? null : delegated.threadId();
+    ThreadState after = call(state, delegated, call -> call.delegated(id));
+    ChildThread child = id == null ? null : state.children().get(id);
+    return child == null || !child.rests()
+        ? after
+        : after.with(after.relations().with(child.now(ChildThread.Status.RUNNING, child.note())));
   }
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {

@@ -721,6 +721,29 @@ class CallsTest {
   }
 
   @Test
+  void anAnswerReachesItsFlowAlthoughAnotherCallStopsTheThread() {
+    Tool stop =
+        Tool.of(
+            "stop",
+            "Stops.",
+            (flow, args) -> {
+              flow.stop("enough");
+              return "stopped";
+            });
+    model.calls("quote", "stop");
+    Conversation talk = parallel(QUOTE, stop);
+    talk.world().flow = args -> new Outside.FlowOutcome.Asking(name("email"));
+    talk.world().flowAnswer = answers -> World.result("30");
+
+    talk.say("Go");
+    talk.answer("s1.0", "a1", Json.object().put("email", "a@b.c")).run();
+
+    assertThat(talk.world().flowCalls.get(1)).startsWith("quote s1.0 a1");
+    assertThat(talk.lines()).anyMatch(line -> line.endsWith("quote: 30"));
+    assertThat(talk.code()).isEqualTo(StopCode.STATE_STOP_SESSION);
+  }
+
+  @Test
   void aFlowThatWaitsForAMomentDoesNotBlockTheConversationEither() {
     model.calls("quote", "one").say("It waits.").say("Quoted.");
     Conversation talk = talk(QUOTE, tool("one"));
@@ -1293,6 +1316,19 @@ class CallsTest {
     talk.pass(Duration.ofSeconds(1)).report("child-s1.0", 1, false, "a hole").run();
 
     assertThat(talk.lines()).endsWith("worker: Reference: child-s1.0\na hole", "assistant: Done.");
+  }
+
+  @Test
+  void aReportThatComesBeforeTheCallIsTriedAgainIsToComeAgain() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));
+
+    ends(talk, ready(talk, "s1.0"), new ThreadInput.Failed("failed", "busy", null));
+    talk.report("child-s1.0", 1, false, "a hole");
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+    talk.pass(Duration.ofSeconds(1)).run().report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.last().content()).isEqualTo("Done.");
   }
 
   @Test
