@@ -84,6 +84,10 @@ final class KvShard {
   private final Map<String, Now> renewals = new HashMap<>();
 
   private Map<String, KvMark> marks = Map.of();
+
+  /** What was sent and may be, or become, the index instead; null if nothing was. */
+  private @Nullable Map<String, KvMark> drafted;
+
   private @Nullable String version;
   private Map<String, Long> wanted = new HashMap<>();
   private List<CompletableFuture<@Nullable Void>> waiting = new ArrayList<>();
@@ -133,7 +137,7 @@ final class KvShard {
         persistenceId,
         new KnownDemand(demand, now),
         (old, next) -> new KnownDemand(Math.min(old.demand(), next.demand()), now));
-    if (covers(persistenceId, demand, now)) {
+    if (covers(persistenceId, demand, now) && staysMarked(persistenceId, demand)) {
       return CompletableFuture.completedFuture(null);
     }
     CompletableFuture<@Nullable Void> marked = new CompletableFuture<>();
@@ -226,6 +230,7 @@ final class KvShard {
       wanted = new HashMap<>();
       waiting = new ArrayList<>();
       taken.forEach((id, at) -> renew(next, id, at, now));
+      drafted = next.marks;
     }
     kv.set(key, KvFormat.marks(next.marks), expected, null, false)
         .thenComposeAsync(won -> written(next, now, won), executor)
@@ -253,6 +258,7 @@ final class KvShard {
     }
     synchronized (this) {
       marks = next.marks;
+      drafted = null;
       version = won.get();
       next.renewed.forEach(id -> renewals.put(id, now));
       renewals.keySet().retainAll(marks.keySet());
@@ -342,6 +348,12 @@ final class KvShard {
         && mine(mark)
         && renewed != null
         && since.isFresh(renewed);
+  }
+
+  private synchronized boolean staysMarked(String persistenceId, long demand) {
+    Map<String, KvMark> sent = drafted;
+    KvMark mark = sent == null ? null : sent.get(persistenceId);
+    return sent == null || (mark != null && mark.at() <= demand && mine(mark));
   }
 
   /** Hosts have no other clock in common. */

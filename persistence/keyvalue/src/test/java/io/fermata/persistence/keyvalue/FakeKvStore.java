@@ -42,6 +42,8 @@ final class FakeKvStore implements KvStore {
   private final AtomicInteger calls = new AtomicInteger();
   private volatile Mood mood = Mood.WELL;
   private volatile boolean lists;
+  private volatile CompletableFuture<@Nullable Void> writes =
+      CompletableFuture.completedFuture(null);
 
   FakeKvStore() {
     this(true);
@@ -63,6 +65,15 @@ final class FakeKvStore implements KvStore {
 
   void mood(Mood now) {
     mood = now;
+  }
+
+  /** Writes that begin from now on wait. */
+  void holdWrites() {
+    writes = new CompletableFuture<>();
+  }
+
+  void releaseWrites() {
+    writes.complete(null);
   }
 
   /** The keys in the order in which they were written. */
@@ -98,7 +109,8 @@ final class FakeKvStore implements KvStore {
     if (mood == Mood.READ_ONLY) {
       return CompletableFuture.failedFuture(new IllegalStateException("a replica is not written"));
     }
-    return answer(() -> compareAndSet(key, value, expectedVersion, timeToLive));
+    return writes.thenCompose(
+        come -> answer(() -> compareAndSet(key, value, expectedVersion, timeToLive)));
   }
 
   private synchronized Optional<String> compareAndSet(

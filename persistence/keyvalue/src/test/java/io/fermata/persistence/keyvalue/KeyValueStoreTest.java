@@ -356,6 +356,21 @@ final class KeyValueStoreTest extends KeyValueContract {
   }
 
   @Test
+  void aMarkIsWrittenAgainIfItIsRequiredWhileTheWriteThatRemovesItIsUnderWay() {
+    KvIndex index = index();
+    Host.await(index.require("a", KvDocument.WORKING));
+    index.settled("a", KvDocument.NOTHING);
+    nanos.addAndGet(KvShard.RESTS.toNanos());
+    fake().holdWrites();
+    CompletionStage<?> cleaned = index.clean(false);
+    CompletionStage<?> required = index.require("a", KvDocument.WORKING);
+    fake().releaseWrites();
+    Host.await(cleaned);
+    Host.await(required);
+    assertThat(marks("a")).contains("a");
+  }
+
+  @Test
   void aWakeUpThatIsNearIsMarkedBeforeItsJournalIsWritten() {
     long tomorrow = System.currentTimeMillis() + Duration.ofHours(20).toMillis();
     try (Host host = Host.on(store())) {
