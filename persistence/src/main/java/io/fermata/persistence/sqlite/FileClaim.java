@@ -3,6 +3,7 @@ package io.fermata.persistence.sqlite;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
@@ -56,12 +57,19 @@ final class FileClaim {
       createPrivately(lockFile);
       FileChannel channel =
           FileChannel.open(lockFile, StandardOpenOption.READ, StandardOpenOption.WRITE);
-      if (!tryLock(file, channel)) {
+      try {
+        if (channel.tryLock(LOCKED_BYTE, 1, false) == null) {
+          throw heldElsewhere(file, lockFile);
+        }
+        writeProcessId(channel);
+        return channel;
+      } catch (OverlappingFileLockException held) {
+        // To close the channel would drop the lock of who holds it.
+        throw heldHere(file);
+      } catch (IOException | StoreException failed) {
         channel.close();
-        throw heldElsewhere(file, lockFile);
+        throw failed;
       }
-      writeProcessId(channel);
-      return channel;
     } catch (IOException failed) {
       throw file.notWritable(failed);
     }
@@ -78,14 +86,6 @@ final class FileClaim {
       } catch (FileAlreadyExistsException raced) {
         // The lock decides between both.
       }
-    }
-  }
-
-  private static boolean tryLock(SqliteFile file, FileChannel channel) throws IOException {
-    try {
-      return channel.tryLock(LOCKED_BYTE, 1, false) != null;
-    } catch (OverlappingFileLockException held) {
-      throw heldHere(file);
     }
   }
 
@@ -125,9 +125,10 @@ final class FileClaim {
   }
 
   void release() {
-    try {
-      channel.truncate(0);
-      channel.close();
+    try (FileChannel locked = channel) {
+      locked.truncate(0);
+    } catch (ClosedByInterruptException interrupted) {
+      // It is closed, and the id of this process stays in its file.
     } catch (IOException failed) {
       throw new StoreException(
           "The lock of "

@@ -61,12 +61,16 @@ final class InodeClaim {
     try {
       FileChannel channel =
           FileChannel.open(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
-      FileLock lock = channel.tryLock(LOCKED_BYTE, 1, false);
-      if (lock == null) {
+      try {
+        FileLock lock = channel.tryLock(LOCKED_BYTE, 1, false);
+        if (lock == null) {
+          throw heldElsewhere(file, "another process");
+        }
+        return new InodeClaim(file, key, channel, lock);
+      } catch (IOException | StoreException failed) {
         channel.close();
-        throw heldElsewhere(file, "another process");
+        throw failed;
       }
-      return new InodeClaim(file, key, channel, lock);
     } catch (IOException failed) {
       forget(key);
       throw file.notWritable(failed);

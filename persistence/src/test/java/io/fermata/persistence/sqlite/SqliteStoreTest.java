@@ -151,6 +151,15 @@ final class SqliteStoreTest extends SqlContract {
     assertThat(Path.of(file() + ".lock")).isEmptyFile();
   }
 
+  @Test
+  void aThreadThatIsInterruptedClosesAStoreToo() {
+    OpenStore open = store().open();
+    Thread.currentThread().interrupt();
+    open.close();
+    assertThat(Thread.interrupted()).isTrue();
+    store().open().close();
+  }
+
   @Override
   public long tags() {
     return SqliteProbe.numbers(file(), "SELECT count(*) FROM event_tag WHERE tag <> ?", "").get(0);
