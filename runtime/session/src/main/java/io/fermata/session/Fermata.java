@@ -364,8 +364,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
     if (host.cluster != null) {
       host.cluster.leave();
     }
-    stop(() -> host.directory.close(nothingLeft));
-    host.recorders.close(DRAIN.toMillis());
+    try {
+      stop(() -> host.directory.close(nothingLeft));
+    } finally {
+      host.recorders.close(DRAIN.toMillis());
+    }
   }
 
   /** Stops without waiting, as a crash would. */
