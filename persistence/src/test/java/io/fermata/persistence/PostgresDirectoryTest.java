@@ -61,6 +61,24 @@ final class PostgresDirectoryTest extends DirectoryContract {
   }
 
   @Test
+  void sessionsThatAreForgottenShareTheirRoundTrips() {
+    int sessions = 500;
+    PostgresServer server = PostgresServer.shared();
+    StoredEntry entry = new StoredEntry(1, 1, "m", new byte[] {1, 2, 3});
+    List<NewEntry> ended = List.of(new NewEntry(entry, 5, Set.of(JournalTags.forget(7))));
+    try (Cable cable = Cable.to(server);
+        OpenStore store = Store.postgres(cable.through(server.newDatabase())).open()) {
+      for (int i = 0; i < sessions; i++) {
+        Host.await(store.importJournal("run|" + i, ended));
+      }
+      long before = cable.roundTrips();
+      assertThat(Host.await(store.sweep(10))).isEqualTo(sessions);
+      assertThat(cable.roundTrips() - before).isLessThan(sessions / 10);
+      assertThat(Host.await(store.read("run|1", 1, 2))).isEmpty();
+    }
+  }
+
+  @Test
   void theEntriesOfAnImportedJournalShareTheirRoundTrips() {
     PostgresServer server = PostgresServer.shared();
     List<NewEntry> entries = new ArrayList<>();

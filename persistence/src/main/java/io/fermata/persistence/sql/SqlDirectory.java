@@ -202,13 +202,16 @@ public final class SqlDirectory {
    * Deletes the entries of the parts of journals up to a record; their names begin with that of the
    * journal. Returns how many there were of each.
    */
-  static int[] forgetParts(Connection connection, List<String> persistenceIds, long lastSeq)
+  static int[] forgetParts(Connection connection, List<SqlEntries.UpTo> journals)
       throws SQLException {
     return Sql.updateAll(
         connection,
         DELETE_PARTS,
-        persistenceIds,
-        id -> List.of(id + ".", id + ".", id + "/", lastSeq, id + "/"));
+        journals,
+        upTo -> {
+          String id = upTo.persistenceId();
+          return List.of(id + ".", id + ".", id + "/", upTo.seq(), id + "/");
+        });
   }
 
   static Optional<DirectoryEntry> get(Connection connection, String persistenceId)

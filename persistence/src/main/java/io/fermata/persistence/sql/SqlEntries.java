@@ -114,18 +114,21 @@ public final class SqlEntries {
   /** Deletes journals, and returns what was deleted of each. */
   static List<Deleted> forget(Connection connection, List<String> persistenceIds)
       throws SQLException {
-    return forget(connection, persistenceIds, Long.MAX_VALUE);
+    return forgetUpTo(
+        connection, persistenceIds.stream().map(id -> new UpTo(id, Long.MAX_VALUE)).toList());
   }
 
+  /** A journal up to a record. */
+  record UpTo(String persistenceId, long seq) {}
+
   /** Deletes journals up to a record. The tags are deleted with their events. */
-  static List<Deleted> forget(Connection connection, List<String> persistenceIds, long lastSeq)
-      throws SQLException {
-    int[] events = delete(connection, DELETE_EVENTS, persistenceIds, lastSeq);
-    int[] snapshots = delete(connection, DELETE_SNAPSHOTS, persistenceIds, lastSeq);
-    int[] entries = delete(connection, DELETE_ENTRY, persistenceIds, lastSeq);
-    int[] parts = SqlDirectory.forgetParts(connection, persistenceIds, lastSeq);
+  static List<Deleted> forgetUpTo(Connection connection, List<UpTo> journals) throws SQLException {
+    int[] events = delete(connection, DELETE_EVENTS, journals);
+    int[] snapshots = delete(connection, DELETE_SNAPSHOTS, journals);
+    int[] entries = delete(connection, DELETE_ENTRY, journals);
+    int[] parts = SqlDirectory.forgetParts(connection, journals);
     List<Deleted> deleted = new ArrayList<>();
-    for (int i = 0; i < persistenceIds.size(); i++) {
+    for (int i = 0; i < journals.size(); i++) {
       deleted.add(Deleted.of(events[i], snapshots[i], entries[i] + parts[i]));
     }
     return deleted;
@@ -134,15 +137,16 @@ public final class SqlEntries {
   /** Deletes everything before a record, and the entries of the parts that it ends. */
   public static void forgetBefore(Connection connection, String persistenceId, long seq)
       throws SQLException {
-    delete(connection, DELETE_EVENTS, List.of(persistenceId), seq - 1);
-    delete(connection, DELETE_SNAPSHOTS, List.of(persistenceId), seq - 1);
-    SqlDirectory.forgetParts(connection, List.of(persistenceId), seq);
+    List<UpTo> before = List.of(new UpTo(persistenceId, seq - 1));
+    delete(connection, DELETE_EVENTS, before);
+    delete(connection, DELETE_SNAPSHOTS, before);
+    SqlDirectory.forgetParts(connection, List.of(new UpTo(persistenceId, seq)));
   }
 
-  private static int[] delete(
-      Connection connection, String sql, List<String> persistenceIds, long lastSeq)
+  private static int[] delete(Connection connection, String sql, List<UpTo> journals)
       throws SQLException {
-    return Sql.updateAll(connection, sql, persistenceIds, id -> List.of(id, lastSeq));
+    return Sql.updateAll(
+        connection, sql, journals, upTo -> List.of(upTo.persistenceId(), upTo.seq()));
   }
 
   /** Imports a journal, of which a part is in memory at a time. */

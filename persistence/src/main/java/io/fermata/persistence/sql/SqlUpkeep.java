@@ -278,12 +278,13 @@ public final class SqlUpkeep {
     String to = JournalTags.forget(now);
     List<SqlObsoleteTags.Tagged> first = SqlObsoleteTags.first(connection, shards, from, to);
     List<SqlObsoleteTags.Tagged> over = first.stream().filter(tag -> !tag.obsolete()).toList();
-    int forgotten = 0;
+    boolean keeps = !over.isEmpty() && hasLaterSweeps(connection, shards, now);
+    List<SqlEntries.UpTo> forgotten = new ArrayList<>();
     for (SqlObsoleteTags.Tagged journal : over.subList(0, Math.min(most, over.size()))) {
-      Optional<String> until = promised(connection, journal.persistenceId(), now);
+      Optional<String> until =
+          keeps ? promised(connection, journal.persistenceId(), now) : Optional.empty();
       if (until.isEmpty()) {
-        SqlEntries.forget(connection, List.of(journal.persistenceId()), journal.seq());
-        forgotten++;
+        forgotten.add(new SqlEntries.UpTo(journal.persistenceId(), journal.seq()));
       } else {
         String later = JournalTags.forget(JournalTags.upkeepAt(until.get()).orElseThrow());
         postpone(
@@ -293,7 +294,9 @@ public final class SqlUpkeep {
             new SqlJournal.Promise(journal.persistenceId(), journal.seq() - 1, later));
       }
     }
-    return new Portion(forgotten, first.size() == SqlObsoleteTags.AT_ONCE || over.size() > most);
+    SqlEntries.forgetUpTo(connection, forgotten);
+    return new Portion(
+        forgotten.size(), first.size() == SqlObsoleteTags.AT_ONCE || over.size() > most);
   }
 
   /** The latest retention of an end of a journal that is still in the future. */
