@@ -25,6 +25,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -497,15 +498,27 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     JsonNode state = status.structured().path("run").path("state");
     if (state instanceof ObjectNode && !tested.secretFields().isEmpty()) {
       RunJournal journal = journal(status.meta().at("/fermata~1run/runId").asText());
-      hides(tested, journal);
-      state = journal.state().data();
+      if (journal != null) {
+        hides(tested, journal);
+        state = journal.state().data();
+      }
     }
     return state instanceof ObjectNode object ? object : null;
   }
 
-  private RunJournal journal(String run) {
-    return probed.call(
-        () -> host().journals().run(flow, run).readWithSecrets(), read -> false, "the journal");
+  /** The journal of a run; null if the store cannot be read. */
+  private @Nullable RunJournal journal(String run) {
+    return probed
+        .call(
+            () ->
+                host()
+                    .journals()
+                    .run(flow, run)
+                    .readWithSecrets()
+                    .handle((read, failure) -> Optional.ofNullable(read)),
+            read -> false,
+            "the journal")
+        .orElse(null);
   }
 
   @Override

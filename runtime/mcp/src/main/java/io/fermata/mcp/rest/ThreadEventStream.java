@@ -117,6 +117,10 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private final ToolScopes scopes;
   private final AuthenticatedCaller caller;
   private final Place place;
+
+  /** Up to which entry the caller may read whatever it says: it may use who acts after that one. */
+  private final long seen;
+
   private final CompletableFuture<Void> expiry = new CompletableFuture<>();
   private final Object lock = new Object();
 
@@ -135,13 +139,19 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
   private int taken;
 
   private ThreadEventStream(
-      ApiRequest request, StreamQuota streams, ToolScopes scopes, Duration heartbeat, Place place) {
+      ApiRequest request,
+      StreamQuota streams,
+      ToolScopes scopes,
+      Duration heartbeat,
+      Place place,
+      long seen) {
     this.response = request.http().response();
     this.out = new SseWriter(response, heartbeat);
     this.streams = streams;
     this.scopes = scopes;
     this.caller = request.caller();
     this.place = place;
+    this.seen = seen;
   }
 
   static CompletionStage<Response> open(
@@ -160,48 +170,41 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     }
     String last = request.http().getHeader("last-event-id");
     String after = last == null || last.isBlank() ? request.query("after") : last.strip();
-    String principal = request.principal();
-    if (!"now".equals(after)) {
-      Place place = after == null || after.isEmpty() ? Place.BEGINNING : Place.of(after);
-      return follow(threads, streams, scopes, heartbeat, request, id, place);
-    }
+    boolean fromNow = "now".equals(after);
+    Place place = fromNow || after == null || after.isEmpty() ? Place.BEGINNING : Place.of(after);
     Context home = Objects.requireNonNull(Vertx.currentContext());
     return threads
-        .get(principal, id)
+        .get(request.principal(), id)
         .thenComposeAsync(
-            view ->
-                follow(
-                    threads, streams, scopes, heartbeat, request, id, Place.after(view.offset())),
+            view -> {
+              scopes.require(view.agent(), request.caller());
+              Place from = fromNow ? Place.after(view.offset()) : place;
+              ThreadEventStream stream =
+                  new ThreadEventStream(request, streams, scopes, heartbeat, from, view.offset());
+              return stream.follow(threads, view.threadId());
+            },
             task -> home.runOnContext(v -> task.run()));
   }
 
-  private static CompletionStage<Response> follow(
-      Threads threads,
-      StreamQuota streams,
-      ToolScopes scopes,
-      Duration heartbeat,
-      ApiRequest request,
-      String id,
-      Place place) {
-    String principal = request.principal();
+  private CompletionStage<Response> follow(Threads threads, String id) {
+    String principal = caller.principal();
     enter(streams, principal);
-    ThreadEventStream stream = new ThreadEventStream(request, streams, scopes, heartbeat, place);
     CompletionStage<Threads.Feed> following;
     try {
-      following = threads.follow(principal, id, place.offset(), place.whole(), stream);
+      following = threads.follow(principal, id, place.offset(), place.whole(), this);
     } catch (RuntimeException e) {
       following = CompletableFuture.failedFuture(e);
     }
     return following.handleAsync(
-        (feed, thrown) -> {
-          if (feed == null) {
+        (opened, thrown) -> {
+          if (opened == null) {
             streams.leave(principal);
             return HttpError.answer(Objects.requireNonNull(thrown));
           }
-          stream.begin(feed);
+          begin(opened);
           return Response.TAKEN_OVER;
         },
-        task -> stream.context.runOnContext(home -> task.run()));
+        task -> context.runOnContext(home -> task.run()));
   }
 
   private static void enter(StreamQuota streams, String principal) {
@@ -332,7 +335,9 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     add(new Item(null, "", text.toString(), 1));
     if (event instanceof ThreadEvent.Deleted) {
       finish();
-    } else if (event instanceof ThreadEvent.HandedOver to && !scopes.allow(to.agent(), caller)) {
+    } else if (offset > seen
+        && event instanceof ThreadEvent.HandedOver to
+        && !scopes.allow(to.agent(), caller)) {
       close("forbidden");
     }
   }

@@ -565,19 +565,15 @@ public final class ThreadsApi extends JsonApi {
 
   private static Response outcome(Threads.Posted posted, Threads.View view, Threads.Messages page) {
     List<Message> since = new ArrayList<>();
-    boolean all = false;
-    for (Message message : page.messages()) {
+    // Nothing was said since a message that waits for its turn.
+    boolean all = view.inbox().contains(posted.messageId());
+    for (Message message : all ? List.<Message>of() : page.messages()) {
       if (message.id().equals(posted.messageId())) {
         all = true;
         break;
       } else if (!message.silent()) {
         since.add(message);
       }
-    }
-    if (!all && view.waiting() > 0) {
-      // It waits for its turn, so nothing was said since.
-      since.clear();
-      all = true;
     }
     ObjectNode body = receipt(posted);
     body.set("thread", ThreadJson.view(view));

@@ -109,7 +109,7 @@ public final class ThreadJson {
                     .put("agent", work.agent())
                     .put("name", work.name())
                     .put("why", work.why()));
-    json.put("waiting", view.waiting());
+    json.put("waiting", view.inbox().size());
     json.put("messages", view.messages());
     json.set("usage", usage(view.usage()));
     ArrayNode children = json.putArray("children");

@@ -184,7 +184,7 @@ public interface Threads {
    *
    * @param held what waits for a release that has a handler, a tool or an agent which the host of
    *     the thread lacks
-   * @param waiting messages that wait for the end of the current step
+   * @param inbox the ids of the messages that wait for the end of the current step
    * @param messages the number of messages
    * @param offset the number of its last journal entry
    */
@@ -194,7 +194,7 @@ public interface Threads {
       List<Question> questions,
       List<Wait> waits,
       List<HeldWork> held,
-      int waiting,
+      List<String> inbox,
       long messages,
       Usage usage,
       List<ChildThread> children,

@@ -225,8 +225,9 @@ public final class AgentAsTool {
                                             new Threads.NewMessage(message, List.of(), key))
                                         .thenCompose(
                                             posted ->
-                                                settled(call, id, posted.messageId(), relay)
-                                                    .exceptionally(failed -> working(id)))
+                                                settled(principal, id, posted.messageId(), relay)
+                                                    .exceptionally(
+                                                        failed -> working(call, id, failed)))
                                         .whenComplete((reply, thrown) -> relay.end()))));
   }
 
@@ -239,7 +240,7 @@ public final class AgentAsTool {
             relay(call, now, progress)
                 .thenCompose(
                     relay ->
-                        settled(call, id, null, relay)
+                        settled(call.principal(), id, null, relay)
                             .whenComplete((reply, thrown) -> relay.end())));
   }
 
@@ -274,7 +275,9 @@ public final class AgentAsTool {
     return own(call, id)
         .thenCompose(view -> within.answer(call.principal(), id, answer))
         .thenCompose(
-            view -> awaited(call, id, view, progress).exceptionally(failed -> working(id)));
+            view ->
+                awaited(call, id, view, progress)
+                    .exceptionally(failed -> working(call, id, failed)));
   }
 
   /**
@@ -291,26 +294,19 @@ public final class AgentAsTool {
                     "unknown_thread",
                     "There is no such thread of %s; send without threadId to begin one"
                         .formatted(agent.name()));
+              } else if (!call.mayReach().test(view.agent())) {
+                throw new ThreadException(
+                    "forbidden",
+                    "The caller may not use %s, which this thread was handed over to"
+                        .formatted(view.agent()));
               }
-              return permitted(call, view);
+              return view;
             });
   }
 
-  private static Threads.View permitted(ToolCall call, Threads.View view) {
-    if (!call.mayReach().test(view.agent())) {
-      throw new ThreadException(
-          "forbidden",
-          "The caller may not use %s, which this thread was handed over to"
-              .formatted(view.agent()));
-    }
-    return view;
-  }
-
   private CompletionStage<ToolReply> settled(
-      ToolCall call, String id, @Nullable String since, Relay relay) {
-    String principal = call.principal();
+      String principal, String id, @Nullable String since, Relay relay) {
     return settled(principal, id)
-        .thenApply(view -> permitted(call, view))
         .thenCompose(
             view ->
                 relay.upTo(view.offset()).thenCompose(done -> fetchReply(principal, view, since)));
@@ -361,18 +357,15 @@ public final class AgentAsTool {
     body.put("status", status(view));
     body.put("threadId", view.threadId());
     List<Message> fresh = new ArrayList<>();
-    boolean known = false;
-    for (Message message : latestFirst) {
-      known = since == null ? message.role() == Role.USER : message.id().equals(since);
+    // Nothing was said since a message that waits for its turn.
+    boolean waits = since != null && view.inbox().contains(since);
+    for (Message message : waits ? List.<Message>of() : latestFirst) {
+      boolean known = since == null ? message.role() == Role.USER : message.id().equals(since);
       if (known) {
         break;
       } else if (shown(message)) {
         fresh.add(message);
       }
-    }
-    if (!known && since != null && view.waiting() > 0) {
-      // It waits for its turn, so nothing was said since.
-      fresh.clear();
     }
     Collections.reverse(fresh);
     ArrayNode messages = body.putArray("messages");
@@ -402,7 +395,8 @@ public final class AgentAsTool {
   }
 
   /** What was sent is journaled, whatever keeps its outcome from the caller. */
-  private static ToolReply working(String threadId) {
+  private static ToolReply working(ToolCall call, String threadId, Throwable failure) {
+    logIfUnknown(call, failure);
     ObjectNode body = Json.object().put("status", "working").put("threadId", threadId);
     body.putArray("messages");
     body.putArray("questions");
@@ -455,10 +449,10 @@ public final class AgentAsTool {
 
   private static ToolReply failed(ToolCall call, Throwable thrown) {
     ObjectNode body;
+    logIfUnknown(call, thrown);
     if (RootCauses.of(thrown) instanceof ThreadException known) {
       body = error(known.code(), String.valueOf(known.getMessage()));
     } else {
-      LOG.error("A call of the agent {} failed in the host", call.tool(), LoggedFailure.of(thrown));
       body =
           error(
               HostError.STORE_UNAVAILABLE.wireName(),
@@ -469,6 +463,12 @@ public final class AgentAsTool {
       body.set("threadId", id);
     }
     return new ToolReply(body, Json.object());
+  }
+
+  private static void logIfUnknown(ToolCall call, Throwable thrown) {
+    if (!(RootCauses.of(thrown) instanceof ThreadException)) {
+      LOG.error("A call of the agent {} failed in the host", call.tool(), LoggedFailure.of(thrown));
+    }
   }
 
   private static ObjectNode error(String code, String message) {

@@ -7,6 +7,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Work that costs memory or time of the host: so much at once, and what is more is refused, or
@@ -15,6 +16,9 @@ import java.util.function.Supplier;
 public final class BoundedWork {
   private final Queue<Runnable> waiting = new ArrayDeque<>();
   private int left;
+
+  /** Whether a thread begins what waits. */
+  private boolean beginning;
 
   public BoundedWork(int atOnce) {
     this.left = atOnce;
@@ -69,14 +73,24 @@ public final class BoundedWork {
   }
 
   private void ended() {
-    Runnable next;
     synchronized (waiting) {
-      next = waiting.poll();
-      if (next == null) {
-        left++;
+      left++;
+      if (beginning) {
         return;
       }
+      beginning = true;
     }
-    next.run();
+    // Work may end at once, so what it makes room for begins here and not within it.
+    for (Runnable next = next(); next != null; next = next()) {
+      next.run();
+    }
+  }
+
+  private @Nullable Runnable next() {
+    synchronized (waiting) {
+      beginning = left > 0 && !waiting.isEmpty();
+      left -= beginning ? 1 : 0;
+      return beginning ? waiting.poll() : null;
+    }
   }
 }

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /** Reads the journals of threads, without waking them. */
 final class ThreadJournals {
-  /** How many feeds read at once, and how many requests read messages. */
+  /** How many feeds read at once, and how many pages of messages are read. */
   private static final int READS = 8;
 
   /** How many bytes of entries a feed reads at once, if they are several. */
@@ -39,7 +39,7 @@ final class ThreadJournals {
   /** How many bytes of entries a fork may begin with. */
   private static final long LONGEST = 32 << 20;
 
-  private static final int PAGE = 16;
+  private static final int PAGE = 32;
 
   private static final Logger LOG = LoggerFactory.getLogger(ThreadJournals.class);
 
@@ -70,8 +70,7 @@ final class ThreadJournals {
   CompletionStage<Threads.Messages> messages(
       String entityId, @Nullable String before, int limit, int depth, boolean silent) {
     HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
-    return reading
-        .enqueue(() -> rewound(entityId, Long.MAX_VALUE, rewind))
+    return rewound(entityId, Long.MAX_VALUE, rewind)
         .thenApplyAsync(
             found -> {
               if (!found.begun()) {
@@ -100,29 +99,38 @@ final class ThreadJournals {
 
   private <R extends BackwardReader> CompletionStage<R> rewinding(
       String entityId, long beforeSeq, R rewind) {
-    return store
-        .readBack(entityId, beforeSeq, PAGE)
-        .thenComposeAsync(
-            records -> {
-              if (records.isEmpty() && beforeSeq == Long.MAX_VALUE) {
-                // The directory, which said that there is one, forgets it later.
-                throw deleted();
-              }
-              for (StoredEntry stored : records) {
-                List<ThreadEvent> events = entry(entityId, stored).events();
-                if (ThreadForks.deletes(events)) {
-                  throw deleted();
-                }
-                rewind.take(events);
-                if (rewind.full()) {
-                  return CompletableFuture.completedFuture(rewind);
-                }
-              }
-              return records.size() < PAGE
-                  ? CompletableFuture.completedFuture(rewind)
-                  : rewinding(entityId, records.get(records.size() - 1).seq(), rewind);
-            },
-            executor);
+    return reading
+        .enqueue(
+            () ->
+                store
+                    .readBack(entityId, beforeSeq, PAGE)
+                    .thenApplyAsync(
+                        records -> take(entityId, beforeSeq, records, rewind), executor))
+        .thenCompose(
+            next ->
+                next == 0
+                    ? CompletableFuture.completedFuture(rewind)
+                    : rewinding(entityId, next, rewind));
+  }
+
+  /** Returns before which entry to read on; 0 for nowhere. */
+  private long take(
+      String entityId, long beforeSeq, List<StoredEntry> records, BackwardReader rewind) {
+    if (records.isEmpty() && beforeSeq == Long.MAX_VALUE) {
+      // The directory, which said that there is one, forgets it later.
+      throw deleted();
+    }
+    for (StoredEntry stored : records) {
+      List<ThreadEvent> events = entry(entityId, stored).events();
+      if (ThreadForks.deletes(events)) {
+        throw deleted();
+      }
+      rewind.take(events);
+      if (rewind.full()) {
+        return 0;
+      }
+    }
+    return records.size() < PAGE ? 0 : records.get(records.size() - 1).seq();
   }
 
   CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {

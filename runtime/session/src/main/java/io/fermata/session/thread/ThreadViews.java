@@ -1,6 +1,7 @@
 package io.fermata.session.thread;
 
 import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.message.Message;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadMetadata;
@@ -91,7 +92,7 @@ public final class ThreadViews {
         questions,
         waits,
         reply.held(),
-        state.inbox().size(),
+        state.inbox().stream().map(Message::id).toList(),
         state.history().count(),
         state.usage(),
         List.copyOf(state.children().values()),

@@ -15,6 +15,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -37,15 +38,7 @@ class ThreadJournalsTest {
     Queue<CompletableFuture<List<StoredEntry>>> asked = new ConcurrentLinkedQueue<>();
     Store slow =
         AlteredStore.of(
-            Store.memory(),
-            request -> {
-              if (!request.is("readBack")) {
-                return request.ask();
-              }
-              CompletableFuture<List<StoredEntry>> answer = new CompletableFuture<>();
-              asked.add(answer);
-              return answer;
-            });
+            Store.memory(), request -> request.is("readBack") ? waiting(asked) : request.ask());
     try (OpenStore store = slow.open()) {
       ThreadJournals journals =
           new ThreadJournals(store, Encryption.reading(null), Runnable::run, Runnable::run);
@@ -62,6 +55,38 @@ class ThreadJournalsTest {
         next.complete(List.of());
       }
       assertThat(answered).isEqualTo(100);
+      assertThat(pages).allMatch(CompletableFuture::isCompletedExceptionally);
+    }
+  }
+
+  private static CompletionStage<List<StoredEntry>> waiting(
+      Queue<CompletableFuture<List<StoredEntry>>> asked) {
+    CompletableFuture<List<StoredEntry>> answer = new CompletableFuture<>();
+    asked.add(answer);
+    return answer;
+  }
+
+  @Test
+  void anyNumberOfRequestsMayFailAtOnceWhenTheirTurnComes() {
+    CompletableFuture<List<StoredEntry>> first = new CompletableFuture<>();
+    AtomicInteger asked = new AtomicInteger();
+    Store away =
+        AlteredStore.of(
+            Store.memory(),
+            request ->
+                !request.is("readBack")
+                    ? request.ask()
+                    : asked.incrementAndGet() < 9 ? first : AlteredStore.away());
+    try (OpenStore store = away.open()) {
+      ThreadJournals journals =
+          new ThreadJournals(store, Encryption.reading(null), Runnable::run, Runnable::run);
+      List<CompletableFuture<Threads.Messages>> pages =
+          IntStream.range(0, 20_000)
+              .mapToObj(i -> journals.messages("desk|" + i, null, 10, 0, false))
+              .map(CompletionStage::toCompletableFuture)
+              .toList();
+      first.complete(List.of());
+      assertThat(asked.get()).isEqualTo(20_000);
       assertThat(pages).allMatch(CompletableFuture::isCompletedExceptionally);
     }
   }
