@@ -267,11 +267,6 @@ final class ProbedHost implements AutoCloseable {
     return life != lives.get() || faults.life().over();
   }
 
-  /** Whether it is to be killed at a write. */
-  boolean crashes() {
-    return crash != CrashPoint.NEVER;
-  }
-
   /** The entry with the result of a step or a call that was stored; null if there is none. */
   @Nullable Long completed(String session, Object step) {
     return crash.completed(session, step);

@@ -97,11 +97,6 @@ final class Steps {
     }
   }
 
-  /** Whether the host is killed in a planned attempt. */
-  synchronized boolean crash() {
-    return plans.containsValue(Fate.CRASH);
-  }
-
   /** An effect is asked for; what the test plans for it. */
   synchronized Fate ask(RunState run, StepEffect effect) {
     AskedEffect next = AskedEffect.of(run, effect);
