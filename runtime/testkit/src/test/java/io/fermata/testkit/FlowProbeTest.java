@@ -386,7 +386,7 @@ class FlowProbeTest {
         .containsExactly("price", "cook", "cook");
 
     FlowProbe.of(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
-        .timeout(Duration.ofMillis(50))
+        .timeout(Duration.ofSeconds(2))
         .start("is hungry", "dish", "soup")
         .upgrade(Orders.flow(run -> new CompletableFuture<>(), EffectOptions::once))
         .answer("servings", 1)
