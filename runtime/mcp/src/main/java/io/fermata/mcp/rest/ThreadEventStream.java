@@ -172,6 +172,11 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     String after = last == null || last.isBlank() ? request.query("after") : last.strip();
     boolean fromNow = "now".equals(after);
     Place place = fromNow || after == null || after.isEmpty() ? Place.BEGINNING : Place.of(after);
+    if (!fromNow && !scopes.restrict(request.caller())) {
+      // The view would wake a thread that nobody works on.
+      return new ThreadEventStream(request, streams, scopes, heartbeat, place, 0)
+          .follow(threads, id);
+    }
     Context home = Objects.requireNonNull(Vertx.currentContext());
     return threads
         .get(request.principal(), id)
