@@ -350,7 +350,8 @@ final class KvShard {
         && since.isFresh(renewed);
   }
 
-  private synchronized boolean staysMarked(String persistenceId, long demand) {
+  /** Whether what was sent last leaves a journal a mark for this demand. */
+  private boolean staysMarked(String persistenceId, long demand) {
     Map<String, KvMark> sent = drafted;
     KvMark mark = sent == null ? null : sent.get(persistenceId);
     return sent == null || (mark != null && mark.at() <= demand && mine(mark));

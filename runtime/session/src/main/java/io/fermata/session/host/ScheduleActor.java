@@ -249,7 +249,7 @@ public final class ScheduleActor
           .getLog()
           .warn(
               "Schedule {} starts nothing until {}: a host whose clock was ahead has handled all"
-                  + " before. If the clock is right now, rename the schedule to begin anew",
+                  + " before. If the clock is correct now, rename the schedule to start again",
               schedule.name(),
               upTo);
     }
