@@ -21,9 +21,11 @@ import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.schema.Computed;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -271,11 +273,28 @@ public final class Loads {
    */
   public static RunState take(
       FlowProgram<?> program, RunState state, Input input, @Nullable Recorder recorder) {
+    if (recorder == null) {
+      return take(program, state, input, (from, events) -> {});
+    }
     RunObserver recording =
-        recorder == null
-            ? null
-            : RunObserver.from(
-                state, program.flow(), "session", List.of(AttachedRecorder.everywhere(recorder)));
+        RunObserver.from(
+            state, program.flow(), "session", List.of(AttachedRecorder.everywhere(recorder)));
+    return take(program, state, input, (from, events) -> recording.record(from.tick(), 4, events));
+  }
+
+  /** All that happens in a run which nobody is asked about. */
+  public static List<Event> journal(Flow<?> flow) {
+    List<Event> journal = new ArrayList<>();
+    FlowProgram<?> program = FlowProgram.of(flow, ROOMY);
+    take(program, RunState.NONE, start(), (from, events) -> journal.addAll(events));
+    return journal;
+  }
+
+  private static RunState take(
+      FlowProgram<?> program,
+      RunState state,
+      Input input,
+      BiConsumer<RunState, List<Event>> recording) {
     RunState now = fold(program, state, input, recording);
     while (program.next(now) instanceof Program.Perform<StepEffect> perform) {
       for (StepEffect effect : perform.effects()) {
@@ -287,11 +306,12 @@ public final class Loads {
   }
 
   private static RunState fold(
-      FlowProgram<?> program, RunState state, Input input, @Nullable RunObserver recording) {
+      FlowProgram<?> program,
+      RunState state,
+      Input input,
+      BiConsumer<RunState, List<Event>> recording) {
     if (program.accept(state, input) instanceof Program.Accepted<RunState, Event> accepted) {
-      if (recording != null) {
-        recording.record(state.tick(), 4, accepted.events());
-      }
+      recording.accept(state, accepted.events());
       return program.after(state, accepted, 1);
     }
     throw new IllegalStateException("Refused: " + input);

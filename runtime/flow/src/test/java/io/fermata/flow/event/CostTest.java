@@ -281,9 +281,7 @@ class CostTest {
   }
 
   private static Runnable foldLine(int nodes) {
-    Driver driver = new Driver(Loads.linear(nodes), Loads.ROOMY);
-    driver.start();
-    List<Event> journal = List.copyOf(driver.journal);
+    List<Event> journal = Loads.journal(Loads.linear(nodes));
     return () -> Driver.fold(journal);
   }
 
