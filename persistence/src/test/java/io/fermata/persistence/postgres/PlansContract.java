@@ -42,7 +42,7 @@ import org.junit.jupiter.api.TestInstance;
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class PlansContract {
 
-  static final int SESSIONS = 100_000;
+  static final int SESSIONS = 40_000;
 
   /** A page of a thousand sessions, each looked up in three indexes. */
   private static final int MOST_PAGES = 10_000;

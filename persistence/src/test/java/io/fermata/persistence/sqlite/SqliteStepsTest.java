@@ -39,7 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class SqliteStepsTest {
 
   /** {@code -Dplans.sessions=1000000} tries a million, which takes minutes to fill. */
-  private static final int SESSIONS = Integer.getInteger("plans.sessions", 200_000);
+  private static final int SESSIONS = Integer.getInteger("plans.sessions", 100_000);
 
   /** For each row of a page, or of a portion of a sweep. */
   private static final int STEPS = 100;
