@@ -1,6 +1,5 @@
 package io.fermata.session.cluster;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.util.Comparator.comparingInt;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -8,297 +7,25 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.Shard;
-import io.fermata.postgres.Cable;
-import io.fermata.postgres.PostgresServer;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.IntPredicate;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 
-/**
- * Hosts in processes of their own are killed, stopped and restarted while clients talk to any of
- * them. Afterwards every session must hold every word once, in order: what was acknowledged is
- * there, and nothing happened twice, however often it was sent.
- *
- * <p>{@code -Dcluster.rounds=N} for more rounds.
- */
+/** What happens to the hosts of a cluster. */
 @Tag("slow")
 @Tag("faults")
 @Timeout(900)
-class ClusterFaultsTest {
-  private static final int CLIENTS = 12;
-  private static final int WORDS_BETWEEN_FAULTS = 5;
-
-  @TempDir Path folder;
-
-  private final String database = PostgresServer.shared().newDatabase();
-  private final Cable cable = Cable.to(PostgresServer.shared());
-  private final List<Member> members = new CopyOnWriteArrayList<>();
-  private final Random random = new Random(42);
-  private final AtomicLong calls = new AtomicLong();
-
-  /** How many words of each session were acknowledged. */
-  private final Map<String, Integer> acknowledged = new ConcurrentHashMap<>();
-
-  private final AtomicBoolean over = new AtomicBoolean();
-
-  /** A host in a process of its own. */
-  private final class Member {
-    final Process process;
-    private final PrintWriter in;
-    private final Map<Long, CompletableFuture<JsonNode>> waiting = new ConcurrentHashMap<>();
-
-    /** Its port among the hosts, as soon as it has joined them. */
-    private final CompletableFuture<Integer> ready = new CompletableFuture<>();
-
-    private final BlockingQueue<Integer> seen = new LinkedBlockingQueue<>();
-    final CompletableFuture<String> lost = new CompletableFuture<>();
-
-    Member(String database, List<String> properties) throws IOException {
-      List<String> command = new ArrayList<>();
-      command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-      command.addAll(properties);
-      Collections.addAll(
-          command,
-          "-XX:TieredStopAtLevel=1",
-          "-XX:+UseSerialGC",
-          "-cp",
-          System.getProperty("java.class.path"),
-          ClusterProcess.class.getName(),
-          database,
-          folder.resolve("notes").toString());
-      process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-      in = new PrintWriter(process.outputWriter(UTF_8), true);
-      Thread reader = new Thread(this::read, "member-" + process.pid());
-      reader.setDaemon(true);
-      reader.start();
-    }
-
-    private void read() {
-      try (BufferedReader out = process.inputReader(UTF_8)) {
-        for (String line = out.readLine(); line != null; line = out.readLine()) {
-          if (line.startsWith(ClusterProcess.READY)) {
-            ready.complete(Integer.parseInt(line.substring(line.lastIndexOf(':') + 1)));
-          } else if (line.startsWith(ClusterProcess.MEMBERS)
-              || line.startsWith(ClusterProcess.SHARDS)) {
-            seen.add(Integer.parseInt(line.substring(line.lastIndexOf(' ') + 1)));
-          } else if (line.startsWith(ClusterProcess.LOST)) {
-            System.err.println(process.pid() + " " + line);
-            lost.complete(line);
-          } else if (line.startsWith("{")) {
-            JsonNode reply = Json.parse(line);
-            CompletableFuture<JsonNode> call = waiting.remove(reply.path("number").asLong());
-            if (call != null) {
-              call.complete(reply.path("reply"));
-            }
-          }
-        }
-      } catch (IOException e) {
-        ready.completeExceptionally(e);
-      }
-      ready.completeExceptionally(new IOException("It ended before it was ready"));
-      waiting.values().forEach(call -> call.complete(Json.object().put("code", "gone")));
-    }
-
-    Member awaitReady() throws Exception {
-      ready.get(120, TimeUnit.SECONDS);
-      return this;
-    }
-
-    JsonNode call(String session, String callId, ObjectNode arguments, long millis)
-        throws Exception {
-      CompletableFuture<JsonNode> reply = call(session, callId, arguments);
-      if (!process.isAlive()) {
-        return Json.object().put("code", "gone");
-      }
-      try {
-        return reply.get(millis, TimeUnit.MILLISECONDS);
-      } catch (TimeoutException e) {
-        return Json.object().put("code", "silent");
-      }
-    }
-
-    private CompletableFuture<JsonNode> call(String session, String callId, ObjectNode arguments) {
-      long number = calls.incrementAndGet();
-      CompletableFuture<JsonNode> reply = new CompletableFuture<>();
-      waiting.put(number, reply);
-      ObjectNode line = Json.object().put("number", number).put("session", session);
-      line.put("callId", callId).set("arguments", arguments);
-      in.println(Json.text(line));
-      return reply;
-    }
-
-    int port() {
-      return ready.join();
-    }
-
-    /** Waits until it sees as many hosts, whatever their state. */
-    void awaitMembers(int expected) throws InterruptedException {
-      await(ClusterProcess.MEMBERS, members -> members == expected);
-    }
-
-    void awaitShards(int atLeast) throws InterruptedException {
-      await(ClusterProcess.SHARDS, shards -> shards >= atLeast);
-    }
-
-    private void await(String what, IntPredicate enough) throws InterruptedException {
-      Integer now = null;
-      while (now == null || !enough.test(now)) {
-        assertThat(process.isAlive()).isTrue();
-        in.println(what);
-        now = seen.poll(1, TimeUnit.SECONDS);
-      }
-    }
-
-    void kill() throws InterruptedException {
-      members.remove(this);
-      process.destroyForcibly().waitFor();
-    }
-
-    void signal(String name) throws Exception {
-      new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start().waitFor();
-    }
-  }
-
-  private Member start() throws Exception {
-    return start(database);
-  }
-
-  private Member start(String address) throws Exception {
-    return start(address, List.of());
-  }
-
-  private Member start(String address, List<String> properties) throws Exception {
-    Member member = new Member(address, properties).awaitReady();
-    members.add(member);
-    return member;
-  }
-
-  @AfterEach
-  void end() {
-    over.set(true);
-    members.forEach(member -> member.process.destroyForcibly());
-    cable.close();
-  }
-
-  /** Says words in one session, each until it is acknowledged, to any member. */
-  private List<String> talk(String session, int seed) throws Exception {
-    Random which = new Random(seed);
-    List<String> said = new ArrayList<>();
-    persistently(session, "start", Json.object().put("action", "start").put("intent", "t"), which);
-    while (!over.get()) {
-      String word = "w" + said.size();
-      ObjectNode arguments = Json.object().put("action", "continue");
-      arguments.putObject("stateUpdates").put("word", word);
-      persistently(session, word, arguments, which);
-      said.add(word);
-      acknowledged.merge(session, 1, Integer::sum);
-      // Some calls are under way at every moment, and hosts that start or take over are not
-      // starved.
-      Thread.sleep(which.nextInt(40));
-    }
-    return said;
-  }
-
-  /** Waits until every session has got its word acknowledged a few times more. */
-  private void talkOn() throws InterruptedException {
-    Map<String, Integer> before = new HashMap<>(acknowledged);
-    for (int i = 0; i < CLIENTS; i++) {
-      String session = "s" + i;
-      int enough = before.getOrDefault(session, 0) + WORDS_BETWEEN_FAULTS;
-      while (!over.get() && acknowledged.getOrDefault(session, 0) < enough) {
-        Thread.sleep(20);
-      }
-    }
-  }
-
-  private JsonNode persistently(String session, String callId, ObjectNode arguments, Random which)
-      throws Exception {
-    for (int attempt = 0; attempt < 400; attempt++) {
-      Member any = members.get(which.nextInt(members.size()));
-      JsonNode reply = any.call(session, session + callId, arguments.deepCopy(), 15_000);
-      if (reply.path("status").asText().equals("interrupt")) {
-        return reply;
-      }
-      Thread.sleep(100);
-    }
-    throw new AssertionError("No host acknowledged " + callId + " of " + session);
-  }
-
-  private interface Faults {
-    void happen() throws Exception;
-  }
-
-  private void talkDuring(Faults faults) throws Exception {
-    ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
-    try {
-      Map<String, Future<List<String>>> talks = new HashMap<>();
-      for (int i = 0; i < CLIENTS; i++) {
-        String session = "s" + i;
-        int seed = i;
-        talks.put(
-            session,
-            clients.submit(
-                () -> {
-                  try {
-                    return talk(session, seed);
-                  } finally {
-                    over.set(true);
-                  }
-                }));
-      }
-      talkOn();
-      faults.happen();
-      talkOn();
-      over.set(true);
-      int words = 0;
-      for (Map.Entry<String, Future<List<String>>> talk : talks.entrySet()) {
-        List<String> said = talk.getValue().get(120, TimeUnit.SECONDS);
-        JsonNode status =
-            members
-                .get(0)
-                .call(talk.getKey(), "status", Json.object().put("action", "status"), 60_000);
-        List<String> recorded = new ArrayList<>();
-        status.at("/run/state/said").forEach(word -> recorded.add(word.asText()));
-        assertThat(recorded).as(talk.getKey()).isEqualTo(said);
-        words += said.size();
-      }
-      assertThat(words).isGreaterThan(CLIENTS);
-      System.out.println(words + " words were acknowledged, none is lost or taken twice");
-    } finally {
-      clients.shutdownNow();
-    }
-  }
-
-  private static int rounds() {
-    return Integer.getInteger("cluster.rounds", 1);
-  }
+final class ClusterFaultsTest extends FaultyCluster {
 
   @Test
   void nothingIsLostWhenHostsAreKilled() throws Exception {
@@ -398,14 +125,6 @@ class ClusterFaultsTest {
         });
   }
 
-  private void awaitLost(Member victim) throws InterruptedException {
-    assertThat(victim.process.waitFor(120, TimeUnit.SECONDS))
-        .as("it ends, so that it is restarted")
-        .isTrue();
-    assertThat(victim.process.exitValue()).isEqualTo(ClusterProcess.LOST_CODE);
-    members.remove(victim);
-  }
-
   @Test
   void aHostThatWasPausedDoesNotReplyWithAStateThatIsOutOfDate() throws Exception {
     Member victim = start();
@@ -442,62 +161,6 @@ class ClusterFaultsTest {
     List<String> said = new ArrayList<>();
     reply.at("/run/state/said").forEach(word -> said.add(word.asText()));
     return said;
-  }
-
-  @Test
-  void aHostThatAloneIsCutOffFromTheDatabaseEndsAndTheOthersTakeOver() throws Exception {
-    Member oldest = start(cable.through(database));
-    start();
-    start();
-    talkDuring(
-        () -> {
-          cable.cut();
-          awaitLost(oldest);
-          cable.mend();
-          Member youngest = start(cable.through(database));
-          cable.halt();
-          awaitLost(youngest);
-          cable.mend();
-        });
-    members.forEach(member -> assertThat(member.lost).isNotDone());
-  }
-
-  private void assertNoneHasEnded() {
-    for (Member member : members) {
-      assertThat(member.lost).isNotDone();
-      assertThat(member.process.isAlive()).isTrue();
-    }
-  }
-
-  @Test
-  void noHostEndsWhenTheDatabaseIsAwayForAllOfThem() throws Exception {
-    for (int i = 0; i < 3; i++) {
-      start(cable.through(database));
-    }
-    talkDuring(
-        () -> {
-          cable.cut();
-          Thread.sleep(25_000);
-          cable.mend();
-        });
-    // Later than a host would have ended.
-    Thread.sleep(20_000);
-    assertNoneHasEnded();
-  }
-
-  @Test
-  void noOtherHostEndsIfOneIsLostWhileTheDatabaseIsAwayForAllOfThem() throws Exception {
-    for (int i = 0; i < 3; i++) {
-      start(cable.through(database));
-    }
-    talkDuring(
-        () -> {
-          cable.cut();
-          members.get(random.nextInt(members.size())).kill();
-          Thread.sleep(25_000);
-          cable.mend();
-        });
-    assertNoneHasEnded();
   }
 
   @Test
