@@ -35,10 +35,10 @@ import org.junit.jupiter.api.io.TempDir;
 /** Who searches a large list does not keep others from the server. */
 @Tag("long")
 class SearchLoadTest {
-  private static final int RUNS = 20_000;
+  private static final int RUNS = 12_000;
   private static final int AT_ONCE = 200;
   private static final int SEARCHERS = 6;
-  private static final int LOOKS = 60;
+  private static final int LOOKS = 30;
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   @TempDir Path directory;
