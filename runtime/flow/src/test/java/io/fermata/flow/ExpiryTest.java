@@ -16,6 +16,7 @@ import io.fermata.flow.action.StepException;
 import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
@@ -183,6 +184,61 @@ class ExpiryTest {
 
     assertThat(code(talk.proceed("b", "x"))).isEqualTo("validator_failed");
     assertThat(talk.program.expiresAt(talk.state)).isEqualTo(deadline);
+  }
+
+  /** Begins a run, and lets three days pass while it works. */
+  private static StepEffect working(Driver talk) {
+    talk.feed(new Input.Start("run", "to test", Json.object(), talk.now));
+    StepEffect work = talk.pendingEffect();
+    talk.now += DAY.multipliedBy(3).toMillis();
+    return work;
+  }
+
+  @Test
+  void aRunThatStopsAfterLongWorkHasItsTimeFromThere() {
+    Driver talk =
+        drive(
+            ask(flow(), "a")
+                .act(
+                    "work",
+                    run -> {
+                      throw new StepException("No.");
+                    }),
+            "work",
+            "ask_a");
+    StepEffect work = working(talk);
+    talk.feed(new Input.EffectEnded(work, talk.result(work), talk.now));
+
+    assertThat(talk.program.expiresAt(talk.state)).isEqualTo(talk.now + DAY.toMillis());
+    assertThat(code(talk.proceed())).isEqualTo("step_failed");
+  }
+
+  @Test
+  void aRunThatTheEndOfItsProcessStoppedHasItsTimeFromThere() {
+    Driver talk = drive(ask(flow(), "a").act("pay", run -> {}, o -> o.once()), "pay", "ask_a");
+    working(talk);
+    talk.crash(talk.journal.size());
+    talk.recover();
+
+    assertThat(code(talk.settle())).isEqualTo("outcome_unknown");
+    assertThat(asked(talk.resolve(Input.Resolution.SKIP))).containsExactly("a");
+  }
+
+  @Test
+  void aRunWhoseBranchEndsAfterLongWorkHasItsTimeFromThere() {
+    Driver talk =
+        new Driver(
+            ask(flow(), "a")
+                .act("work", run -> {})
+                .fork(START, f -> f.branch("ask_a").branch("work").join(END))
+                .edge("ask_a", END)
+                .edge("work", END)
+                .compile());
+    StepEffect work = working(talk);
+    talk.feed(new Input.EffectEnded(work, talk.result(work), talk.now));
+
+    assertThat(talk.program.expiresAt(talk.state)).isEqualTo(talk.now + DAY.toMillis());
+    assertThat(talk.proceed("a", "x")).isInstanceOf(Outcome.Complete.class);
   }
 
   @Test

@@ -466,7 +466,8 @@ final class Drive {
                 .formatted(signal, place.node()),
             Failures.detail(cause),
             null,
-            signal));
+            signal,
+            at));
   }
 
   <S extends Record> Event.@Nullable WaitLimits waitLimits(TypedPlace<S> spot) {
@@ -619,7 +620,8 @@ final class Drive {
       Place place, @Nullable String field, Event.Resume resume, ErrorCode code, Throwable cause) {
     caught(cause);
     String message = StepFailures.message(place, field, code, cause);
-    emit(new Event.Stopped(place, resume, code, message, Failures.detail(cause), field, null));
+    String detail = Failures.detail(cause);
+    emit(new Event.Stopped(place, resume, code, message, detail, field, null, at));
   }
 
   /** Reports what an author's code has thrown, unless the process must not survive it. */
@@ -629,6 +631,6 @@ final class Drive {
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {
-    emit(new Event.Stopped(place, resume, code, message, detail));
+    emit(new Event.Stopped(place, resume, code, message, detail, at));
   }
 }

@@ -67,7 +67,14 @@ final class EffectAttempts {
       String message = sandboxed(place, field);
       drive.emit(
           new Event.Stopped(
-              place, Event.Resume.WORKING, ErrorCode.SANDBOXED, message, "", field, null));
+              place,
+              Event.Resume.WORKING,
+              ErrorCode.SANDBOXED,
+              message,
+              "",
+              field,
+              null,
+              drive.at()));
     }
   }
 
@@ -201,17 +208,18 @@ final class EffectAttempts {
     return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.message().contains(DISCARDED);
   }
 
-  private static Event.Stopped interrupted(Place place, String detail) {
+  private Event.Stopped interrupted(Place place, String detail) {
     return outcomeUnknown(place, "was interrupted; whether it happened is not known", detail);
   }
 
-  private static Event.Stopped outcomeUnknown(Place place, String what, String detail) {
+  private Event.Stopped outcomeUnknown(Place place, String what, String detail) {
     return new Event.Stopped(
         place,
         Event.Resume.WORKING,
         ErrorCode.OUTCOME_UNKNOWN,
         "The step " + place.undone().node() + " may run only once and " + what + ".",
-        detail);
+        detail,
+        drive.at());
   }
 
   // --- in a fork of another run -----------------------------------------------------------------
@@ -271,7 +279,7 @@ final class EffectAttempts {
       } else if (event instanceof Event.Stopped e) {
         drive.emit(
             new Event.Stopped(
-                place, e.resume(), e.code(), e.message(), e.detail(), e.field(), null));
+                place, e.resume(), e.code(), e.message(), e.detail(), e.field(), null, drive.at()));
       }
     }
   }

@@ -305,7 +305,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
     if (first instanceof Event.Stopped stopped
         && (stopped.code() != ErrorCode.OUTCOME_UNKNOWN || again.isEmpty())) {
       // What a step returned and could not be kept is not in the journal.
-      again.add(program.following(state, first, at));
+      again.add(program.following(state, first, stopped.at()));
     }
     if (takenOver != null) {
       again.add(program.onward(state, takenOver));
@@ -350,6 +350,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
         other.message(),
         other.detail(),
         stopped.field(),
-        stopped.dropped());
+        stopped.dropped(),
+        stopped.at());
   }
 }

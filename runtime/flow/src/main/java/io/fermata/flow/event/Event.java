@@ -371,10 +371,12 @@ public sealed interface Event extends Fact {
       String message,
       String detail,
       @Nullable String field,
-      @Nullable String dropped)
+      @Nullable String dropped,
+      long at)
       implements Event {
-    public Stopped(Place place, Resume resume, ErrorCode code, String message, String detail) {
-      this(place, resume, code, message, detail, null, null);
+    public Stopped(
+        Place place, Resume resume, ErrorCode code, String message, String detail, long at) {
+      this(place, resume, code, message, detail, null, null, at);
     }
   }
 

@@ -443,11 +443,13 @@ public final class Fold {
 
   private static void arrived(Draft state, Event.Arrived e) {
     String branch = e.place().branch();
+    state.changedAt = e.at();
     state.branch(branch, b -> b.leave(e.place().node(), state.tick));
     end(state, branch, new Phase.End(e.result(), null, null));
   }
 
   private static void branchFailed(Draft state, Event.BranchFailed e) {
+    state.changedAt = e.at();
     interrupted(state, e.place().branch());
     List<Place> undo = e.undo() == null ? List.of() : e.undo();
     undo.forEach(place -> done(state, place));
@@ -584,7 +586,7 @@ public final class Fold {
     if (e.dropped() != null) {
       takeSignal(state, e.dropped());
     }
-    state.at(e.place(), at -> stopped(at, e));
+    changed(state, e, at -> stopped(at, e));
   }
 
   private static PlaceState stopped(PlaceState at, Event.Stopped e) {

@@ -141,7 +141,8 @@ class VersionAndEventsJsonTest {
         new Event.Closed(
             PLACE, "x", List.of(new Write(Write.Verb.DELETE, "a", null)), Json.tree(1), 7),
         new Event.Broken(PLACE, "enough", Flow.END),
-        new Event.Stopped(PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail"),
+        new Event.Stopped(
+            PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail", 7),
         new Event.Retried(PLACE),
         new Event.Skipped(PLACE),
         new Event.Skipped(PLACE, true),

@@ -96,7 +96,7 @@ class JournalFormatTest {
         new Event.Opened(place, "sub", Map.of("sub.a", text), List.of("sub.b"), 7),
         new Event.Closed(place, "sub", List.of(new Write(Write.Verb.SET, "a", text)), text, 7),
         new Event.Broken(place, "enough", "__end__"),
-        new Event.Stopped(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, "m", "d"),
+        new Event.Stopped(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, "m", "d", 7),
         new Event.Retried(place),
         new Event.Skipped(place),
         new Event.Reset(
