@@ -80,14 +80,24 @@ public final class Driver {
     return call(new Input.Resolve(resolution, now++));
   }
 
-  /** Takes over the run of a driver that has another version. */
+  /** Takes over the run of a driver that has another version, as it is called. */
   public Outcome takeOver(Driver before) {
+    continueAfter(before);
+    return come(program.migrate(state, now++), null);
+  }
+
+  /** The same as its time has come. */
+  public Outcome takeOverWhenDue(Driver before) {
+    continueAfter(before);
+    return come(program.takeOver(state, now++), null);
+  }
+
+  private void continueAfter(Driver before) {
     journal.addAll(before.journal);
     entries.addAll(before.entries);
     state = before.state;
     now = before.now;
     runs = before.runs;
-    return come(program.migrate(state, now++), null);
   }
 
   /** As a host does: a call that changes nothing repeats what the run waits for. */

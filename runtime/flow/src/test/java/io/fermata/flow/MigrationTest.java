@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
@@ -16,6 +17,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
@@ -37,6 +39,8 @@ import org.junit.jupiter.api.Test;
 
 /** Runs of an earlier version are carried over as the flow's author says, or left as they are. */
 class MigrationTest {
+  private final List<String> did = new ArrayList<>();
+
   record Old(String mail, String size, String city, @Computed String log) {}
 
   record New(String email, Integer seats, String city, @Computed @Nullable String log) {}
@@ -596,6 +600,51 @@ class MigrationTest {
                 .compile());
     before.now += 1_000;
     assertThat(((Outcome.Failure) run.takeOver(before)).code()).isEqualTo("run_expired");
+  }
+
+  private FlowBuilder<Old> booking(FlowBuilder<Old> flow) {
+    return Flows.chain(
+        flow.act("book", run -> {})
+            .compensate("book", run -> did.add("undo " + run.state().city()))
+            .expireAfter(Duration.ofDays(1))
+            .onExpire(run -> did.add("told of " + run.state().city()))
+            .ask("ask_city", q -> q.question("city", "?"))
+            .ask("ask_mail", q -> q.question("mail", "?")),
+        "ask_city",
+        "book",
+        "ask_mail");
+  }
+
+  @Test
+  void aRunThatHasExpiredEndsInTheVersionThatTakesItOver() {
+    Driver before = started(booking(old()).compile(), "city", "Ulm");
+    before.now += Duration.ofDays(2).toMillis();
+    Flow<Old> next = booking(old().version(2).migrate(1, m -> {})).compile();
+    Driver run = new Driver(next);
+
+    assertThat(((Outcome.Failure) run.takeOverWhenDue(before)).code()).isEqualTo("run_expired");
+    assertThat(run.state.status()).isEqualTo(RunState.Status.EXPIRED);
+    assertThat(run.state.version()).isEqualTo(2);
+    assertThat(did).containsExactly("undo Ulm", "told of Ulm");
+    assertThat(Driver.fold(run.journal)).isEqualTo(run.state);
+    Redecision again = new Redecision(next, Limits.DEFAULT);
+    for (Driver.Entry entry : run.entries) {
+      assertThat(again.decide(entry.at(), entry.events())).as("%s", entry).isNull();
+    }
+  }
+
+  @Test
+  void aRunWhoseTimeHasComeInItsOwnVersionLivesAsLongAsTheNewOneSays() {
+    Driver before = started(booking(old()).compile(), "city", "Ulm");
+    before.now += Duration.ofDays(2).toMillis();
+    Driver run =
+        new Driver(
+            booking(old().version(2).migrate(1, m -> {}))
+                .expireAfter(Duration.ofDays(9))
+                .compile());
+
+    assertThat(run.takeOverWhenDue(before)).isInstanceOf(Outcome.Interrupt.class);
+    assertThat(did).isEmpty();
   }
 
   @Test

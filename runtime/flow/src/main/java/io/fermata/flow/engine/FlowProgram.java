@@ -115,13 +115,17 @@ public final class FlowProgram<S extends Record>
    * asks it; answers that were accepted stand.
    */
   public Acceptance<RunState, Event> migrate(RunState state, long at) {
-    if (expired(state, at)) {
-      return new Refused<>(Outcome.Failure.of(ErrorCode.RUN_EXPIRED).open(open(state)));
-    }
+    return expired(state, at)
+        ? new Refused<>(Outcome.Failure.of(ErrorCode.RUN_EXPIRED).open(open(state)))
+        : takeOver(state, at);
+  }
+
+  /** The same when nobody calls, but its time has come: one that has expired by then ends. */
+  public Acceptance<RunState, Event> takeOver(RunState state, long at) {
     try {
       Drive drive = new Drive(flow, limits, state, at);
       migrations.carry(state, limits, at).forEach(drive::emit);
-      return drive.accepted();
+      return expired(state, at) ? expire(drive) : drive.accepted();
     } catch (Migrations.Unfit e) {
       Throwable cause = e.getCause();
       return new Refused<>(
@@ -280,7 +284,9 @@ public final class FlowProgram<S extends Record>
   private Acceptance<RunState, Event> effectDue(RunState state, Input.EffectDue due) {
     StepEffect effect = due.effect();
     if (effect.kind() == StepEffect.Kind.EXPIRE) {
-      return effect.equals(expiry(state)) ? expire(state, due.at()) : new Accepted<>(List.of());
+      return effect.equals(expiry(state))
+          ? expire(new Drive(flow, limits, state, due.at()))
+          : new Accepted<>(List.of());
     }
     if (!effect.timer() || !wanted.of(state).contains(effect)) {
       return new Accepted<>(List.of());
@@ -298,16 +304,17 @@ public final class FlowProgram<S extends Record>
   }
 
   /** Undoes what the run did, as a cancellation does; the flow is notified last. */
-  private Acceptance<RunState, Event> expire(RunState state, long at) {
-    Drive drive = new Drive(flow, limits, state, at);
+  private Acceptance<RunState, Event> expire(Drive drive) {
+    RunState state = drive.state();
     List<Place> undo = new ArrayList<>(new Forks(drive).undoable((place, tick) -> true));
     if (flow.compensations().containsKey(Flow.START) && !state.sandboxed()) {
       undo.add(BEGINNING);
     }
-    if (undo.isEmpty() && state.undoing().isEmpty()) {
-      return new Accepted<>(List.of(new Event.Expired(at)));
-    }
-    drive.emit(new Event.Ending(ErrorCode.RUN_EXPIRED, null, undo, at));
+    boolean atOnce = undo.isEmpty() && state.undoing().isEmpty();
+    drive.emit(
+        atOnce
+            ? new Event.Expired(drive.at())
+            : new Event.Ending(ErrorCode.RUN_EXPIRED, null, undo, drive.at()));
     return drive.accepted();
   }
 

@@ -314,7 +314,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
   }
 
   private Program.Acceptance<RunState, Event> migrated(List<Event> rest) {
-    return program.migrate(state(), rest.get(migrated(rest, 0) - 1).at());
+    return program.takeOver(state(), rest.get(migrated(rest, 0) - 1).at());
   }
 
   /** Whether two events have the same effect: other rules may lead the same way. */

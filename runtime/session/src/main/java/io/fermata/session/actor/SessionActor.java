@@ -328,6 +328,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (command instanceof SessionCommand.Wake) {
       effects.catchUp(host.now());
       region.tell(new SessionRegion.Woken(entityId));
+      return loop.woken(state);
     } else if (command instanceof SessionCommand.Idle && loop.idle()) {
       loop.offerToSleep();
     } else if (command instanceof SessionCommand.Sleep sleep) {

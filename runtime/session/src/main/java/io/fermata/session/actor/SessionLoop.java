@@ -572,6 +572,11 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return admitted(state, admission, null);
   }
 
+  /** The session is due, or has unfinished work. */
+  EffectBuilder<Entry<E>, SessionState<S>> woken(SessionState<S> state) {
+    return idle() && port.takenOver(ahead) ? resume(state) : journal.none();
+  }
+
   private List<F> wanted(Program.Next<F> next) {
     return next instanceof Program.Perform<F> perform
         ? perform.effects()

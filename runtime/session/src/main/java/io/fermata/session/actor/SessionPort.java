@@ -179,6 +179,11 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   /** Whether a recovered session has effects or timers to resume. */
   boolean resumes(S state);
 
+  /** Whether a session that is due is to be continued by another program than it waits for. */
+  default boolean takenOver(S state) {
+    return false;
+  }
+
   /** Whether effects of the program are outstanding. */
   boolean works(S state);
 

@@ -194,7 +194,7 @@ public final class FlowCatalog {
     if (heir.isEmpty()) {
       return versions(flow).changed(run).message();
     }
-    return heir.get().migrate(run, at) instanceof Program.Refused<RunState, Event> refused
+    return heir.get().takeOver(run, at) instanceof Program.Refused<RunState, Event> refused
         ? refused.failure().message()
         : null;
   }
@@ -202,6 +202,11 @@ public final class FlowCatalog {
   /** The program of a run's version, if it is registered unchanged. */
   public Optional<FlowProgram<?>> of(String flow, RunState run) {
     return all(flow).of(run);
+  }
+
+  /** The program that continues a run, perhaps after a migration. */
+  public Optional<FlowProgram<?>> continuing(String flow, RunState run) {
+    return of(flow, run).or(() -> versions(flow).takingOver(run));
   }
 
   /**

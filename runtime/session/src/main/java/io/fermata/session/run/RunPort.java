@@ -224,7 +224,9 @@ public final class RunPort
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
     }
     Program.Acceptance<RunState, Event> migrated =
-        request.action() == CallAction.START ? null : migrated(at);
+        request.action() == CallAction.START
+            ? null
+            : migrated(run, heir -> heir.migrate(run, at.now()));
     if (migrated instanceof Program.Accepted<RunState, Event> accepted) {
       return migrate(run, accepted.events());
     } else if (request.action() == CallAction.CANCEL) {
@@ -293,7 +295,8 @@ public final class RunPort
     int wanted = version == ForkOptions.NEWEST ? newest().flow().version() : version;
     String why =
         all.contains(wanted)
-            ? "version %d, and version %d has no migration from that; a run is carried over to later versions alone"
+            ? "version %d, and version %d has no migration from that; a run is carried over to"
+                  + " later versions alone"
             : "version %d, and the host has no version %d of its flow; it has %s";
     return Outcome.Failure.of(
         ErrorCode.VERSION_CHANGED,
@@ -370,9 +373,15 @@ public final class RunPort
   }
 
   @Override
+  public boolean takenOver(RunState run) {
+    return heir(run) != null;
+  }
+
+  @Override
   public Admission<Input, Event> resume(Situation<RunState, Event> at, Set<String> running) {
     RunState run = at.state().program();
-    Program.Acceptance<RunState, Event> migrated = migrated(at);
+    Program.Acceptance<RunState, Event> migrated =
+        migrated(run, heir -> heir.takeOver(run, at.now()));
     if (migrated instanceof Program.Accepted<RunState, Event> accepted) {
       return migrate(run, accepted.events());
     } else if (migrated instanceof Program.Refused<RunState, Event> refused) {
@@ -387,27 +396,28 @@ public final class RunPort
   }
 
   /** Migrates the run to a newer version; null if it need not or cannot. */
-  private Program.@Nullable Acceptance<RunState, Event> migrated(Situation<RunState, Event> at) {
-    RunState run = at.state().program();
-    if (!run.running() || program(run) != null) {
+  private Program.@Nullable Acceptance<RunState, Event> migrated(
+      RunState run, Function<FlowProgram<?>, Program.Acceptance<RunState, Event>> how) {
+    FlowProgram<?> heir = heir(run);
+    if (heir == null) {
       return null;
     }
-    return host.catalog()
-        .versions(flow)
-        .takingOver(run)
-        .map(
-            heir -> {
-              Program.Acceptance<RunState, Event> migrated = heir.migrate(run, at.now());
-              session.threw(migrated);
-              return migrated;
-            })
-        .orElse(null);
+    Program.Acceptance<RunState, Event> migrated = how.apply(heir);
+    session.threw(migrated);
+    return migrated;
+  }
+
+  /** The program of a newer version that takes the run over as its own is gone. */
+  private @Nullable FlowProgram<?> heir(RunState run) {
+    return program(run) == null ? host.catalog().versions(flow).takingOver(run).orElse(null) : null;
   }
 
   /** The run continues on another version, which then handles the call. */
   private Admission<Input, Event> migrate(RunState run, List<Event> events) {
     RunState after = run.apply(events);
-    session.log().info("Run {} continues on version {}", after.runId(), after.version());
+    if (after.running()) {
+      session.log().info("Run {} continues on version {}", after.runId(), after.version());
+    }
     return new Happen<>(events, true);
   }
 

@@ -98,7 +98,8 @@ public record RunReplies(String flow, FlowCatalog catalog) {
       OutcomeJson.copyResult(last.body(), body);
     } else if (run.running()) {
       ObjectNode report = OutcomeJson.run(run, withoutSecrets(run));
-      Long expires = catalog.of(flow, run).map(program -> program.expiresAt(run)).orElse(null);
+      Long expires =
+          catalog.continuing(flow, run).map(program -> program.expiresAt(run)).orElse(null);
       if (expires != null) {
         report.put("expiresAt", OutcomeJson.time(expires));
       }
@@ -264,13 +265,12 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
     Optional<FlowProgram<?>> heir = catalog.versions(flow).takingOver(run);
-    if (program.isEmpty() && heir.isPresent() && !RunPhases.works(run)) {
-      return heir.get().now(run);
-    } else if (program.isEmpty()) {
+    if (program.isEmpty() && (heir.isEmpty() || RunPhases.works(run))) {
       return versionChanged(run).open(catalog.newest(flow).open(run));
-    }
-    if (program.get().expired(run, now)) {
+    } else if (program.or(() -> heir).orElseThrow().expired(run, now)) {
       return Outcome.Failure.of(ErrorCode.RUN_EXPIRED);
+    } else if (program.isEmpty()) {
+      return heir.orElseThrow().now(run);
     }
     Program.Next<StepEffect> next = program.get().next(run);
     if (next instanceof Program.Pause<StepEffect>) {

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
@@ -27,6 +28,7 @@ import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -44,9 +46,13 @@ class RetentionTest {
   private final List<String> hooks = new CopyOnWriteArrayList<>();
 
   private Flow<Order> order() {
-    return Flow.of("order", Order.class)
+    return order(1, flow -> flow.expireAfter(Duration.ofDays(3)));
+  }
+
+  private Flow<Order> order(int version, UnaryOperator<FlowBuilder<Order>> more) {
+    return more.apply(Flow.of("order", Order.class))
+        .version(version)
         .description("Takes an order.")
-        .expireAfter(Duration.ofDays(3))
         .onExpire(run -> hooks.add(run.id()))
         .ask("ask_dish", q -> q.question("dish", "Which dish?"))
         .edge(START, "ask_dish")
@@ -66,9 +72,13 @@ class RetentionTest {
   }
 
   private Fermata host(Retention retention) {
+    return host(retention, order());
+  }
+
+  private Fermata host(Retention retention, Flow<Order> order) {
     return Fermata.host()
         .store(Store.sqlite(directory.resolve("kept.db")))
-        .flow(order())
+        .flow(order)
         .flow(glance())
         .retention("order", retention)
         .clock(() -> Instant.ofEpochMilli(System.currentTimeMillis() + passed.get()))
@@ -304,17 +314,61 @@ class RetentionTest {
     pass(Duration.ofDays(4));
     try (Fermata host = host(A_WEEK)) {
       eventually(() -> hooks.equals(List.of(run)));
-      eventually(
-          () ->
-              replayed(host, run).stream()
-                  .anyMatch(
-                      event ->
-                          event.fact() instanceof Observation.RunEnd end
-                              && end.status() == RunState.Status.EXPIRED));
+      eventually(() -> expired(host, run));
       assertThat(TestHost.code(call(host, "continue", "dish", "soup"))).isEqualTo("run_expired");
       assertThat(hooks).containsExactly(run);
       assertThat(TestHost.status(call(host, "start"))).isEqualTo("interrupt");
     }
+  }
+
+  private static boolean expired(Fermata host, String run) {
+    return replayed(host, run).stream()
+        .anyMatch(
+            event ->
+                event.fact() instanceof Observation.RunEnd end
+                    && end.status() == RunState.Status.EXPIRED);
+  }
+
+  @Test
+  void aRunOfAVersionThatIsGoneExpiresInTheOneThatTakesItOver() throws Exception {
+    String run;
+    try (Fermata host = host(A_WEEK)) {
+      run = run(call(host, "start"));
+    }
+    pass(Duration.ofDays(4));
+    Flow<Order> next = order(2, flow -> flow.migrate(1, m -> {}).expireAfter(Duration.ofDays(3)));
+    try (Fermata host = host(A_WEEK, next)) {
+      assertThat(TestHost.code(call(host, "status"))).isEqualTo("run_expired");
+      eventually(() -> expired(host, run));
+      assertThat(hooks).containsExactly(run);
+      assertThat(TestHost.code(call(host, "continue", "dish", "soup"))).isEqualTo("run_expired");
+    }
+  }
+
+  @Test
+  void aRunWhoseVersionIsGoneLivesAsLongAsTheOneThatTakesItOverSays() throws Exception {
+    String run;
+    try (Fermata host = host(A_WEEK)) {
+      run = run(call(host, "start"));
+    }
+    pass(Duration.ofDays(4));
+    Flow<Order> next = order(2, flow -> flow.migrate(1, m -> {}).expireAfter(Duration.ofDays(9)));
+    try (Fermata host = host(A_WEEK, next)) {
+      JsonNode expires = call(host, "status").structured().at("/run/expiresAt");
+      assertThat(expires.isTextual()).isTrue();
+      eventually(() -> version(host, run) == 2);
+      assertThat(hooks).isEmpty();
+      assertThat(TestHost.status(call(host, "continue", "dish", "soup"))).isEqualTo("complete");
+    }
+  }
+
+  private static int version(Fermata host, String run) {
+    return host.runs()
+        .get("order", run)
+        .toCompletableFuture()
+        .join()
+        .map(RunInfo::version)
+        .orElse(0);
   }
 
   @Test
