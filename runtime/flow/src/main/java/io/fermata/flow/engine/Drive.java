@@ -240,13 +240,16 @@ final class Drive {
     return halted;
   }
 
-  /** Goes back, and resumes branches that only stopped because another one failed. */
+  /**
+   * Goes back. What could not be undone is tried again, and branches resume that only stopped
+   * because another one failed.
+   */
   void reset(List<Event.Back> back, Map<String, JsonNode> corrected, List<Place> undo) {
     Map<String, List<String>> recipients = new Recipients(graph, state).of(corrected.keySet());
     emit(new Event.Reset(back, corrected, undo, at, recipients));
     for (Place place : halted()) {
       if (at(place).phase() instanceof Phase.Halted stopped
-          && stopped.code() == ErrorCode.BRANCH_CANCELLED) {
+          && (place.undoes() || stopped.code() == ErrorCode.BRANCH_CANCELLED)) {
         emit(new Event.Retried(place));
       }
     }

@@ -567,9 +567,11 @@ public record RunState(
       leave(name);
     }
 
-    /** Leaves every place of a branch and of those that branch off it. */
+    /** Leaves every place of a branch and of those that branch off it; what is undone stays so. */
     void leave(String branch) {
-      changePlaces().keySet().removeIf(place -> Place.within(place.branch(), branch));
+      changePlaces()
+          .keySet()
+          .removeIf(place -> !place.undoes() && Place.within(place.branch(), branch));
     }
 
     RunState build() {

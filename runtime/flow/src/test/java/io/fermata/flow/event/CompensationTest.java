@@ -597,6 +597,49 @@ class CompensationTest {
   }
 
   @Test
+  void aFurtherCorrectionLeavesTheUndoingOfTheFirstTheAttemptsThatItHas() {
+    Driver talk =
+        drive(
+            ask(ask(ask(talk(), "a"), "b"), "c")
+                .act("one", run -> {})
+                .compensate(
+                    "one",
+                    run -> work("undo " + run.attempt()),
+                    o -> o.retry(3, Duration.ofSeconds(1))),
+            "ask_a",
+            "ask_b",
+            "one",
+            "ask_c");
+    talk.start("a", "x", "b", "y");
+    broken.addAll(Set.of("undo 1", "undo 2", "undo 3"));
+    talk.feed(new Input.Reset(object("b", "z"), talk.now++));
+    StepEffect first = talk.pendingEffect();
+    talk.feed(new Input.EffectEnded(first, talk.result(first), talk.now++));
+
+    assertThat(code(talk.reset("a", "w"))).isEqualTo("compensation_failed");
+    assertThat(ran).containsExactly("undo 1", "undo 2", "undo 3");
+    assertThat(talk.events(Event.Undoing.class)).hasSize(1);
+    assertThat(asked(talk.proceed())).containsExactly("c");
+    assertThat(talk.state.data()).isEqualTo(object("a", "w", "b", "z"));
+  }
+
+  @Test
+  void aFurtherCorrectionDoesNotUndoBesideAnAttemptThatIsRunning() {
+    Driver talk =
+        drive(ask(ask(ask(acts(talk(), "one"), "a"), "b"), "c"), "ask_a", "ask_b", "one", "ask_c");
+    talk.start("a", "x", "b", "y");
+    talk.feed(new Input.Reset(object("b", "z"), talk.now++));
+    talk.crash(talk.journal.size());
+    talk.recover();
+    StepEffect second = talk.pendingEffect();
+    talk.feed(new Input.Reset(object("a", "w"), talk.now++));
+
+    assertThat(talk.pendingEffect().key()).isEqualTo(second.key());
+    assertThat(asked(talk.settle())).containsExactly("c");
+    assertThat(ran).containsExactly("one", "undo one", "one");
+  }
+
+  @Test
   void aCorrectionMayComeWhileADroppedBranchCannotBeUndone() {
     Driver talk =
         new Driver(
@@ -617,6 +660,7 @@ class CompensationTest {
     broken.add("undo one");
     assertThat(code(talk.proceed("a", "x"))).isEqualTo("compensation_failed");
     assertThat(code(talk.reset("b", "y"))).isEqualTo("compensation_failed");
+    assertThat(ran).containsExactly("one", "undo one", "undo one");
     broken.clear();
     assertThat(asked(talk.proceed())).containsExactly("c");
   }
