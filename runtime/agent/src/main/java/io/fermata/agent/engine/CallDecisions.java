@@ -190,8 +190,7 @@ final class CallDecisions {
     if (!(offered instanceof SubAgent relation) || !relation.blocking()) {
       return null;
     }
-    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
-    String child = ToolCalls.reference(relation, arguments, decided.state().children().values());
+    String child = ToolCalls.reference(relation, call, decided.state());
     ChildThread working = child == null ? null : decided.state().children().get(child);
     return working == null
             || !working.relation().equals(relation.name())
@@ -333,8 +332,7 @@ final class CallDecisions {
 
   /** The call was being delegated to a child, which may have received it. */
   private void leaveDelegated(SubAgent relation, CallState call) {
-    ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
-    String child = ToolCalls.reference(relation, arguments, decided.state().children().values());
+    String child = ToolCalls.reference(relation, call, decided.state());
     if (child == null) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, null, relation.agent()));
     } else if (relation.blocking() && decided.state().children().containsKey(child)) {

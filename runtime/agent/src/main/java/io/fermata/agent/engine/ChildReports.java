@@ -31,7 +31,7 @@ final class ChildReports {
       boolean early = child == null && !spent.total().equals(Usage.ZERO);
       count(child, spent.total(), spent.at());
       return early ? notYet() : null;
-    } else if (delegating(child)) {
+    } else if (delegating(input.child())) {
       return notYet();
     } else if (child == null) {
       return null;
@@ -50,15 +50,17 @@ final class ChildReports {
         "not_yet", "The call of the child is still being delegated; retry");
   }
 
-  /** Whether a call is being delegated to a child: to a new one, or one that it will wait for. */
-  private boolean delegating(@Nullable ChildThread child) {
+  /** Whether a call is being delegated to a child, which may report before that is journaled. */
+  private boolean delegating(String child) {
+    boolean known = loop.state().children().containsKey(child);
     for (StepFrame frame : loop.state().frames().values()) {
       CallSite site = CallSite.of(agents, loop.state(), frame);
       for (CallState call : frame.calls()) {
-        if (call.performed()
-            && site.offered(call) instanceof SubAgent relation
-            && (relation.blocking() || child == null)) {
-          return true;
+        if (call.performed() && site.offered(call) instanceof SubAgent relation) {
+          String to = ToolCalls.reference(relation, call, loop.state());
+          if (to == null ? !known : to.equals(child)) {
+            return true;
+          }
         }
       }
     }

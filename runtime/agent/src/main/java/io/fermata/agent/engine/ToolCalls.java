@@ -20,6 +20,7 @@ import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
@@ -228,7 +229,12 @@ public final class ToolCalls {
   }
 
   /** The child that a call continues with; null if it needs a new one. */
-  static @Nullable String reference(
+  static @Nullable String reference(SubAgent relation, CallState call, ThreadState state) {
+    ObjectNode arguments = ChangeRecorder.object(arguments(call.call()));
+    return reference(relation, arguments, state.children().values());
+  }
+
+  private static @Nullable String reference(
       SubAgent relation, ObjectNode arguments, Collection<ChildThread> children) {
     String reference = arguments.path("reference").textValue();
     boolean goesOn = reference == null && relation.blocking() && relation.maxInstances() == 1;
@@ -279,6 +285,8 @@ public final class ToolCalls {
               Usage.ZERO);
       recorder.write(new ThreadEvent.ChildCreated(born));
       recorder.hooks().subagentCreated(flow, born);
+    } else {
+      recorder.write(new ThreadEvent.ChildResumed(child));
     }
     return relation.blocking()
         ? new ThreadInput.Delegated(threadId, recorder.changes())

@@ -422,6 +422,9 @@ public sealed interface ThreadEvent {
 
   record ChildCreated(ChildThread child) implements Change {}
 
+  /** A child was given more to do. */
+  record ChildResumed(String threadId) implements Change {}
+
   record HookFailed(String hook, String point, String reason) implements Change {}
 
   /** What a model said, where hooks, or the tool that ends its turn, made another text of it. */

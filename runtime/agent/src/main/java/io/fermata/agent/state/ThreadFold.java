@@ -54,7 +54,9 @@ public final class ThreadFold {
               ThreadEvent.CallAsked.class,
               (s, e) -> call(s, e, c -> c.asked(e.approval(), e.question())))
           .gives(ThreadEvent.CallAnswered.class, ThreadFold::callAnswered)
-          .gives(ThreadEvent.CallDelegated.class, ThreadFold::callDelegated)
+          .gives(
+              ThreadEvent.CallDelegated.class,
+              (s, e) -> call(s, e, c -> c.delegated(e.threadId().isEmpty() ? null : e.threadId())))
           .gives(ThreadEvent.CallReturned.class, (s, e) -> call(s, e, c -> c.returned(e.result())))
           .gives(ThreadEvent.CallEnded.class, ThreadFold::callEnded)
           .gives(ThreadEvent.CallDetached.class, ThreadFold::callDetached)
@@ -98,6 +100,7 @@ public final class ThreadFold {
           .gives(ThreadEvent.Scheduled.class, ThreadFold::scheduled)
           .gives(ThreadEvent.Unscheduled.class, (s, e) -> unscheduled(s, e.id()))
           .gives(ThreadEvent.ChildCreated.class, (s, e) -> s.with(s.relations().with(e.child())))
+          .gives(ThreadEvent.ChildResumed.class, (s, e) -> childResumed(s, e.threadId()))
           .ignores(ThreadEvent.Emitted.class)
           .ignores(ThreadEvent.HookFailed.class)
           .ignores(ThreadEvent.ModelReplied.class)
@@ -296,15 +299,6 @@ public final class ThreadFold {
             null);
     return call(state, answered, call -> call.answered(answer))
         .with(state.mailbox().answered(answered));
-  }
-
-  private static ThreadState callDelegated(ThreadState state, ThreadEvent.CallDelegated delegated) {
-    String id = delegated.threadId().isEmpty() ? null : delegated.threadId();
-    ThreadState after = call(state, delegated, call -> call.delegated(id));
-    ChildThread child = id == null ? null : state.children().get(id);
-    return child == null || !child.rests()
-        ? after
-        : after.with(after.relations().with(child.now(ChildThread.Status.RUNNING, child.note())));
   }
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
@@ -579,6 +573,13 @@ public final class ThreadFold {
       }
     }
     return state.withEffects(rest);
+  }
+
+  private static ThreadState childResumed(ThreadState state, String threadId) {
+    ChildThread child = state.children().get(threadId);
+    return child == null || !child.rests()
+        ? state
+        : state.with(state.relations().with(child.now(ChildThread.Status.RUNNING, child.note())));
   }
 
   private static ThreadState childReported(ThreadState state, ThreadEvent.ChildReported reported) {

@@ -1332,6 +1332,51 @@ class CallsTest {
   }
 
   @Test
+  void aReportThatComesWhileItsChildIsGivenMoreToDoIsToComeAgain() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .say("Begun.")
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
+        .say("Begun again.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+    talk.post("Deeper").runUntil(call("s3.0"));
+
+    talk.report("child-s1.0", 1, false, "a hole");
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+    talk.run().report("child-s1.0", 1, false, "a hole");
+    assertThat(talk.refusal()).isNull();
+  }
+
+  @Test
+  void aReportOfAChildIsTakenWhileAnotherIsGivenMoreToDo() {
+    twoAtOnce();
+    model.call("worker", Map.of("message", "on", "reference", "child-s1.0")).say("Begun again.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+    talk.post("Go on").runUntil(call("s3.0"));
+
+    talk.report("child-s1.1", 1, false, "a pit");
+
+    assertThat(talk.refusal()).isNull();
+  }
+
+  @Test
+  void aThreadLearnsThatAChildWasDeletedDuringItsSecondWork() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .say("Begun.")
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
+        .say("Begun again.")
+        .say("A pity.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+    talk.report("child-s1.0", 1, false, "a hole").run();
+
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", Usage.ZERO, talk.now())).run();
+
+    assertThat(talk.last().content()).isEqualTo("A pity.");
+    talk.requireSame(Agent.aiHuman("desk", prompt(SubAgent.of("worker", "Works"))), WORKER);
+  }
+
+  @Test
   void aChildThatMayHaveBeenBornWhenItsCallWasStoppedIsDiscarded() {
     model.call("worker", Map.of("message", "dig"));
     Conversation talk = parent(prompt(BLOCKING)).post("Go").runUntil(call("s1.0"));

@@ -207,6 +207,7 @@ public final class ThreadJson {
               "failed",
               "text",
               "at"),
+          shown(ThreadEvent.ChildResumed.class, "child.resumed", "threadId"),
           shown(ThreadEvent.ChildStatusChanged.class, "child.status", "threadId", "status", "at"),
           shown(ThreadEvent.StatusSet.class, "status", "text"),
           shown(ThreadEvent.Scheduled.class, "effect.scheduled", "id", "effect", "due"),

@@ -146,6 +146,7 @@ class ThreadJsonTest {
         new ThreadEvent.Emitted("progress", json, 7),
         new ThreadEvent.Emitted("progress", null, 7),
         new ThreadEvent.ChildCreated(child),
+        new ThreadEvent.ChildResumed("t9"),
         new ThreadEvent.HookFailed("h", "p", "broken"),
         new ThreadEvent.ModelReplied("Hi"),
         new ThreadEvent.ToolReturned("s1.0", 1, null));
