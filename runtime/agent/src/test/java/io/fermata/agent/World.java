@@ -118,6 +118,7 @@ public final class World implements Outside {
     FlowOutcome known = begun.get(callKey);
     if (known == null
         || known instanceof FlowOutcome.Unfinished
+        || known instanceof FlowOutcome.Asking
         || known instanceof FlowOutcome.Waiting) {
       known = flow.apply(arguments);
       begun.put(callKey, known);

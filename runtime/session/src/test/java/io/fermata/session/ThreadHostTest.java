@@ -20,6 +20,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.Run;
@@ -512,6 +513,103 @@ class ThreadHostTest {
       ThreadReplay.of(List.of(decorator), now(host.journals().thread(id).readWithSecrets()))
           .requireSame();
     }
+  }
+
+  @Test
+  void aThreadAsksWhatItsFlowAsksOnceTheDeadlineOfAQuestionHasPassed() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                    .deadline("ask", Duration.ofSeconds(1), "look")
+                    .ask("look", a -> a.question("seen", "Is white fine?"))
+                    .edge(START, "ask")
+                    .edge("ask", END)
+                    .edge("look", END));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
+      answer(host.threads(), id, "Is white fine?", "seen");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("yes"));
+      assertThat(now(host.journals().thread(id).readWithSecrets()).events())
+          .filteredOn(event -> event.toString().contains("Is white fine?"))
+          .isNotEmpty()
+          .noneMatch(event -> event.toString().contains("startedAt"));
+    }
+  }
+
+  @Test
+  void aThreadHasTheResultOfAFlowThatGoesOnAsNobodyAnswers() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                    .deadline("ask", Duration.ofSeconds(1), "mix")
+                    .act("mix", run -> run.set("colour", "white"))
+                    .edge(START, "ask")
+                    .edge("ask", END)
+                    .edge("mix", END));
+    Agent decorator =
+        Agent.aiHuman(
+            "decorator",
+            Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint));
+    try (Fermata host = host(decorator)) {
+      String id = sent(host, "go");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("white"));
+      ThreadReplay.of(List.of(decorator), now(host.journals().thread(id).readWithSecrets()))
+          .requireSame();
+    }
+  }
+
+  @Test
+  void aThreadLearnsThatTheRunThatAskedHasExpired() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.expireAfter(Duration.ofSeconds(1))
+                    .ask("ask", a -> a.question("colour", "Which colour?"))
+                    .edge(START, "ask")
+                    .edge("ask", END));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("has expired"));
+      assertThat(now(host.threads().get("ann", id)).questions()).isEmpty();
+    }
+  }
+
+  @Test
+  void aThreadDoesNotLookWhileItsFlowAsksTheSame() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.fork(START, both -> both.branch("ask").branch("dry").join("done"))
+                    .ask("ask", a -> a.question("colour", "Which colour?"))
+                    .waitFor("dry", "dried")
+                    .waitFor("harden", "hardened")
+                    .act("done", run -> {})
+                    .edge("ask", "done")
+                    .edge("dry", "harden")
+                    .edge("harden", "done")
+                    .edge("done", END));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
+      TestHost.eventually(
+          () -> host.threads().get("ann", id).toCompletableFuture().join().questions().size() == 1);
+      signalAsking(host, "dried");
+      signalAsking(host, "hardened");
+      answer(host.threads(), id, "Which colour?", "colour");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("yes"));
+
+      assertThat(now(host.journals().thread(id).readWithSecrets()).events())
+          .filteredOn(ThreadEvent.CallBegan.class::isInstance)
+          .hasSize(2);
+    }
+  }
+
+  private static void signalAsking(Fermata host, String name) throws InterruptedException {
+    TestHost.eventually(() -> runs(host) == 1);
+    String runId = runs(host, RunQuery.ALL).get(0).runId();
+    ToolReply reply = host.signal("paint", runId, name, null, null).toCompletableFuture().join();
+    assertThat(reply.error()).isFalse();
   }
 
   @Test

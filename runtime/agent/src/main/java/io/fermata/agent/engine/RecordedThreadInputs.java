@@ -39,6 +39,8 @@ record RecordedThreadInputs(
       inputs.add(
           new ThreadInput.Answer(
               e.call(), e.answerId(), e.approved(), e.answers(), e.reason(), e.by(), at));
+    } else if (first instanceof ThreadEvent.CallBegan e) {
+      inputs.add(new ThreadInput.FlowChanged(e.call(), at));
     } else if (first instanceof ThreadEvent.ChildStatusChanged e) {
       inputs.add(new ThreadInput.ChildStatusChanged(e.threadId(), e.report(), e.status(), at));
     }

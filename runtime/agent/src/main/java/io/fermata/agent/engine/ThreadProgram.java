@@ -494,13 +494,13 @@ public final class ThreadProgram
     loop.emit(new ThreadEvent.Deleted(at));
   }
 
-  /** The next look, which would have come by itself. */
+  /** A look, which comes by itself only at a flow that asks nobody. */
   private void flowChanged(TurnLoop loop, ThreadState state, ThreadInput.FlowChanged changed) {
     StepFrame frame = state.frameOf(changed.call());
     CallState call = state.call(changed.call());
     if (frame != null
         && call != null
-        && call.phase() == CallState.Phase.PAUSED
+        && call.waitsForFlow()
         && !CallSite.of(agents, state, frame).lacks(call)) {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, changed.at()));
     }

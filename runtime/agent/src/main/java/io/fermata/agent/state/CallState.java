@@ -138,6 +138,11 @@ public record CallState(
     return phase == Phase.RETRYING || phase == Phase.PAUSED;
   }
 
+  /** Whether the flow behind it waits, be it for a person here. */
+  public boolean waitsForFlow() {
+    return phase == Phase.PAUSED || phase == Phase.ASKING;
+  }
+
   /** Whether it waits for a person. */
   public boolean open() {
     return phase == Phase.APPROVING || phase == Phase.ASKING;

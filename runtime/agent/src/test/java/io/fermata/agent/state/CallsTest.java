@@ -1445,6 +1445,23 @@ class CallsTest {
     assertThat(talk.lines()).contains("quote: 30", "assistant: Done.");
   }
 
+  @Test
+  void aFlowThatChangesWhileItAsksIsLookedAt() {
+    model.call("quote").say("A pity.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("email");
+    talk.say("Go");
+
+    talk.world().flow = args -> asking("seats");
+    talk.accept(new ThreadInput.FlowChanged("s1.0", talk.now())).run().crash();
+    assertThat(talk.state().open()).extracting(CallState::question).containsExactly(name("seats"));
+    talk.world().flow = args -> World.result("Too late");
+    talk.accept(new ThreadInput.FlowChanged("s1.0", talk.now())).run();
+
+    assertThat(talk.lines()).endsWith("quote: Too late", "assistant: A pity.");
+    talk.requireSame(Agent.aiHuman("desk", prompt(QUOTE)));
+  }
+
   private static Outside.FlowOutcome asking(String field) {
     return new Outside.FlowOutcome.Asking(name(field));
   }

@@ -392,7 +392,10 @@ public final class AgentThreads implements Threads {
         : call.get();
   }
 
-  /** The flow behind a call of a thread has changed. If this is lost, the thread looks later. */
+  /**
+   * The flow behind a call of a thread has changed. If this is lost, the thread looks later: at a
+   * flow that asks when somebody answers.
+   */
   @SuppressWarnings("FutureReturnValueIgnored") // it logs its failures
   public void flowChanged(ThreadKey key, String call) {
     send(key, null, new ThreadInput.FlowChanged(call, clock.millis()))

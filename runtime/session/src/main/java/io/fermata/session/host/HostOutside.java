@@ -10,6 +10,7 @@ import io.fermata.agent.history.LatestCall;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -102,11 +103,7 @@ public final class HostOutside implements Outside {
         services
             .flows()
             .start(use, arguments, progress -> {})
-            .thenCompose(
-                outcome ->
-                    waits(outcome)
-                        ? services.flows().again(use)
-                        : CompletableFuture.completedStage(outcome)));
+            .thenCompose(told -> present(use, told)));
   }
 
   @Override
@@ -119,15 +116,28 @@ public final class HostOutside implements Outside {
             .answer(use, answerId, answers)
             // Its question may no longer be open, for example as its deadline has passed.
             .thenCompose(
-                outcome ->
-                    outcome instanceof ToolOutcome.Refused || waits(outcome)
-                        ? services.flows().again(use)
-                        : CompletableFuture.completedStage(outcome)));
+                told ->
+                    told instanceof ToolOutcome.Refused
+                        ? services.flows().look(use)
+                        : present(use, told)));
   }
 
-  /** A repeated call gets the reply that it got before, but the run may no longer wait. */
-  private static boolean waits(ToolOutcome outcome) {
-    return outcome instanceof ToolOutcome.Waiting;
+  /**
+   * A repeated call gets the reply that it got before, but the run may have gone on since. Where it
+   * asks the same, the reply stands, as it says what was wrong with an answer.
+   */
+  private CompletionStage<ToolOutcome> present(ToolUse use, ToolOutcome told) {
+    if (told instanceof ToolOutcome.Waiting) {
+      return services.flows().again(use);
+    }
+    return told instanceof ToolOutcome.Paused asked
+        ? services.flows().look(use).thenApply(now -> asksTheSame(asked, now) ? asked : now)
+        : CompletableFuture.completedStage(told);
+  }
+
+  private static boolean asksTheSame(ToolOutcome.Paused told, ToolOutcome now) {
+    return now instanceof ToolOutcome.Paused asked
+        && CallState.words(asked.question()).equals(CallState.words(told.question()));
   }
 
   private CompletionStage<Void> withdrawn(ToolUse use) {

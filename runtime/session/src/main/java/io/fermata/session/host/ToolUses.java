@@ -110,6 +110,16 @@ public final class ToolUses {
     return goOn(use, progress -> {});
   }
 
+  /** The present outcome of a use. What its run asks is not passed, and nothing tried again. */
+  CompletionStage<ToolOutcome> look(ToolUse use) {
+    return send(use, Json.object().put("action", "status"), Json.object(), progress -> {})
+        .thenCompose(
+            reply ->
+                asks(reply.structured())
+                    ? CompletableFuture.completedStage(outcome(reply))
+                    : again(use));
+  }
+
   private CompletionStage<ToolOutcome> goOn(ToolUse use, Consumer<ToolProgress> progress) {
     ObjectNode call = Json.object().put("action", "continue");
     return ended(use, send(use, call, Json.object(), progress), progress);
@@ -156,8 +166,14 @@ public final class ToolUses {
         });
   }
 
+  private static boolean asks(ObjectNode body) {
+    return body.has("question") || body.has("questions") || body.has("tool");
+  }
+
   private static ToolOutcome outcome(ToolReply reply) {
-    ObjectNode body = reply.structured();
+    // A status tells more than an outcome does.
+    ObjectNode body = reply.structured().deepCopy();
+    body.remove("run");
     String code = body.path("code").asText();
     return switch (body.path("status").asText()) {
       case OutcomeJson.WAITING ->
@@ -177,7 +193,7 @@ public final class ToolUses {
           yield new ToolOutcome.Undecided(code, why.cause());
         } else if (code.equals(HostError.KEY_USED.wireName())) {
           yield new ToolOutcome.Refused(code, why.cause(), why.repair());
-        } else if (body.has("question") || body.has("questions") || body.has("tool")) {
+        } else if (asks(body)) {
           yield new ToolOutcome.Paused(body);
         } else if (WORKING.contains(code) || HostError.isTemporary(code)) {
           yield new ToolOutcome.Unfinished(code, why.cause());

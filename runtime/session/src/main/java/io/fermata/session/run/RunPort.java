@@ -608,12 +608,18 @@ public final class RunPort
     return null;
   }
 
-  /** A thread that waits for this run learns at once that the wait, or what followed, is over. */
+  /**
+   * A thread that waits for this run learns at once that the wait, or what followed, is over. It
+   * need not look while it is asked what it was asked.
+   */
   private void notifyThread(
       SessionState<RunState> before, RunState ahead, @Nullable Waiting current) {
     Entry.Owner owner = before.owner();
     boolean paused = !RunPhases.works(before.program()) || !RunPhases.works(ahead);
-    if (owner == null || !owner.principal().equals(SessionKey.TOOLS) || !paused) {
+    if (owner == null
+        || !owner.principal().equals(SessionKey.TOOLS)
+        || !paused
+        || asksTheSame(before.program(), ahead)) {
       return;
     }
     boolean looks = current != null && SessionKey.TOOLS.equals(current.call.origin().principal());
@@ -622,6 +628,11 @@ public final class RunPort
       String call = ToolUse.of(flow, owner.session()).callId();
       host.threading().flowChanged().accept(thread, call);
     }
+  }
+
+  private boolean asksTheSame(RunState before, RunState now) {
+    Outcome asked = now.running() ? newest().open(now) : null;
+    return asked != null && asked.equals(newest().open(before));
   }
 
   /** Recorders get journaled events only. */

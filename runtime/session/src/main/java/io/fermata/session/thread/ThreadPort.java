@@ -119,8 +119,7 @@ public final class ThreadPort
     if (!(call.request() instanceof Request.OfThread request)) {
       return new Answer<>(reply(at.ahead(), at.seq(), false));
     }
-    if (request.input() instanceof ThreadInput.FlowChanged flow
-        && isIn(at.ahead(), flow.call(), CallState.Phase.RUNNING)) {
+    if (request.input() instanceof ThreadInput.FlowChanged flow && looks(at.ahead(), flow.call())) {
       changed.add(flow.call());
     }
     return beyondQuota(at.ahead(), request.input())
@@ -128,18 +127,19 @@ public final class ThreadPort
         : new Accept<>(request.input());
   }
 
-  private static boolean isIn(ThreadState state, String key, CallState.Phase phase) {
+  private static boolean looks(ThreadState state, String key) {
     CallState call = state.call(key);
-    return call != null && call.phase() == phase;
+    return call != null && call.phase() == CallState.Phase.RUNNING;
   }
 
   /** Looks once more at flows that changed during a look, which may have come too early. */
   private void lookAgain(ThreadState state) {
-    for (String call : Set.copyOf(changed)) {
-      if (!isIn(state, call, CallState.Phase.RUNNING)) {
-        changed.remove(call);
-        if (isIn(state, call, CallState.Phase.PAUSED)) {
-          host.threading().flowChanged().accept(ThreadKey.ofEntity(session.entityId()), call);
+    for (String key : Set.copyOf(changed)) {
+      if (!looks(state, key)) {
+        changed.remove(key);
+        CallState call = state.call(key);
+        if (call != null && call.waitsForFlow()) {
+          host.threading().flowChanged().accept(ThreadKey.ofEntity(session.entityId()), key);
         }
       }
     }
