@@ -333,12 +333,15 @@ class RequestTest {
   @Test
   void aSummaryThatCannotBeMadeStopsNothing() {
     Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
-    Conversation talk = compacting(summarizer);
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk);
     for (int i = 1; i <= 6; i++) {
       talk.say("number " + i);
     }
 
     assertThat(summarizer.requests()).hasSize(3);
+    assertThat(talk.state().usage().inputTokens()).as("are paid for").isEqualTo(10 * (6 + 3));
+    talk.requireSame(desk);
     assertThat(talk.lines()).endsWith("user: number 6", "assistant: ok");
     assertThat(model.lastRequest()).hasSize(12);
   }

@@ -273,14 +273,17 @@ final class EffectResults {
     if (loop.state().compacting() != effect.attempt()) {
       return;
     }
+    boolean again = effect.attempt() < SUMMARIES;
     if (result instanceof ThreadInput.Summed summed) {
       loop.emit(
           new ThreadEvent.Compacted(
               summed.summary(), summed.upTo(), summed.model(), summed.usage(), at));
-    } else if (effect.attempt() < SUMMARIES) {
-      loop.emit(new ThreadEvent.Compacting(effect.attempt() + 1, at));
-    } else {
+      again &= summed.summary() == null;
+    } else if (!again) {
       loop.emit(new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at));
+    }
+    if (again) {
+      loop.emit(new ThreadEvent.Compacting(effect.attempt() + 1, at));
     }
   }
 

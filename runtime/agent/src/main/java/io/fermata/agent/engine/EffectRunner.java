@@ -421,11 +421,10 @@ final class EffectRunner {
         SummaryRequest.of(compaction, ModelRequest.summary(state.history()), old, this::label);
     ModelReply reply = compaction.model().call(request.chat(), ModelListener.NONE);
     String summary = reply.message().text();
-    if (ThreadFold.blank(summary)) {
-      throw new IllegalStateException("The summary is empty");
-    }
-    return new ThreadInput.Summed(
-        String.valueOf(Bounds.shortened(summary)), request.upTo(), reply.model(), reply.usage());
+    return ThreadFold.blank(summary)
+        ? new ThreadInput.Summed(null, null, reply.model(), reply.usage())
+        : new ThreadInput.Summed(
+            Bounds.shortened(summary), request.upTo(), reply.model(), reply.usage());
   }
 
   /** The oldest messages before another that no summary covers, from the journal. */

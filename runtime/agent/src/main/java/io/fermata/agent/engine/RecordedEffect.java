@@ -16,7 +16,6 @@ import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -345,12 +344,8 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   }
 
   private static ThreadInput.Result compacted(ThreadEvent event) {
-    return event instanceof ThreadEvent.Compacted done && done.summary() != null
-        ? new ThreadInput.Summed(
-            done.summary(),
-            Objects.requireNonNull(done.upTo()),
-            String.valueOf(done.model()),
-            done.usage())
+    return event instanceof ThreadEvent.Compacted done && done.model() != null
+        ? new ThreadInput.Summed(done.summary(), done.upTo(), done.model(), done.usage())
         : failure(null, "no summary");
   }
 }

@@ -215,7 +215,7 @@ public sealed interface ThreadEvent {
    * The older messages were summarized.
    *
    * @param upTo the last message that the summary covers; null if it could not be made
-   * @param model the model that made it; null if none did
+   * @param model the model that was asked for it; null if none replied
    */
   record Compacted(
       @Nullable String summary, @Nullable String upTo, @Nullable String model, Usage usage, long at)

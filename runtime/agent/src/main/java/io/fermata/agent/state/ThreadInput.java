@@ -187,8 +187,14 @@ public sealed interface ThreadInput {
    */
   record Delegated(@Nullable String threadId, List<ThreadEvent.Change> changes) implements Result {}
 
-  /** The summary of the older messages. */
-  record Summed(String summary, String upTo, String model, Usage usage) implements Result {}
+  /**
+   * A model was asked to summarize the older messages.
+   *
+   * @param summary null if it said nothing
+   * @param upTo the last message that the summary covers; null without one
+   */
+  record Summed(@Nullable String summary, @Nullable String upTo, String model, Usage usage)
+      implements Result {}
 
   /**
    * It failed.

@@ -396,6 +396,8 @@ public final class ThreadPort
   public @Nullable String failure(ThreadEffect effect, ThreadInput.Result result) {
     if (result instanceof ThreadInput.Unanswered unanswered) {
       return unanswered.reason();
+    } else if (result instanceof ThreadInput.Summed summed && summed.summary() == null) {
+      return "The summary is empty";
     }
     return result instanceof ThreadInput.Failed failed
         ? failed.detail() == null ? failed.reason() : failed.detail()
