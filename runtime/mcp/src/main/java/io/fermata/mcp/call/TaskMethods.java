@@ -85,8 +85,17 @@ public final class TaskMethods {
 
   // --- calls -----------------------------------------------------------------------------------
 
-  /** The result of a call for its client. */
+  /**
+   * The result of a call for its client.
+   *
+   * @throws RpcException if its conversation was handed over to an agent whose scopes the caller
+   *     lacks
+   */
   RpcResult result(ToolCall call, ToolReply reply, McpRequest request) {
+    String unreachable = reply.unreachableAgent();
+    if (unreachable != null) {
+      scopes.require(unreachable, request.caller());
+    }
     String runId = reply.meta().path(ToolReplyJson.RUN).path("runId").asText();
     return reply.task() && call.takesTask()
         ? created(new TaskRun(call.principal(), call.tool(), runId), reply)

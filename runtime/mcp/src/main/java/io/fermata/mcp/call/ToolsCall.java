@@ -33,9 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
-import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -159,24 +157,7 @@ public final class ToolsCall implements RpcMethod {
 
   /** The agent that a conversation was handed over to needs its scopes, as over HTTP. */
   private CompletionStage<RpcResult> agent(ToolCall call, McpRequest request) {
-    AtomicReference<@Nullable String> lacking = new AtomicReference<>();
-    Predicate<String> mayReach =
-        agent -> {
-          boolean may = scopes.allow(agent, request.caller());
-          if (!may) {
-            lacking.set(agent);
-          }
-          return may;
-        };
-    return approving(call.reaching(mayReach), request)
-        .thenApply(
-            result -> {
-              String refused = lacking.get();
-              if (refused != null) {
-                scopes.require(refused, request.caller());
-              }
-              return result;
-            });
+    return approving(call.reaching(agent -> scopes.allow(agent, request.caller())), request);
   }
 
   /**

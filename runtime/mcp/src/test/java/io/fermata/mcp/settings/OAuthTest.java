@@ -21,6 +21,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.Events;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.Issuer;
 import io.fermata.mcp.McpServer;
@@ -607,6 +608,34 @@ class OAuthTest {
                   .at("/structuredContent/status")
                   .asText())
           .isEqualTo("rest");
+    }
+  }
+
+  @Test
+  void whoMayNotUseTheAgentThatACallIsHandedOverToGetsNothingOfIt() throws Exception {
+    try (Fermata agents = handingOver("open", "closed");
+        McpServer guarded = guarding(agents)) {
+      String less = issuer.token("ann");
+      Wired client = new Wired(guarded).with("Authorization", "Bearer " + less);
+      JsonNode message =
+          Wired.JSON.readTree(
+              client.modernMessage(
+                  "tools/call",
+                  "open",
+                  "\"name\":\"open\",\"arguments\":{\"action\":\"send\",\"message\":\"over\"}",
+                  "{}"));
+      message.withObject("/params/_meta").put("progressToken", "t");
+
+      List<JsonNode> said = client.listen(message.toString()).join().rest();
+
+      assertThat(Events.said(Events.beforeTheResponse(said))).isEqualTo("calls: closed");
+      JsonNode reply = said.get(said.size() - 1).at("/result/structuredContent");
+      assertThat(reply.path("status").asText()).isEqualTo("working");
+      assertThat(reply.path("messages")).isEmpty();
+      String status = "\"action\":\"status\",\"threadId\":" + reply.path("threadId");
+      assertThat(tool(guarded, less, "open", status).status()).isEqualTo(403);
+      assertThat(tool(guarded, issuer.token("ann", "special"), "open", status).result().toString())
+          .contains("Hello.");
     }
   }
 

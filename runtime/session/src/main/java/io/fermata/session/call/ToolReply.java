@@ -3,6 +3,7 @@ package io.fermata.session.call;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.session.key.HostError;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The reply to a call.
@@ -13,6 +14,8 @@ import io.fermata.session.key.HostError;
  *     accepts} one
  */
 public record ToolReply(ObjectNode structured, ObjectNode meta, boolean task) {
+  private static final String FORBIDDEN = "forbidden";
+
   public ToolReply(ObjectNode structured, ObjectNode meta) {
     this(structured, meta, false);
   }
@@ -25,6 +28,22 @@ public record ToolReply(ObjectNode structured, ObjectNode meta, boolean task) {
   /** As {@link #refused(HostError)}, with a more specific message. */
   public static ToolReply refused(HostError error, String message) {
     return new ToolReply(OutcomeJson.body(error.failure()).put("error", message), Json.object());
+  }
+
+  /** The reply to a caller who may not use the agent that a conversation was handed over to. */
+  public static ToolReply unreachable(String agent) {
+    ObjectNode body = Json.object().put("status", "error").put("code", FORBIDDEN);
+    body.put(
+        "error",
+        "The caller may not use %s, which this thread was handed over to".formatted(agent));
+    return new ToolReply(body.put("agent", agent), Json.object());
+  }
+
+  /** The agent because of which it is {@link #unreachable}; null if it is not. */
+  public @Nullable String unreachableAgent() {
+    return FORBIDDEN.equals(structured.path("code").textValue())
+        ? structured.path("agent").textValue()
+        : null;
   }
 
   /** True exactly when the status is {@code error}. */

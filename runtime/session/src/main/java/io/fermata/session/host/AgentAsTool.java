@@ -40,6 +40,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,7 +65,8 @@ public final class AgentAsTool {
       in every later call of the conversation. Then read `status`. rest: tell the user `messages`. \
       asking: show `questions` to the user and call {"action":"answer","threadId":"…","call":"…"} with \
       "approved" or "answers"; never decide for them. working: call {"action":"status","threadId":"…"} \
-      later. error: do what `error` says.""";
+      later. error: do what `error` says.\
+      """;
 
   private static final String INSTRUCTIONS =
       """
@@ -89,7 +91,8 @@ public final class AgentAsTool {
       - status: waits while the agent works, changes nothing, and repeats what was said since the user \
       last spoke.
       - stop: lets the agent rest at once; running work is cancelled.
-      - delete: ends the conversation and deletes it for good; only if the user wants that.""";
+      - delete: ends the conversation and deletes it for good; only if the user wants that.\
+      """;
 
   private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer", "delete");
 
@@ -225,7 +228,7 @@ public final class AgentAsTool {
                                             new Threads.NewMessage(message, List.of(), key))
                                         .thenCompose(
                                             posted ->
-                                                settled(principal, id, posted.messageId(), relay)
+                                                settled(call, id, posted.messageId(), relay)
                                                     .exceptionally(
                                                         failed -> working(call, id, failed)))
                                         .whenComplete((reply, thrown) -> relay.end()))));
@@ -240,7 +243,7 @@ public final class AgentAsTool {
             relay(call, now, progress)
                 .thenCompose(
                     relay ->
-                        settled(call.principal(), id, null, relay)
+                        settled(call, id, null, relay)
                             .whenComplete((reply, thrown) -> relay.end())));
   }
 
@@ -248,7 +251,7 @@ public final class AgentAsTool {
     String id = text(call.arguments(), "threadId");
     return own(call, id)
         .thenCompose(view -> within.stop(call.principal(), id))
-        .thenCompose(view -> fetchReply(call.principal(), view, null));
+        .thenCompose(view -> fetchReply(call, view, null));
   }
 
   private CompletionStage<ToolReply> delete(ToolCall call, Threads within) {
@@ -295,21 +298,29 @@ public final class AgentAsTool {
                     "There is no such thread of %s; send without threadId to begin one"
                         .formatted(agent.name()));
               } else if (!call.mayReach().test(view.agent())) {
-                throw new ThreadException(
-                    "forbidden",
-                    "The caller may not use %s, which this thread was handed over to"
-                        .formatted(view.agent()));
+                throw new UnreachableAgentException(view.agent());
               }
               return view;
             });
   }
 
+  /** The caller may not use the agent that a thread was handed over to. */
+  private static final class UnreachableAgentException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    private final String agent;
+
+    UnreachableAgentException(String agent) {
+      super(agent, null, false, false);
+      this.agent = agent;
+    }
+  }
+
   private CompletionStage<ToolReply> settled(
-      String principal, String id, @Nullable String since, Relay relay) {
-    return settled(principal, id)
+      ToolCall call, String id, @Nullable String since, Relay relay) {
+    return settled(call.principal(), id)
         .thenCompose(
-            view ->
-                relay.upTo(view.offset()).thenCompose(done -> fetchReply(principal, view, since)));
+            view -> relay.upTo(view.offset()).thenCompose(done -> fetchReply(call, view, since)));
   }
 
   private CompletionStage<Threads.View> settled(String principal, String id) {
@@ -340,15 +351,18 @@ public final class AgentAsTool {
   // --- replies ---------------------------------------------------------------------------------
 
   /**
-   * Creates the reply.
+   * Creates the reply. What an agent said whom the caller may not use is not in it: what the call
+   * did is done, and the next one is refused.
    *
    * @param since the message after which others are new; null for the user's last message
    */
   private CompletionStage<ToolReply> fetchReply(
-      String principal, Threads.View view, @Nullable String since) {
-    return threads
-        .messages(principal, view.threadId(), null, PAGE, 0, true)
-        .thenApply(page -> reply(view, page.messages(), since));
+      ToolCall call, Threads.View view, @Nullable String since) {
+    return call.mayReach().test(view.agent())
+        ? threads
+            .messages(call.principal(), view.threadId(), null, PAGE, 0, true)
+            .thenApply(page -> reply(view, page.messages(), since))
+        : CompletableFuture.completedFuture(working(view.threadId()));
   }
 
   private static ToolReply reply(
@@ -397,6 +411,10 @@ public final class AgentAsTool {
   /** What was sent is journaled, whatever keeps its outcome from the caller. */
   private static ToolReply working(ToolCall call, String threadId, Throwable failure) {
     logIfUnknown(call, failure);
+    return working(threadId);
+  }
+
+  private static ToolReply working(String threadId) {
     ObjectNode body = Json.object().put("status", "working").put("threadId", threadId);
     body.putArray("messages");
     body.putArray("questions");
@@ -450,8 +468,11 @@ public final class AgentAsTool {
   private static ToolReply failed(ToolCall call, Throwable thrown) {
     ObjectNode body;
     logIfUnknown(call, thrown);
-    if (RootCauses.of(thrown) instanceof ThreadException known) {
+    Throwable cause = RootCauses.of(thrown);
+    if (cause instanceof ThreadException known) {
       body = error(known.code(), String.valueOf(known.getMessage()));
+    } else if (cause instanceof UnreachableAgentException lacking) {
+      body = ToolReply.unreachable(lacking.agent).structured();
     } else {
       body =
           error(
@@ -466,7 +487,8 @@ public final class AgentAsTool {
   }
 
   private static void logIfUnknown(ToolCall call, Throwable thrown) {
-    if (!(RootCauses.of(thrown) instanceof ThreadException)) {
+    Throwable cause = RootCauses.of(thrown);
+    if (!(cause instanceof ThreadException || cause instanceof UnreachableAgentException)) {
       LOG.error("A call of the agent {} failed in the host", call.tool(), LoggedFailure.of(thrown));
     }
   }
@@ -480,7 +502,7 @@ public final class AgentAsTool {
   /** Relays progress of the thread during the call, if its client requested progress. */
   private CompletionStage<Relay> relay(
       ToolCall call, Threads.View view, Consumer<ToolProgress> progress) {
-    Relay relay = new Relay(progress);
+    Relay relay = new Relay(call.mayReach(), progress);
     if (!call.meta().hasNonNull("progressToken")) {
       return CompletableFuture.completedFuture(relay);
     }
@@ -489,15 +511,18 @@ public final class AgentAsTool {
         .thenApply(relay::of);
   }
 
-  /** Relays events of the thread to the client until the call ends. */
+  /** Relays what agents do that the caller may use, to the client, until the call ends. */
   private final class Relay implements Threads.Listener {
+    private final Predicate<String> mayReach;
     private final Consumer<ToolProgress> progress;
     private final StringBuilder spoken = new StringBuilder();
     private Threads.@Nullable Feed feed;
     private String speaking = "";
+    private boolean silent;
     private boolean over;
 
-    Relay(Consumer<ToolProgress> progress) {
+    Relay(Predicate<String> mayReach, Consumer<ToolProgress> progress) {
+      this.mayReach = mayReach;
       this.progress = progress;
     }
 
@@ -512,6 +537,18 @@ public final class AgentAsTool {
       if (over) {
         return;
       }
+      if (event instanceof ThreadEvent.HandedOver to) {
+        silent = !mayReach.test(to.agent());
+      }
+      if (!silent) {
+        send(event);
+      }
+      if (feed != null) {
+        feed.request(1);
+      }
+    }
+
+    private void send(ThreadEvent event) {
       if (event instanceof ThreadEvent.Emitted emitted) {
         progress.accept(new ToolProgress(agent.name(), emitted.type(), Json.tree(emitted.data())));
       } else if (event instanceof ThreadEvent.StepEnded ended) {
@@ -521,14 +558,11 @@ public final class AgentAsTool {
           progress.accept(new ToolProgress(agent.name(), "calls", Json.tree(function.name())));
         }
       }
-      if (feed != null) {
-        feed.request(1);
-      }
     }
 
     @Override
     public synchronized void streamed(MessageDelta delta) {
-      if (!over && delta.kind().equals("text")) {
+      if (!over && !silent && delta.kind().equals("text")) {
         if (!speaking.equals(delta.messageId())) {
           speaking = delta.messageId();
           spoken.setLength(0);
