@@ -79,6 +79,33 @@ final class PostgresDirectoryTest extends DirectoryContract {
   }
 
   @Test
+  void sessionsThatAreKeptForAnEarlierEndShareTheirRoundTrips() {
+    int sessions = 500;
+    PostgresServer server = PostgresServer.shared();
+    StoredEntry first = new StoredEntry(1, 1, "m", new byte[] {1, 2, 3});
+    StoredEntry second = new StoredEntry(2, 1, "m", new byte[] {1, 2, 3});
+    List<NewEntry> kept =
+        List.of(
+            new NewEntry(first, 5, Set.of(JournalTags.sweep(100))),
+            new NewEntry(second, 5, Set.of(JournalTags.sweep(7), JournalTags.forget(7))));
+    List<NewEntry> over = List.of(new NewEntry(first, 5, Set.of(JournalTags.forget(7))));
+    try (Cable cable = Cable.to(server);
+        OpenStore store = Store.postgres(cable.through(server.newDatabase())).open()) {
+      for (int i = 0; i < sessions; i++) {
+        Host.await(store.importJournal("run|" + i, i % 2 == 0 ? kept : over));
+      }
+      long before = cable.roundTrips();
+      assertThat(Host.await(store.sweep(10))).isEqualTo(sessions / 2);
+      assertThat(cable.roundTrips() - before).isLessThan(sessions / 10);
+      assertThat(Host.await(store.read("run|0", 1, 3))).hasSize(2);
+      assertThat(Host.await(store.read("run|1", 1, 3))).isEmpty();
+      assertThat(Host.await(store.sweep(99))).isZero();
+      Host.await(store.sweep(100));
+      assertThat(Host.await(store.read("run|0", 1, 3))).isEmpty();
+    }
+  }
+
+  @Test
   void theEntriesOfAnImportedJournalShareTheirRoundTrips() {
     PostgresServer server = PostgresServer.shared();
     List<NewEntry> entries = new ArrayList<>();

@@ -135,10 +135,11 @@ final class PostgresJournal implements SqlJournal {
       WHERE event_tag.event_id = ended.event_id AND event_tag.tag = ended.tag
       """;
 
-  /** The ends before these that are kept longer. */
+  /** The first ends before these that are kept longer. */
   static final String PROMISED =
       """
-      SELECT ended.persistence_id, promised.sequence_number, until.tag
+      SELECT DISTINCT ON (ended.persistence_id)
+        ended.persistence_id, promised.sequence_number, until.tag
       FROM %s CROSS JOIN event_journal AS promised CROSS JOIN event_tag AS until
       WHERE promised.persistence_id = ended.persistence_id
         AND promised.sequence_number < ended.sequence_number

@@ -39,8 +39,8 @@ public interface SqlJournal {
   void deleteBefore(Connection connection, List<JournalEnd> ends) throws SQLException;
 
   /**
-   * The earlier ends of the same journals with a sweep tag in a range, each journal's in their
-   * order.
+   * Of each of these journals the first of the earlier ends with a sweep tag in a range, where
+   * there is one.
    */
   List<Promise> promised(Connection connection, List<JournalEnd> ends, String from, String to)
       throws SQLException;

@@ -7,11 +7,11 @@ import io.fermata.persistence.spi.Unfinished;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /** The upkeep of journals: finding those that are unfinished or due, sweeping and expiring. */
 public final class SqlUpkeep {
@@ -56,15 +56,6 @@ public final class SqlUpkeep {
 
   public static final String SOME_TAG =
       "SELECT 1 FROM event_tag AS tag WHERE %stag.tag BETWEEN ? AND ? LIMIT ?\n";
-
-  public static final String PROMISED_OF_JOURNAL =
-      """
-      SELECT max(until.tag)
-      FROM event_journal AS promised CROSS JOIN event_tag AS until
-      WHERE promised.persistence_id = ?
-        AND until.event_id = promised.ordering
-        AND until.tag BETWEEN ? AND ?
-      """;
 
   public static final String POSTPONE =
       """
@@ -194,7 +185,7 @@ public final class SqlUpkeep {
     String unfinished = JournalTags.UNFINISHED;
     Portion swept =
         sweepEnds(connection, journal, now, most)
-            .and(forgetOver(connection, shards, now, most))
+            .and(forgetOver(connection, journal, now, most))
             .and(work.forget(connection, shards, unfinished, unfinished));
     journal.texts().settle(connection, List.of());
     return swept;
@@ -206,10 +197,9 @@ public final class SqlUpkeep {
     if (found.isEmpty()) {
       return Portion.NOTHING;
     }
-    Map<String, SqlJournal.Promise> promises = Map.of();
-    if (hasLaterSweeps(connection, journal.shards(), now)) {
-      promises = postponeEnds(connection, journal, newest(found, Map.of()), now);
-    }
+    Map<String, SqlJournal.Promise> promises =
+        promises(connection, journal, newest(found, Map.of()), now);
+    postpone(connection, JournalTags.sweep(0), JournalTags.sweep(now), promises.values());
     List<JournalEnd> ends = newest(found, promises);
     journal.deleteBefore(connection, ends);
     return new Portion(ends.size(), found.size() == most);
@@ -250,61 +240,62 @@ public final class SqlUpkeep {
         connection, shards, JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE));
   }
 
-  /** Postpones the ends that follow one with a longer retention. Returns the first of each. */
-  private static Map<String, SqlJournal.Promise> postponeEnds(
+  /** Of each journal the first of the earlier ends that is kept for longer. */
+  private static Map<String, SqlJournal.Promise> promises(
       Connection connection, SqlJournal journal, List<JournalEnd> ends, long now)
       throws SQLException {
+    if (ends.isEmpty() || !hasLaterSweeps(connection, journal.shards(), now)) {
+      return Map.of();
+    }
     Map<String, SqlJournal.Promise> promises = new LinkedHashMap<>();
     for (SqlJournal.Promise promise :
         journal.promised(
             connection, ends, JournalTags.sweep(now + 1), JournalTags.sweep(Long.MAX_VALUE))) {
       promises.putIfAbsent(promise.persistenceId(), promise);
     }
-    for (SqlJournal.Promise promise : promises.values()) {
-      postpone(connection, JournalTags.sweep(0), JournalTags.sweep(now), promise);
-    }
     return promises;
   }
 
   private static void postpone(
-      Connection connection, String from, String to, SqlJournal.Promise after) throws SQLException {
-    Sql.update(connection, POSTPONE, after.until(), from, to, after.persistenceId(), after.seq());
+      Connection connection, String from, String to, Collection<SqlJournal.Promise> promises)
+      throws SQLException {
+    Sql.updateAll(
+        connection,
+        POSTPONE,
+        promises,
+        after -> List.of(after.until(), from, to, after.persistenceId(), after.seq()));
   }
 
   /** A run that starts meanwhile stays, as does everything journaled after the end. */
-  private static Portion forgetOver(Connection connection, SqlShards shards, long now, int most)
+  private static Portion forgetOver(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
-    List<SqlObsoleteTags.Tagged> first = SqlObsoleteTags.first(connection, shards, from, to);
+    List<SqlObsoleteTags.Tagged> first =
+        SqlObsoleteTags.first(connection, journal.shards(), from, to);
     List<SqlObsoleteTags.Tagged> over = first.stream().filter(tag -> !tag.obsolete()).toList();
-    boolean keeps = !over.isEmpty() && hasLaterSweeps(connection, shards, now);
+    List<SqlObsoleteTags.Tagged> some = over.subList(0, Math.min(most, over.size()));
+    Map<String, SqlJournal.Promise> promises =
+        promises(connection, journal, some.stream().map(SqlUpkeep::including).toList(), now);
     List<SqlEntries.UpTo> forgotten = new ArrayList<>();
-    for (SqlObsoleteTags.Tagged journal : over.subList(0, Math.min(most, over.size()))) {
-      Optional<String> until =
-          keeps ? promised(connection, journal.persistenceId(), now) : Optional.empty();
-      if (until.isEmpty()) {
-        forgotten.add(new SqlEntries.UpTo(journal.persistenceId(), journal.seq()));
+    List<SqlJournal.Promise> postponed = new ArrayList<>();
+    for (SqlObsoleteTags.Tagged end : some) {
+      SqlJournal.Promise promise = promises.get(end.persistenceId());
+      if (promise == null) {
+        forgotten.add(new SqlEntries.UpTo(end.persistenceId(), end.seq()));
       } else {
-        String later = JournalTags.forget(JournalTags.upkeepAt(until.get()).orElseThrow());
-        postpone(
-            connection,
-            from,
-            to,
-            new SqlJournal.Promise(journal.persistenceId(), journal.seq() - 1, later));
+        String later = JournalTags.forget(JournalTags.sweepAt(promise.until()).orElseThrow());
+        postponed.add(new SqlJournal.Promise(end.persistenceId(), end.seq() - 1, later));
       }
     }
+    postpone(connection, from, to, postponed);
     SqlEntries.forgetUpTo(connection, forgotten);
     return new Portion(
         forgotten.size(), first.size() == SqlObsoleteTags.AT_ONCE || over.size() > most);
   }
 
-  /** The latest retention of an end of a journal that is still in the future. */
-  private static Optional<String> promised(Connection connection, String persistenceId, long now)
-      throws SQLException {
-    String from = JournalTags.sweep(now + 1);
-    String to = JournalTags.sweep(Long.MAX_VALUE);
-    return Sql.first(
-        connection, PROMISED_OF_JOURNAL, row -> row.getString(1), persistenceId, from, to);
+  /** Before what follows the end, as it may itself be kept for longer. */
+  private static JournalEnd including(SqlObsoleteTags.Tagged end) {
+    return new JournalEnd(end.persistenceId(), end.seq() + 1, end.event(), end.tag());
   }
 }

@@ -96,7 +96,6 @@ final class SqliteStepsTest {
             SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING),
             SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS),
             SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
-            SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
             SqlShards.UNDIVIDED.scan(SqlUpkeep.DUE),
             SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE),

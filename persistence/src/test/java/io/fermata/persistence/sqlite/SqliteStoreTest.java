@@ -185,7 +185,6 @@ final class SqliteStoreTest extends SqlContract {
         List.of(
             SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING),
             SqliteJournal.PROMISED,
-            SqlUpkeep.PROMISED_OF_JOURNAL,
             SqlUpkeep.POSTPONE,
             SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS),
             SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
