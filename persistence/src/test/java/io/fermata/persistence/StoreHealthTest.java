@@ -1,10 +1,12 @@
 package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -61,6 +63,30 @@ public final class StoreHealthTest {
         assertThat(problem(host.store())).isEmpty();
         host.open("b").write(new Line("after"));
       }
+    }
+  }
+
+  @Test
+  @Tag("tools")
+  void aBackupToAFullDiskSaysSoAndLeavesNothingBehind() throws IOException {
+    Store store = Store.sqlite(file());
+    store.open().close();
+    try (SmallDisk disk = SmallDisk.mount(directory)) {
+      Path files = disk.files();
+      Path room = Files.write(files.resolve("room"), new byte[8_192]);
+      disk.fill();
+      assertThatThrownBy(() -> store.backup(files.resolve("copy.db")))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining("copy.db cannot be created: No space left on device");
+      Files.delete(room);
+      assertThatThrownBy(() -> store.backup(files.resolve("copy.db")))
+          .as("there is room for the lock alone")
+          .isInstanceOf(StoreException.class)
+          .hasMessageContainingAll("cannot be copied to", "full");
+      assertThat(files).isEmptyDirectory();
+      disk.free();
+      store.backup(files.resolve("copy.db"));
+      assertThat(files).isDirectoryContaining("glob:**/copy.db");
     }
   }
 

@@ -12,13 +12,14 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The exclusive claim of one host on one file: an operating system lock on {@code <file>.lock},
- * which ends with the process however it ends. The lock file of a store stays behind; removing it
- * would let a process lock a file that another has just replaced.
+ * which ends with the process however it ends. The lock file of a store stays behind. Who locks one
+ * that was removed meanwhile does not have the claim: another process may lock the next.
  */
 final class FileClaim {
 
@@ -55,13 +56,15 @@ final class FileClaim {
     Path lockFile = lockFile(file.path());
     try {
       createPrivately(lockFile);
+      Object key = InodeClaim.key(lockFile);
       FileChannel channel =
           FileChannel.open(lockFile, StandardOpenOption.READ, StandardOpenOption.WRITE);
       try {
-        if (channel.tryLock(LOCKED_BYTE, 1, false) == null) {
+        if (channel.tryLock(LOCKED_BYTE, 1, false) == null
+            || !Objects.equals(key, InodeClaim.key(lockFile))) {
           throw heldElsewhere(file, lockFile);
         }
-        writeProcessId(channel);
+        writeProcessId(channel, lockFile);
         return channel;
       } catch (OverlappingFileLockException held) {
         // To close the channel would drop the lock of who holds it.
@@ -89,10 +92,18 @@ final class FileClaim {
     }
   }
 
-  private static void writeProcessId(FileChannel channel) throws IOException {
+  private static void writeProcessId(FileChannel channel, Path lockFile) throws IOException {
     String processId = ProcessHandle.current().pid() + "\n";
-    channel.truncate(0);
-    channel.write(ByteBuffer.wrap(processId.getBytes(StandardCharsets.US_ASCII)), 0);
+    try {
+      channel.truncate(0);
+      channel.write(ByteBuffer.wrap(processId.getBytes(StandardCharsets.US_ASCII)), 0);
+    } catch (IOException failed) {
+      // An interrupt closes it, and then another process may hold the lock.
+      if (channel.isOpen()) {
+        Files.deleteIfExists(lockFile);
+      }
+      throw failed;
+    }
   }
 
   private static StoreException heldHere(SqliteFile file) {
@@ -110,9 +121,13 @@ final class FileClaim {
         file.name() + " is in use by " + holder + "; stop that process or choose another file");
   }
 
-  /** Of a file that nobody creates a second time: another lock file could be locked beside it. */
-  void removeLock() throws IOException {
-    Files.deleteIfExists(lockFile(file));
+  /** Removes the lock file while it is locked: who has opened it before notices. */
+  void releaseWithoutTrace() throws IOException {
+    try {
+      Files.deleteIfExists(lockFile(file));
+    } finally {
+      release();
+    }
   }
 
   /** Empty if the holder has just removed its lock file. */

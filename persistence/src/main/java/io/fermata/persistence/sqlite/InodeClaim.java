@@ -95,7 +95,7 @@ final class InodeClaim {
   }
 
   /** Device and inode; null if the path leads nowhere, or the file system has no such keys. */
-  private static @Nullable Object key(Path path) {
+  static @Nullable Object key(Path path) {
     try {
       return readKey(path);
     } catch (IOException gone) {

@@ -30,10 +30,8 @@ final class SqliteBackup {
       try {
         requireNew(to);
         write(file, to);
-        // Who has opened the lock file before finds the copy.
-        claim.removeLock();
       } finally {
-        claim.release();
+        claim.releaseWithoutTrace();
       }
     } catch (FileAlreadyExistsException present) {
       throw new StoreException(

@@ -3,6 +3,7 @@ package io.fermata.persistence.sqlite;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
@@ -83,14 +84,18 @@ public record SqliteFile(String name, Path path) {
   }
 
   StoreException notWritable(IOException failed) {
+    // Of a file that may not be created, Java names the path alone.
+    boolean denied = failed instanceof FileSystemException of && of.getReason() == null;
+    String why =
+        denied
+            ? "the directory "
+                + path.getParent()
+                + " is not writable ("
+                + reason(failed)
+                + "); grant write access"
+            : reason(failed) + "; check the disk";
     return new StoreException(
-        name
-            + " cannot be created: the directory "
-            + path.getParent()
-            + " is not writable ("
-            + reason(failed)
-            + "); grant write access or choose another file",
-        failed);
+        name + " cannot be created: " + why + " or choose another file", failed);
   }
 
   static FileAttribute<?>[] ownerOnly(Path path) {
