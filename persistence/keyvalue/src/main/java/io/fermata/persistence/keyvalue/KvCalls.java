@@ -27,7 +27,7 @@ final class KvCalls {
 
   static final Duration TIMEOUT = Duration.ofSeconds(10);
 
-  private static final int AT_ONCE = 64;
+  static final int AT_ONCE = 64;
   private static final String PREFIX = "fermata:";
 
   /** A failure that says the reason and the next step. */

@@ -25,6 +25,9 @@ final class KvIndex {
 
   static final int SHARDS = 16;
 
+  /** How many journals are read at once, so that calls need not wait for their connections. */
+  static final int READ_AT_ONCE = KvCalls.AT_ONCE / 2;
+
   private final List<KvShard> shards;
 
   KvIndex(KvCalls kv, Executor executor, String host, InstantSource clock, LongSupplier nanos) {
@@ -63,33 +66,83 @@ final class KvIndex {
   }
 
   /**
-   * The journals with a demand up to a time, the earliest first. One whose value cannot be read has
-   * the demand of its mark: its session wakes and reports the damage, and the others are found.
+   * The first journals with a demand up to a time, the earliest first. One whose value cannot be
+   * read has the demand of its mark: its session wakes and reports the damage, and the others are
+   * found.
    *
+   * @param after only journals with a greater name are found
    * @param look reads the demand of a journal where it is not known
    */
   CompletionStage<List<Due>> until(
-      long at, Predicate<Long> wanted, Function<String, CompletionStage<Long>> look) {
-    List<CompletableFuture<Due>> found = new ArrayList<>();
-    for (KvShard shard : shards) {
-      for (KvShard.Marked journal : shard.until(at)) {
-        String persistenceId = journal.persistenceId();
-        Long known = journal.demand();
-        CompletionStage<Long> demand =
-            known == null
-                ? look.apply(persistenceId).exceptionally(thrown -> ofMark(journal, thrown))
-                : CompletableFuture.completedFuture(known);
-        found.add(demand.thenApply(each -> new Due(persistenceId, each)).toCompletableFuture());
-      }
+      long at,
+      String after,
+      int max,
+      Predicate<Long> wanted,
+      Function<String, CompletionStage<Long>> look) {
+    List<KvShard.Marked> marked =
+        shards.stream()
+            .flatMap(shard -> shard.until(at).stream())
+            .filter(journal -> journal.persistenceId().compareTo(after) > 0)
+            .sorted(
+                Comparator.comparingLong(KvShard.Marked::at)
+                    .thenComparing(KvShard.Marked::persistenceId))
+            .toList();
+    List<Due> found = new ArrayList<>();
+    CompletionStage<@Nullable Void> read = CompletableFuture.completedFuture(null);
+    for (List<KvShard.Marked> page : pages(marked)) {
+      read =
+          read.thenCompose(
+              before ->
+                  isEnough(found, max, page.get(0))
+                      ? CompletableFuture.completedFuture(null)
+                      : demands(page, look)
+                          .thenAccept(
+                              all ->
+                                  all.stream()
+                                      .filter(each -> each.at() <= at && wanted.test(each.at()))
+                                      .forEach(found::add)));
     }
-    return all(found)
-        .thenApply(
-            done ->
-                found.stream()
-                    .map(CompletableFuture::join)
-                    .filter(journal -> journal.at() <= at && wanted.test(journal.at()))
-                    .sorted(Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId))
-                    .toList());
+    return read.thenApply(
+        done ->
+            found.stream()
+                .sorted(Comparator.comparingLong(Due::at).thenComparing(Due::persistenceId))
+                .limit(max)
+                .toList());
+  }
+
+  /** In each page are as many journals that must be read as are read at once. */
+  private static List<List<KvShard.Marked>> pages(List<KvShard.Marked> marked) {
+    List<List<KvShard.Marked>> pages = new ArrayList<>();
+    int unknown = 0;
+    for (KvShard.Marked journal : marked) {
+      if (pages.isEmpty() || unknown == READ_AT_ONCE) {
+        pages.add(new ArrayList<>());
+        unknown = 0;
+      }
+      pages.get(pages.size() - 1).add(journal);
+      unknown += journal.demand() == null ? 1 : 0;
+    }
+    return pages;
+  }
+
+  /** Whether none of the journals from the next mark on is among the first. */
+  private static boolean isEnough(List<Due> found, int max, KvShard.Marked next) {
+    return found.stream().filter(journal -> journal.at() <= next.at()).limit(max).count() == max;
+  }
+
+  private static CompletableFuture<List<Due>> demands(
+      List<KvShard.Marked> page, Function<String, CompletionStage<Long>> look) {
+    List<CompletableFuture<Due>> demands = new ArrayList<>();
+    for (KvShard.Marked journal : page) {
+      String persistenceId = journal.persistenceId();
+      Long known = journal.demand();
+      CompletionStage<Long> demand =
+          known == null
+              ? look.apply(persistenceId).exceptionally(thrown -> ofMark(journal, thrown))
+              : CompletableFuture.completedFuture(known);
+      demands.add(demand.thenApply(each -> new Due(persistenceId, each)).toCompletableFuture());
+    }
+    return all(demands).thenApply(done -> demands.stream().map(CompletableFuture::join).toList());
   }
 
   /** The store itself has failed if this is not about the value. */

@@ -221,14 +221,16 @@ final class OpenKeyValueStore implements OpenStore {
     return kv.whileOpen(
         () ->
             index
-                .until(KvDocument.WORKING, demand -> demand == KvDocument.WORKING, this::demand)
+                .until(
+                    KvDocument.WORKING,
+                    after,
+                    max,
+                    demand -> demand == KvDocument.WORKING,
+                    this::demand)
                 .thenApply(
                     found ->
                         found.stream()
                             .map(Due::persistenceId)
-                            .sorted()
-                            .filter(id -> id.compareTo(after) > 0)
-                            .limit(max)
                             .map(id -> new Unfinished(id, id))
                             .toList()));
   }
@@ -237,9 +239,8 @@ final class OpenKeyValueStore implements OpenStore {
   public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
     return kv.whileOpen(
         () ->
-            index
-                .until(untilEpochMillis, demand -> demand != KvDocument.WORKING, this::demand)
-                .thenApply(found -> found.stream().limit(max).toList()));
+            index.until(
+                untilEpochMillis, "", max, demand -> demand != KvDocument.WORKING, this::demand));
   }
 
   private CompletionStage<Long> demand(String persistenceId) {

@@ -18,10 +18,12 @@ import io.fermata.persistence.pekko.StoreJournals;
 import io.fermata.persistence.pekko.StoreSetup;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Due;
+import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoredEntry;
+import io.fermata.persistence.spi.Unfinished;
 import io.fermata.persistence.spi.Verified;
 import java.io.UTFDataFormatException;
 import java.time.Duration;
@@ -29,6 +31,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -49,6 +52,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 @Tag("slow")
 final class KeyValueStoreTest extends KeyValueContract {
+
+  private static final int READ_AT_ONCE = 32;
 
   private final List<FakeKvStore> fakes = new ArrayList<>();
   private final AtomicLong millis = new AtomicLong(1_790_000_000_000L);
@@ -119,6 +124,48 @@ final class KeyValueStoreTest extends KeyValueContract {
       assertThat(host.due(10, 10))
           .containsExactly(new Due("foreign waits", 7), new Due("intact waits", 7));
     }
+  }
+
+  @Test
+  void whatIsDueOrUnfinishedIsReadInPagesAndOnlyAsFarAsItIsAskedFor() {
+    int sessions = 10 * READ_AT_ONCE;
+    try (Host host = Host.on(store())) {
+      List<CompletionStage<Integer>> imported = new ArrayList<>();
+      for (int i = 0; i < sessions; i++) {
+        imported.add(host.store().importJournal("works " + i, tagged(JournalTags.UNFINISHED)));
+        imported.add(host.store().importJournal("waits " + i, tagged(JournalTags.due(1_000 - i))));
+      }
+      imported.forEach(Host::await);
+    }
+    try (Host host = Host.on(store())) {
+      int before = fake().calls();
+      assertThat(Host.await(host.store().unfinished("", 3)))
+          .extracting(Unfinished::persistenceId)
+          .containsExactly("works 0", "works 1", "works 10");
+      assertThat(Host.await(host.store().unfinished("works 98", 3)))
+          .extracting(Unfinished::persistenceId)
+          .containsExactly("works 99");
+      assertThat(fake().calls() - before).isLessThanOrEqualTo(2 * READ_AT_ONCE);
+      assertThat(host.working()).hasSize(sessions);
+
+      before = fake().calls();
+      assertThat(host.due(2_000, 3))
+          .extracting(Due::at)
+          .containsExactly(1_001L - sessions, 1_002L - sessions, 1_003L - sessions);
+      assertThat(fake().calls() - before).isLessThanOrEqualTo(READ_AT_ONCE);
+
+      fake().mood(Mood.SLOW);
+      CompletionStage<List<Due>> due = host.store().due(2_000, sessions);
+      Host.await(host.store().read("nothing", 1, 1));
+      assertThat(due.toCompletableFuture()).as("calls do not wait for it").isNotDone();
+      assertThat(Host.await(due))
+          .hasSize(sessions)
+          .isSortedAccordingTo(Comparator.comparingLong(Due::at));
+    }
+  }
+
+  private static List<NewEntry> tagged(String tag) {
+    return List.of(new NewEntry(imported(1).entry(), 5, Set.of(tag)));
   }
 
   // --- verification
