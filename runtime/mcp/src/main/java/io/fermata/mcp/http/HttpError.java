@@ -103,12 +103,16 @@ public final class HttpError extends RuntimeException {
 
   /** The response to a request that failed. */
   public static Response answer(Throwable thrown) {
-    HttpError error = of(thrown);
-    if (error.code.equals(INTERNAL)) {
+    logIfUnknown(thrown);
+    return of(thrown).answer;
+  }
+
+  /** Logs a failure that is the server's fault, whatever its caller is told. */
+  public static void logIfUnknown(Throwable thrown) {
+    if (of(thrown).code.equals(INTERNAL)) {
       LOG.error(
           "A request about threads or runs failed inside the server", LoggedFailure.of(thrown));
     }
-    return error.answer;
   }
 
   private static HttpError of(Throwable thrown) {

@@ -523,9 +523,14 @@ public final class ThreadsApi extends JsonApi {
                     // The message is kept, and its outcome is read from the next process.
                     : gate.orIfHandedBack(
                         outcome(request.caller(), posted, wait)
-                            // It is journaled, whatever keeps its outcome from the caller.
-                            .exceptionally(failed -> accepted(posted)),
+                            .exceptionally(failed -> journaled(accepted(posted), failed)),
                         () -> accepted(posted)));
+  }
+
+  /** What is known of something journaled, whatever keeps its outcome from the caller. */
+  private static <T> T journaled(T known, Throwable failed) {
+    HttpError.logIfUnknown(failed);
+    return known;
   }
 
   private static Response accepted(Threads.Posted posted) {
@@ -681,7 +686,8 @@ public final class ThreadsApi extends JsonApi {
             : answered.thenCompose(
                 view ->
                     gate.orIfHandedBack(
-                        settled(request.caller(), id, wait).exceptionally(failed -> view),
+                        settled(request.caller(), id, wait)
+                            .exceptionally(failed -> journaled(view, failed)),
                         () -> view)));
   }
 

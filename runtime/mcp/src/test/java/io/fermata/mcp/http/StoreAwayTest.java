@@ -2,6 +2,10 @@ package io.fermata.mcp.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
@@ -16,14 +20,17 @@ import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
+import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 
 /** Requests about threads and runs while the store is away. */
 @Timeout(60)
@@ -112,5 +119,55 @@ class StoreAwayTest {
       assertThat(sent.path("status").asText()).isEqualTo("working");
       assertThat(sent.path("threadId").asText()).isNotEmpty();
     }
+  }
+
+  @Test
+  void whatKeepsAnOutcomeFromItsCallerIsLoggedOnceIfItIsTheServersFault() throws Exception {
+    Logger logger = (Logger) LoggerFactory.getLogger(HttpError.class);
+    ListAppender<ILoggingEvent> logged = new ListAppender<>();
+    logged.start();
+    logger.addAppender(logged);
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(DESK).start();
+        McpServer server =
+            McpServer.serving(host).threads(unfollowed(host.threads())).port(0).start()) {
+      Wired.Said created = new Wired(server).sendTo("/threads", "{\"agent\":\"desk\"}");
+      String thread = created.raw().headers().firstValue("Location").orElseThrow();
+
+      Wired.Said posted =
+          new Wired(server).sendTo(thread + "/messages?wait=30", "{\"content\":\"Hi\"}");
+      assertThat(posted.status()).isEqualTo(202);
+      assertThat(faults(logged)).hasSize(1);
+
+      Wired.Said answered =
+          new Wired(server)
+              .sendTo(thread + "/answers?wait=30", "{\"call\":\"c\",\"approved\":true}");
+      assertThat(answered.status()).isEqualTo(200);
+      assertThat(faults(logged)).hasSize(2);
+    } finally {
+      logger.detachAppender(logged);
+    }
+  }
+
+  private static List<String> faults(ListAppender<ILoggingEvent> logged) {
+    return List.copyOf(logged.list).stream()
+        .filter(event -> event.getLevel() == Level.ERROR)
+        .map(event -> event.getThrowableProxy().getMessage())
+        .filter(why -> why.contains("a fault"))
+        .toList();
+  }
+
+  /** Threads that take messages and answers, and cannot be followed to their outcomes. */
+  private static Threads unfollowed(Threads threads) {
+    return (Threads)
+        Proxy.newProxyInstance(
+            Threads.class.getClassLoader(),
+            new Class<?>[] {Threads.class},
+            (proxy, method, given) ->
+                switch (method.getName()) {
+                  case "settled" ->
+                      CompletableFuture.failedFuture(new IllegalStateException("a fault"));
+                  case "answer" -> threads.get((String) given[0], (String) given[1]);
+                  default -> method.invoke(threads, given);
+                });
   }
 }
