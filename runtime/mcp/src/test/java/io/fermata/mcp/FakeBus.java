@@ -21,9 +21,7 @@ import java.util.function.Consumer;
 final class FakeBus {
   private static final ObjectMapper CBOR = JournalSerializer.mapper();
 
-  private record Receiver(HostBus of, Consumer<JsonNode> messages) {}
-
-  private final List<Receiver> receivers = new CopyOnWriteArrayList<>();
+  private final List<Consumer<JsonNode>> receivers = new CopyOnWriteArrayList<>();
 
   /** As an actor has one. */
   private final ExecutorService thread =
@@ -49,16 +47,13 @@ final class FakeBus {
       public void publish(JsonNode message) {
         published.add(message);
         byte[] sent = serialized(message);
-        receivers.stream()
-            .filter(receiver -> receiver.of() != this)
-            .forEach(receiver -> thread.execute(() -> receiver.messages().accept(read(sent))));
+        receivers.forEach(receiver -> thread.execute(() -> receiver.accept(read(sent))));
       }
 
       @Override
       public Runnable subscribe(Consumer<JsonNode> messages) {
-        Receiver receiver = new Receiver(this, messages);
-        receivers.add(receiver);
-        return () -> receivers.remove(receiver);
+        receivers.add(messages);
+        return () -> receivers.remove(messages);
       }
 
       @Override

@@ -20,6 +20,7 @@ import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
@@ -80,6 +81,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private final Tasks tasks;
   private final List<DisplayTool> displays;
   private final Journals journals;
+  private final HostBus bus = new LocalBus();
 
   Fermata(HostParts parts, Timetable timetable) {
     this.host = parts;
@@ -326,7 +328,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   @Override
   public HostBus bus() {
-    return host.cluster == null ? HostBus.ALONE : host.cluster.bus();
+    return host.cluster == null ? bus : host.cluster.bus();
   }
 
   /** The actor system, for monitoring, or to control time in a test. */

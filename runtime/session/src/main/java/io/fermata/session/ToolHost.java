@@ -75,7 +75,7 @@ public interface ToolHost {
     return Telemetry.NONE;
   }
 
-  /** What passes messages to the servers of the other hosts of its cluster. */
+  /** What passes messages to its other servers, and to those of the other hosts of its cluster. */
   default HostBus bus() {
     return HostBus.ALONE;
   }

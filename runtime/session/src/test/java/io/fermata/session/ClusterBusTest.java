@@ -26,6 +26,8 @@ class ClusterBusTest extends ClusterOfHosts {
     HostBus other = host(TestFlows.trip()).bus();
     List<String> received = new CopyOnWriteArrayList<>();
     other.subscribe(message -> received.add(message.asText()));
+    List<String> receivedHere = new CopyOnWriteArrayList<>();
+    one.subscribe(message -> receivedHere.add(message.asText()));
 
     one.publish(TextNode.valueOf("early"));
     eventually(() -> received.contains("early"));
@@ -36,6 +38,7 @@ class ClusterBusTest extends ClusterOfHosts {
     eventually(() -> receivedLate.contains("late") && received.contains("late"));
 
     assertThat(received).containsExactly("early", "late");
+    assertThat(receivedHere).as("by all servers of a host").containsExactly("early", "late");
     assertThat(receivedLate).endsWith("late").doesNotHaveDuplicates();
   }
 

@@ -2,7 +2,7 @@ package io.fermata.mcp.feature;
 
 /**
  * Changes what a running server offers, and notifies subscribed clients. An entry replaces the one
- * of the same name. In a cluster, each server offers its own.
+ * of the same name. Each server of a host or a cluster offers its own.
  */
 public interface McpChanges {
   void tool(McpTool tool);
@@ -20,7 +20,7 @@ public interface McpChanges {
   void template(McpTemplate template);
 
   /**
-   * Notifies the clients of this server, and of those of the other hosts of a cluster, that
+   * Notifies the clients of all servers of this host, and of the other hosts of a cluster, that
    * subscribed to a resource that its content has changed.
    */
   void updated(String uri);

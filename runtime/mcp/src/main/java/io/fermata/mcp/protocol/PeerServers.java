@@ -4,16 +4,22 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.session.call.HostBus;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
-/** The servers of the other hosts of a cluster, which pass each other messages of several kinds. */
+/**
+ * The other servers of a host, and those of the other hosts of its cluster, which pass each other
+ * messages of several kinds.
+ */
 public final class PeerServers {
   private static final String KIND = "mcp";
+  private static final String FROM = "from";
 
   private final HostBus bus;
+  private final String self = UUID.randomUUID().toString();
   private final Map<String, Consumer<JsonNode>> receivers = new ConcurrentHashMap<>();
 
   public PeerServers(HostBus bus) {
@@ -27,7 +33,7 @@ public final class PeerServers {
 
   /** Passes a message to the others, once. */
   public void pass(String kind, ObjectNode message) {
-    bus.publish(message.put(KIND, kind));
+    bus.publish(message.put(KIND, kind).put(FROM, self));
   }
 
   /**
@@ -46,6 +52,9 @@ public final class PeerServers {
 
   /** A message of a kind that is unknown here is one of another release. */
   private void receive(JsonNode message) {
+    if (message.path(FROM).asText().equals(self)) {
+      return;
+    }
     receivers.getOrDefault(message.path(KIND).asText(), unknown -> {}).accept(message);
   }
 }

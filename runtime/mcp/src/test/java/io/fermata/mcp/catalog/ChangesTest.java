@@ -3,6 +3,8 @@ package io.fermata.mcp.catalog;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
 import io.fermata.mcp.Events;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
@@ -11,6 +13,9 @@ import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.call.WidgetPage;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -42,6 +47,10 @@ class ChangesTest {
   }
 
   private Events listening(String filter) throws Exception {
+    return listening(server, filter);
+  }
+
+  private static Events listening(McpServer server, String filter) throws Exception {
     Wired client = new Wired(server);
     return client
         .listen(
@@ -75,6 +84,31 @@ class ChangesTest {
     assertThat(updated.at("/params/uri").asText()).isEqualTo("test://a");
     assertThat(updated.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
     assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  @Test
+  void anUpdateReachesTheSubscribersOfAllServersOfItsHostOnce() throws Exception {
+    String both = "\"resourceSubscriptions\":[\"test://a\",\"test://b\"]";
+    Agent agent = Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hello")));
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(agent).start();
+        McpServer one = McpServer.serving(host).port(0).start();
+        McpServer other = McpServer.serving(host).port(0).start()) {
+      Events here = listening(one, both);
+      Events there = listening(other, both);
+      here.next();
+      there.next();
+
+      one.changes().updated("test://a");
+      assertThat(updated(here)).isEqualTo("test://a");
+      assertThat(updated(there)).isEqualTo("test://a");
+      other.changes().updated("test://b");
+      assertThat(updated(here)).isEqualTo("test://b");
+      assertThat(updated(there)).isEqualTo("test://b");
+    }
+  }
+
+  private static String updated(Events events) throws Exception {
+    return events.next().at("/params/uri").asText();
   }
 
   private static McpTool shown(String html) {

@@ -7,12 +7,12 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
 /**
- * What the servers of the hosts of a cluster have in common: messages, and names that one of them
- * has at a time. A message is sent once: it is lost with a connection or a host, so it must be one
- * whose loss a client can repair.
+ * What the servers of a host and of its cluster have in common: messages, and names that one of the
+ * hosts has at a time. A message is sent once: it is lost with a connection or a host, so it must
+ * be one whose loss a client can repair.
  */
 public interface HostBus {
-  /** That of a host that has no cluster. */
+  /** That of a host with one server, which has no cluster. */
   HostBus ALONE =
       new HostBus() {
         @Override
@@ -35,17 +35,18 @@ public interface HostBus {
       };
 
   /**
-   * Sends a message to all other hosts, those included that become known within half a minute.
+   * Sends a message to all who subscribed at this host, and to all other hosts, those included that
+   * become known within half a minute.
    *
    * @throws IllegalArgumentException if it is larger than 3 MiB
    */
   void publish(JsonNode message);
 
   /**
-   * Receives what other hosts publish.
+   * Receives what is published at this host and at others.
    *
-   * @param receiver is called on one thread, in the order of each sender. It must not block, and
-   *     should ignore what it does not know, as other hosts may be of another release
+   * @param receiver is called in the order of each sender. It must not block, and should ignore
+   *     what it does not know, as other hosts may be of another release
    * @return ends the subscription
    */
   Runnable subscribe(Consumer<JsonNode> receiver);

@@ -3,13 +3,12 @@ package io.fermata.session.cluster;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.RootCauses;
 import java.time.Duration;
-import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -29,7 +28,7 @@ final class ClusterBus implements HostBus {
   private final ObjIntConsumer<JsonNode> others;
   private final SharedStore store;
   private final String self = UUID.randomUUID().toString();
-  private final List<Consumer<JsonNode>> receivers = new CopyOnWriteArrayList<>();
+  private final LocalBus here = new LocalBus();
   private final AtomicInteger claims = new AtomicInteger();
   private final AtomicBoolean troubled = new AtomicBoolean();
 
@@ -50,12 +49,12 @@ final class ClusterBus implements HostBus {
               .formatted(RemoteCall.LARGEST));
     }
     others.accept(message, size);
+    here.publish(message);
   }
 
   @Override
   public Runnable subscribe(Consumer<JsonNode> receiver) {
-    receivers.add(receiver);
-    return () -> receivers.remove(receiver);
+    return here.subscribe(receiver);
   }
 
   @Override
@@ -100,12 +99,6 @@ final class ClusterBus implements HostBus {
 
   /** Another host has published a message. */
   void receive(JsonNode message) {
-    for (Consumer<JsonNode> receiver : receivers) {
-      try {
-        receiver.accept(message);
-      } catch (RuntimeException e) {
-        LOG.warn("A message of another host could not be handled", e);
-      }
-    }
+    here.publish(message);
   }
 }
