@@ -113,9 +113,8 @@ public final class McpDispatcher {
   }
 
   private Response notification(RpcMessage message, MessageSource arrival) {
-    if (arrival instanceof MessageSource.Post post
-        && !revisions.ofNotification(message, post).modern()) {
-      legacy.notification(message, post);
+    if (!revisions.ofNotification(message, arrival).modern()) {
+      legacy.notification(message, arrival);
     }
     return Response.ACCEPTED;
   }

@@ -38,9 +38,9 @@ public final class RevisionCheck {
     return revision;
   }
 
-  /** A notification needs no envelope; its header decides. */
-  Revision ofNotification(RpcMessage message, MessageSource.Post post) {
-    return declaresVersion(message) ? Revision.V2026_07_28 : undeclared(post);
+  /** A notification needs no envelope; its header or the handshake decides. */
+  Revision ofNotification(RpcMessage message, MessageSource arrival) {
+    return declaresVersion(message) ? Revision.V2026_07_28 : undeclared(arrival);
   }
 
   /** The revision of a message that does not declare one. */

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
-/** Requests of sessions in flight, which clients may cancel by their ids. */
+/** Requests of sessions and in batches in flight, which clients may cancel by their ids. */
 final class CancellableRequests {
   private record Key(String session, String principal, JsonNode id) {}
 

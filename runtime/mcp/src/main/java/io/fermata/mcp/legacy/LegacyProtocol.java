@@ -38,6 +38,9 @@ public final class LegacyProtocol implements LegacyEra {
   /** The maximum size of a client's capabilities, in bytes of JSON. */
   private static final int MAX_CAPABILITIES = 8_192;
 
+  /** In place of a session, for the batches of a connection. */
+  private static final String CONNECTION = "";
+
   /** The longest id of a request that can be cancelled. */
   private static final int LONGEST_ID = 256;
 
@@ -177,13 +180,15 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   @Override
-  public void notification(RpcMessage message, MessageSource.Post post) {
-    client(post);
-    String session = post.session();
+  public void notification(RpcMessage message, MessageSource arrival) {
+    client(arrival);
+    boolean posted = arrival instanceof MessageSource.Post;
+    String session = arrival instanceof MessageSource.Post post ? post.session() : CONNECTION;
     if (session != null && message.method().equals("notifications/cancelled")) {
       JsonNode id = message.params().path("requestId");
-      if (isPassable(id) && !cancellable.cancel(session, post.principal(), id)) {
-        peers.pass(LegacyPeers.CANCELLED, post.principal(), session, id);
+      String principal = arrival.principal();
+      if (isPassable(id) && !cancellable.cancel(session, principal, id) && posted) {
+        peers.pass(LegacyPeers.CANCELLED, principal, session, id);
       }
     }
   }
@@ -196,8 +201,13 @@ public final class LegacyProtocol implements LegacyEra {
   @Override
   public CompletionStage<RpcResult> orCancelled(
       McpRequest request, Supplier<CompletionStage<RpcResult>> answering) {
-    String session = request.session();
+    String session = isBatched(request) ? CONNECTION : request.session();
     return session == null ? answering.get() : cancellable.orCancelled(session, request, answering);
+  }
+
+  /** A connection itself cancels what is in no batch. */
+  private static boolean isBatched(McpRequest request) {
+    return request.connection() && request.progress() == null;
   }
 
   @Override

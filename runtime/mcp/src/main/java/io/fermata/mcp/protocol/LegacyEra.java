@@ -38,7 +38,7 @@ public interface LegacyEra {
    *
    * @throws RpcException if it names a session that is unknown or has ended
    */
-  void notification(RpcMessage message, MessageSource.Post post);
+  void notification(RpcMessage message, MessageSource arrival);
 
   /** The result of a request, or a refusal as soon as the client cancels the request. */
   CompletionStage<RpcResult> orCancelled(

@@ -134,6 +134,26 @@ class StdioTest {
   }
 
   @Test
+  void aRequestOfABatchIsCancelledByItself() throws IOException {
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-03-26\"}}");
+    receive();
+    String call =
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"working\",\"arguments\":{}}}";
+    say("[" + call.formatted(2) + "," + call.formatted(3) + "]");
+    host.work();
+    FakeHost.Work second = host.work();
+    say(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}");
+    second.ends();
+
+    JsonNode answers = receive();
+    assertThat(answers.at("/0/error/message").asText()).contains("cancelled");
+    assertThat(answers.path(1).path("id").asInt()).isEqualTo(3);
+    assertThat(answers.path(1).has("result")).isTrue();
+  }
+
+  @Test
   void aServerWhoseClientDoesNotReadAnyMoreEndsAlsoWithAPrintStream() throws Exception {
     server.close();
     OutputStream broken =
