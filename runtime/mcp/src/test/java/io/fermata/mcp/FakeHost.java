@@ -8,6 +8,7 @@ import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
@@ -63,7 +64,7 @@ public class FakeHost implements ToolHost {
   /** Whether it does not report its health. */
   public volatile boolean silent;
 
-  HostBus bus = HostBus.ALONE;
+  HostBus bus = new LocalBus();
 
   /** Its tasks; none at first. */
   public volatile Tasks tasks = Tasks.none();

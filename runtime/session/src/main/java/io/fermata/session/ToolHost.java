@@ -4,6 +4,7 @@ import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.Health;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
@@ -75,9 +76,12 @@ public interface ToolHost {
     return Telemetry.NONE;
   }
 
-  /** What passes messages to its other servers, and to those of the other hosts of its cluster. */
+  /**
+   * What passes messages to its other servers, and to those of the other hosts of its cluster.
+   * Without an own one, each server is alone.
+   */
   default HostBus bus() {
-    return HostBus.ALONE;
+    return new LocalBus();
   }
 
   /** Mints and recognises session handles. */

@@ -23,6 +23,7 @@ import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.TestHandles;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -69,7 +70,7 @@ class HandlerRunnerTest {
             RegisteredFeatures.NONE,
             results,
             new Subscriptions(new StreamQuota(StreamQuota.DEFAULT_MAX)),
-            new PeerServers(HostBus.ALONE)),
+            new PeerServers(new LocalBus())),
         results,
         states,
         workers);
@@ -77,7 +78,7 @@ class HandlerRunnerTest {
 
   @Test
   void theRepliesOfACallThatFoundNoRoomAreGoodForItsNextTry() {
-    RequestStates states = states(HostBus.ALONE);
+    RequestStates states = states(new LocalBus());
     String state = state(states);
     CompletableFuture<Void> released = new CompletableFuture<>();
     try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.rpc.RpcException;
-import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.TestHandles;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -22,7 +22,7 @@ class RequestStatesTest {
       Json.object().put("name", "Ada Lo").put("remembered", "what we agreed on");
 
   private RequestStates states(String store) {
-    return new RequestStates(TestHandles.ofStore(store), HostBus.ALONE, now::get, 3);
+    return new RequestStates(TestHandles.ofStore(store), new LocalBus(), now::get, 3);
   }
 
   private static String call(String arguments) {

@@ -13,7 +13,7 @@ import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.legacy.ClientRequests;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
-import io.fermata.session.call.HostBus;
+import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.TestHandles;
 import java.util.ArrayList;
 import java.util.List;
@@ -148,7 +148,8 @@ class PrincipalLimitsTest {
   @Test
   void nobodyHasTheStatesOfOthersExpire() {
     RequestStates states =
-        new RequestStates(TestHandles.ofStore("here"), HostBus.ALONE, System::currentTimeMillis, 3);
+        new RequestStates(
+            TestHandles.ofStore("here"), new LocalBus(), System::currentTimeMillis, 3);
     String anns = states.encrypt(RoundInputs.none().kept(), "ann", "call");
     List<String> bobs = new ArrayList<>();
     for (int i = 0; i < 10; i++) {

@@ -2,7 +2,6 @@ package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
@@ -12,28 +11,6 @@ import java.util.function.Consumer;
  * be one whose loss a client can repair.
  */
 public interface HostBus {
-  /** That of a host with one server, which has no cluster. */
-  HostBus ALONE =
-      new HostBus() {
-        @Override
-        public void publish(JsonNode message) {}
-
-        @Override
-        public Runnable subscribe(Consumer<JsonNode> receiver) {
-          return () -> {};
-        }
-
-        @Override
-        public CompletionStage<Boolean> claim(String name, Duration timeToLive) {
-          return CompletableFuture.completedFuture(true);
-        }
-
-        @Override
-        public CompletionStage<Boolean> giveUp(String name) {
-          return CompletableFuture.completedFuture(true);
-        }
-      };
-
   /**
    * Sends a message to all who subscribed at this host, and to all other hosts, those included that
    * become known within half a minute.
