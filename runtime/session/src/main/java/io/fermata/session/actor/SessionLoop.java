@@ -540,7 +540,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     working = port.works(ahead);
     port.recovered(state);
     publishLate(state);
-    if (port.resumes(ahead)) {
+    if (port.resumes(ahead, host.now())) {
       resuming = true;
       context.getSelf().tell(new SessionCommand.Resume());
     } else {

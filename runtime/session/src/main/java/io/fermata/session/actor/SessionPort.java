@@ -176,8 +176,8 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
    */
   Admission<I, E> resume(Situation<S, E> at, Set<String> running);
 
-  /** Whether a recovered session has effects or timers to resume. */
-  boolean resumes(S state);
+  /** Whether a recovered session has effects or timers to resume, or has expired meanwhile. */
+  boolean resumes(S state, long now);
 
   /** Whether a session that is due is to be continued by another program than it waits for. */
   default boolean takenOver(S state) {

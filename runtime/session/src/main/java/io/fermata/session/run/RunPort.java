@@ -366,9 +366,12 @@ public final class RunPort
   // --- recovery and migration -----------------------------------------------------------------
 
   @Override
-  public boolean resumes(RunState run) {
+  public boolean resumes(RunState run, long now) {
     FlowProgram<?> program = program(run);
-    return RunPhases.hasWork(run) || (program != null && program.expiresAt(run) != null);
+    FlowProgram<?> heir = heir(run);
+    return RunPhases.hasWork(run)
+        || (program != null && program.expiresAt(run) != null)
+        || (heir != null && heir.expired(run, now));
   }
 
   @Override

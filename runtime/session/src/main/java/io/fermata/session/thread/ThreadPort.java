@@ -180,7 +180,7 @@ public final class ThreadPort
   }
 
   @Override
-  public boolean resumes(ThreadState state) {
+  public boolean resumes(ThreadState state, long now) {
     Program.Next<ThreadEffect> next = program.next(state);
     return next instanceof Program.Perform<ThreadEffect>
         || (next instanceof Program.Pause<ThreadEffect> pause && !pause.timers().isEmpty());

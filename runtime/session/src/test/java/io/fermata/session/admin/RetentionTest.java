@@ -346,6 +346,23 @@ class RetentionTest {
   }
 
   @Test
+  void aRunThatWouldHaveLivedLongerExpiresInTheVersionThatTakesItOverWhenSomebodyCalls()
+      throws Exception {
+    String run;
+    Flow<Order> old = order(1, flow -> flow.expireAfter(Duration.ofDays(99)));
+    try (Fermata host = host(A_WEEK, old)) {
+      run = run(call(host, "start"));
+    }
+    pass(Duration.ofDays(40));
+    Flow<Order> next = order(2, flow -> flow.migrate(1, m -> {}));
+    try (Fermata host = host(A_WEEK, next)) {
+      assertThat(TestHost.code(call(host, "continue", "dish", "soup"))).isEqualTo("run_expired");
+      eventually(() -> expired(host, run));
+      assertThat(hooks).containsExactly(run);
+    }
+  }
+
+  @Test
   void aRunWhoseVersionIsGoneLivesAsLongAsTheOneThatTakesItOverSays() throws Exception {
     String run;
     try (Fermata host = host(A_WEEK)) {
