@@ -223,6 +223,11 @@ public final class McpStdio implements AutoCloseable {
     if (cancelled != null) {
       cancelled.disconnect();
     }
+    if (notification(message) && !cancelled(message).isMissingNode()) {
+      // What it cancels may hold the permit that it would wait for.
+      protocol.answer(message, connection, null);
+      return;
+    }
     if (!all.tryAcquire()) {
       refuse(message);
       return;
