@@ -25,8 +25,11 @@ final class KvIndex {
 
   static final int SHARDS = 16;
 
-  /** How many journals are read at once, so that calls need not wait for their connections. */
-  static final int READ_AT_ONCE = KvCalls.AT_ONCE / 2;
+  /**
+   * How many journals are read at once. A host that starts looks for what is unfinished and for
+   * what is due, and calls need connections meanwhile.
+   */
+  static final int READ_AT_ONCE = KvCalls.AT_ONCE / 4;
 
   private final List<KvShard> shards;
 

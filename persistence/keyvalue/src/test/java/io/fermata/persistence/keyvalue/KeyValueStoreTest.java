@@ -53,7 +53,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Tag("slow")
 final class KeyValueStoreTest extends KeyValueContract {
 
-  private static final int READ_AT_ONCE = 32;
+  private static final int READ_AT_ONCE = 16;
 
   private final List<FakeKvStore> fakes = new ArrayList<>();
   private final AtomicLong millis = new AtomicLong(1_790_000_000_000L);
