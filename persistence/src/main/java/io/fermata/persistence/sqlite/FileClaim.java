@@ -57,8 +57,7 @@ final class FileClaim {
     try {
       createPrivately(lockFile);
       Object key = InodeClaim.key(lockFile);
-      FileChannel channel =
-          FileChannel.open(lockFile, StandardOpenOption.READ, StandardOpenOption.WRITE);
+      FileChannel channel = open(file, lockFile);
       try {
         if (channel.tryLock(LOCKED_BYTE, 1, false) == null
             || !Objects.equals(key, InodeClaim.key(lockFile))) {
@@ -75,6 +74,14 @@ final class FileClaim {
       }
     } catch (IOException failed) {
       throw file.notWritable(failed);
+    }
+  }
+
+  private static FileChannel open(SqliteFile file, Path lockFile) throws IOException {
+    try {
+      return FileChannel.open(lockFile, StandardOpenOption.READ, StandardOpenOption.WRITE);
+    } catch (NoSuchFileException removed) {
+      throw heldElsewhere(file, lockFile);
     }
   }
 
