@@ -273,14 +273,14 @@ final class EffectResults {
     if (loop.state().compacting() != effect.attempt()) {
       return;
     }
-    boolean again = effect.attempt() < SUMMARIES;
-    if (result instanceof ThreadInput.Summed summed) {
-      loop.emit(
-          new ThreadEvent.Compacted(
-              summed.summary(), summed.upTo(), summed.model(), summed.usage(), at));
-      again &= summed.summary() == null;
-    } else if (!again) {
-      loop.emit(new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at));
+    ThreadEvent.Compacted made =
+        result instanceof ThreadInput.Summed summed
+            ? new ThreadEvent.Compacted(
+                summed.summary(), summed.upTo(), summed.model(), summed.usage(), at)
+            : new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at);
+    boolean again = made.summary() == null && effect.attempt() < SUMMARIES;
+    if (made.model() != null || !again) {
+      loop.emit(made);
     }
     if (again) {
       loop.emit(new ThreadEvent.Compacting(effect.attempt() + 1, at));

@@ -233,7 +233,9 @@ final class ThreadAccount {
     } else if (event instanceof ThreadEvent.Compacting e) {
       return "the older messages are being summarized (attempt %d)".formatted(e.attempt());
     } else if (event instanceof ThreadEvent.Compacted e) {
-      return "the older messages are summarized: " + quoted(e.summary());
+      return e.summary() == null
+          ? "the older messages could not be summarized"
+          : "the older messages are summarized: " + quoted(e.summary());
     } else if (event instanceof ThreadEvent.EffectEnded e) {
       return "the scheduled work %s ended%s".formatted(e.id(), because(e.error()));
     } else if (event instanceof ThreadEvent.ChildReported e) {
