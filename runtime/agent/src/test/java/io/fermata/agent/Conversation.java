@@ -174,7 +174,12 @@ public final class Conversation {
   }
 
   public Conversation report(String child, long number, boolean failed, String text) {
-    return accept(new ThreadInput.Report(child, number, failed, text, Usage.ZERO, now));
+    return accept(new ThreadInput.Report(child, number, failed, text, false, Usage.ZERO, now));
+  }
+
+  /** A child reports a result, and has more to do. */
+  public Conversation reportAndGoOn(String child, long number, boolean failed, String text) {
+    return accept(new ThreadInput.Report(child, number, failed, text, true, Usage.ZERO, now));
   }
 
   public Conversation delete() {

@@ -8,6 +8,7 @@ import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Program;
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -88,6 +89,37 @@ class DeliveryTest {
     Conversation talk = child(speaker(look, submit).stopTool("submit"));
 
     assertThat(talk.world().reports).containsExactly("1: No key here.", "2: The lamp is found.");
+  }
+
+  @Test
+  void aReportSaysWhetherTheThreadGoesOn() {
+    Conversation talk = Conversation.child(Agent.aiHuman("desk", Prompt.of("p", model.model())));
+    model.say("Found.").say("Found again.");
+    talk.post("Find").runUntil(Conversation.kind(ThreadEffect.Kind.STEP));
+    talk.post("Find more").run();
+
+    assertThat(talk.world().reports).containsExactly("1 and works on: Found.", "2: Found again.");
+  }
+
+  @Test
+  void aReportThatIsSentAgainSaysWhetherTheThreadGoesOnNow() {
+    Conversation talk = owing();
+    fails(talk, 1);
+    model.say("Found again.");
+    talk.post("Find more").runUntil(Conversation.kind(ThreadEffect.Kind.STEP));
+    talk.pass(Duration.ofSeconds(10));
+
+    assertThat(talk.world().reports).startsWith("1 and works on: Found.");
+  }
+
+  @Test
+  void aThreadThatIsHeldDoesNotGoOn() {
+    Agent agent = Agent.aiHuman("desk", Prompt.of("p", model.model()));
+    model.say("Found.");
+    Conversation talk = Conversation.child(agent).post("Find").post("Find more").stop().run();
+
+    assertThat(talk.world().reports).hasSize(1);
+    assertThat(talk.world().reports.get(0)).startsWith("1").doesNotContain("works on");
   }
 
   @Test

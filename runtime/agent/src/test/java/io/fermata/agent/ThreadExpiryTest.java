@@ -167,6 +167,25 @@ class ThreadExpiryTest {
   }
 
   @Test
+  void aParentWaitsForTheWorkThatAChildWasGivenBeforeItsReport() {
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
+    model
+        .call("worker", Map.of("message", "dig"))
+        .say("Begun.")
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
+        .say("Begun again.")
+        .say("It is dug.")
+        .say("It is deep.");
+    SubAgent works = SubAgent.of("worker", "Works");
+    Conversation talk = Conversation.with(desk(works).expireAfter(WEEK), worker).say("Go");
+    talk.say("Deeper").reportAndGoOn("child-s1.0", 1, false, "a hole").run().crash();
+
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
+    talk.report("child-s1.0", 2, false, "a deeper hole").run();
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+  }
+
+  @Test
   void aTimeThatCannotPassIsRefused() {
     assertThatThrownBy(() -> desk().expireAfter(Duration.ZERO))
         .isInstanceOf(InvalidAgentException.class)

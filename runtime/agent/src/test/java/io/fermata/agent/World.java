@@ -175,9 +175,10 @@ public final class World implements Outside {
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage usage) {
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, boolean working, Usage usage) {
     if (pending.status() == null) {
-      reports.add(pending.report() + (pending.failed() ? " failed: " : ": ") + pending.text());
+      String how = (working ? " and works on" : "") + (pending.failed() ? " failed: " : ": ");
+      reports.add(pending.report() + how + pending.text());
       spent.add(usage);
     } else {
       reports.add(pending.report() + " " + pending.status());

@@ -3,11 +3,13 @@ package io.fermata.session;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
@@ -15,10 +17,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,6 +35,7 @@ class ThreadDeletionTest {
   @TempDir Path folder;
 
   private final CountDownLatch digging = new CountDownLatch(1);
+  private final BlockingQueue<String> dug = new LinkedBlockingQueue<>();
 
   private Fermata host() {
     return host(Store.sqlite(folder.resolve("t.db")));
@@ -48,6 +54,10 @@ class ThreadDeletionTest {
                           digging.countDown();
                           return new CompletableFuture<String>().get();
                         })));
+    return host(store, worker);
+  }
+
+  private static Fermata host(Store store, Agent worker) {
     Agent desk =
         Agent.aiHuman(
             "desk",
@@ -92,6 +102,46 @@ class ThreadDeletionTest {
           .extracting(Message::content)
           .asString()
           .contains("deleted");
+    }
+  }
+
+  private AiMessage found() {
+    digging.countDown();
+    try {
+      return AiMessage.from(dug.take());
+    } catch (InterruptedException e) {
+      throw new CompletionException(e);
+    }
+  }
+
+  @Test
+  void aParentIsToldThatAChildWasDeletedInTheWorkAfterItsReport() throws Exception {
+    Agent worker =
+        Agent.aiHuman("worker", Prompt.of("p", ScriptedModels.answering(messages -> found())));
+    try (Fermata host = host(Store.memory(), worker)) {
+      Threads threads = host.threads();
+      String id = delegating(threads);
+      String child = now(threads.get("ann", id)).children().get(0).threadId();
+      now(threads.post("ann", child, new Threads.NewMessage(Message.user("on"), List.of(), null)));
+      dug.add("a hole");
+      Threads.View reported = now(threads.settled("ann", id, TIMEOUT));
+      assertThat(reported.status()).isEqualTo(Threads.Status.RESTING);
+      assertThat(reported.children())
+          .singleElement()
+          .extracting(ChildThread::status)
+          .isEqualTo(ChildThread.Status.RUNNING);
+
+      now(threads.delete("ann", child));
+      boolean told = false;
+      for (int i = 0; i < 600 && !told; i++) {
+        Thread.sleep(50);
+        told =
+            now(threads.messages("ann", id, null, 10, 0, true)).messages().stream()
+                .anyMatch(message -> String.valueOf(message.content()).contains("failed: deleted"));
+      }
+
+      dug.addAll(List.of("a hole", "a hole", "a hole"));
+      assertThat(told).isTrue();
     }
   }
 

@@ -94,7 +94,12 @@ final class ChildReports {
     count(child, report.spent(), report.at());
     loop.emit(
         new ThreadEvent.ChildReported(
-            report.child(), report.report(), report.failed(), report.text(), report.at()));
+            report.child(),
+            report.report(),
+            report.failed(),
+            report.text(),
+            report.working(),
+            report.at()));
     String text = result(child, report.text());
     ended(
         child,

@@ -450,10 +450,11 @@ final class EffectRunner {
     };
   }
 
+  /** Each attempt says anew whether the thread works on: it may have been given more to do. */
   private CompletionStage<ThreadInput.Result> report() {
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
     return outside
-        .report(parent, state.reports().get(0), state.usage())
+        .report(parent, state.reports().get(0), state.works(), state.usage())
         .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 
@@ -475,7 +476,9 @@ final class EffectRunner {
     if (parent != null) {
       for (ThreadEvent.ReportPending pending : state.reports()) {
         if (pending.status() == null) {
-          sent = sent.thenCompose(nothing -> outside.report(parent, pending, state.usage()));
+          sent =
+              sent.thenCompose(
+                  nothing -> outside.report(parent, pending, state.works(), state.usage()));
         }
       }
       sent = sent.thenCompose(nothing -> outside.reportDeleted(parent, state.usage()));

@@ -115,10 +115,11 @@ public interface Outside {
    * Reports a result, or the status of an unfinished thread, to the parent; completes when the
    * parent has journaled it.
    *
+   * @param working whether the thread works on after a result, and will report again
    * @param spent what the thread has used in all
    */
   CompletionStage<Void> report(
-      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage spent);
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, boolean working, Usage spent);
 
   /** Reports to the parent that this thread was deleted; completes when that is journaled. */
   CompletionStage<Void> reportDeleted(ThreadEvent.Parent parent, Usage spent);

@@ -239,7 +239,7 @@ final class RecordedOutside implements Outside {
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage spent) {
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, boolean working, Usage spent) {
     return never();
   }
 

@@ -111,7 +111,9 @@ record RecordedThreadInputs(
       what = events.size() > 1 ? events.get(1) : what;
     }
     if (what instanceof ThreadEvent.ChildReported e) {
-      inputs.add(new ThreadInput.Report(e.threadId(), e.report(), e.failed(), e.text(), spent, at));
+      inputs.add(
+          new ThreadInput.Report(
+              e.threadId(), e.report(), e.failed(), e.text(), e.working(), spent, at));
     } else if (what instanceof ThreadEvent.ChildDeleted e) {
       inputs.add(new ThreadInput.ChildDeleted(e.threadId(), spent, at));
     } else if (events.get(0) instanceof ThreadEvent.ChildSpent e) {

@@ -80,7 +80,7 @@ final class TurnLoop extends DecidedEvents {
     if (!state().inbox().isEmpty() && admits()) {
       return take();
     }
-    if (!state().waiting().isEmpty() && !held()) {
+    if (!state().waiting().isEmpty() && !state().turn().held()) {
       calls.makeWaiting();
       return true;
     }
@@ -90,17 +90,11 @@ final class TurnLoop extends DecidedEvents {
   // --- messages from outside
   // -----------------------------------------------------------------------
 
-  /** Whether a client stopped it, so that everything waits for the next message. */
-  private boolean held() {
-    TurnState turn = state().turn();
-    return turn.stopped() && StopCode.ABORTED_BY_USER.equals(turn.code());
-  }
-
   /** Whether waiting messages may be added: code must handle each before the next. */
   private boolean admits() {
     TurnState turn = state().turn();
     boolean codeIsDue = turn.running() && agent().side(next()) instanceof Participant.Code;
-    return !held() && !codeIsDue;
+    return !turn.held() && !codeIsDue;
   }
 
   /** Who acts next. */
@@ -172,7 +166,7 @@ final class TurnLoop extends DecidedEvents {
   }
 
   private boolean wakesByForce() {
-    if (state().turn().forced() == null || held()) {
+    if (state().turn().forced() == null || state().turn().held()) {
       return false;
     }
     wake();

@@ -313,8 +313,13 @@ public sealed interface ThreadEvent {
 
   // --- parents and children --------------------------------------------------------------------
 
-  /** A child reported its result. */
-  record ChildReported(String threadId, long report, boolean failed, String text, long at)
+  /**
+   * A child reported its result.
+   *
+   * @param working whether it went on to work, and will report again
+   */
+  record ChildReported(
+      String threadId, long report, boolean failed, String text, boolean working, long at)
       implements ThreadEvent {}
 
   /** A child reported what it and its own children have spent in all. */

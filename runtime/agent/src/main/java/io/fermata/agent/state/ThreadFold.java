@@ -583,8 +583,9 @@ public final class ThreadFold {
   }
 
   private static ThreadState childReported(ThreadState state, ThreadEvent.ChildReported reported) {
-    ChildThread.Status status =
+    ChildThread.Status rests =
         reported.failed() ? ChildThread.Status.FAILED : ChildThread.Status.IDLE;
+    ChildThread.Status status = reported.working() ? ChildThread.Status.RUNNING : rests;
     return child(state, reported.threadId(), status, reported.report());
   }
 

@@ -92,8 +92,13 @@ public sealed interface ThreadInput {
     String child();
   }
 
-  /** A child reports its result. */
-  record Report(String child, long report, boolean failed, String text, Usage spent, long at)
+  /**
+   * A child reports its result.
+   *
+   * @param working whether it goes on to work, and will report again
+   */
+  record Report(
+      String child, long report, boolean failed, String text, boolean working, Usage spent, long at)
       implements ThreadInput, OfChild {}
 
   /** A child reports what it has spent in all. */

@@ -261,6 +261,11 @@ public record ThreadState(
     return !open().isEmpty() || !askingIn().isEmpty();
   }
 
+  /** Whether a turn is under way, or a message will begin one. */
+  public boolean works() {
+    return turn.running() || (!inbox().isEmpty() && !turn.held());
+  }
+
   // --- change ----------------------------------------------------------------------------------
 
   /**

@@ -105,6 +105,11 @@ public record TurnState(
     return rest != null;
   }
 
+  /** Whether a client stopped it, so that everything waits for the next message. */
+  public boolean held() {
+    return StopCode.ABORTED_BY_USER.equals(code());
+  }
+
   public @Nullable Side stoppedBy() {
     return rest == null ? null : rest.by();
   }

@@ -1343,8 +1343,49 @@ class CallsTest {
 
     talk.report("child-s1.0", 1, false, "a hole");
     assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
-    talk.run().report("child-s1.0", 1, false, "a hole");
+    talk.run().reportAndGoOn("child-s1.0", 1, false, "a hole");
     assertThat(talk.refusal()).isNull();
+    assertThat(status(talk, "child-s1.0")).isEqualTo(ChildThread.Status.RUNNING);
+  }
+
+  private static ChildThread.Status status(Conversation talk, String child) {
+    return Objects.requireNonNull(talk.state().children().get(child)).status();
+  }
+
+  @Test
+  void aChildThatReportsAndGoesOnWorksUntilItReportsAgain() {
+    model.call("worker", Map.of("message", "dig")).say("One.").say("Two.").say("Three.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+
+    talk.reportAndGoOn("child-s1.0", 1, true, "a stone").run();
+    assertThat(status(talk, "child-s1.0")).isEqualTo(ChildThread.Status.RUNNING);
+    talk.report("child-s1.0", 2, false, "a hole").run();
+    assertThat(status(talk, "child-s1.0")).isEqualTo(ChildThread.Status.IDLE);
+
+    assertThat(talk.last().content()).isEqualTo("Three.");
+    talk.requireSame(Agent.aiHuman("desk", prompt(SubAgent.of("worker", "Works"))), WORKER);
+  }
+
+  @Test
+  void aCallEndsWithTheReportItWaitsForAlsoIfTheChildGoesOn() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk = parent(prompt(BLOCKING)).say("Go");
+
+    talk.reportAndGoOn("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(talk.lines()).endsWith("worker: Reference: child-s1.0\na hole", "assistant: Done.");
+    assertThat(status(talk, "child-s1.0")).isEqualTo(ChildThread.Status.RUNNING);
+  }
+
+  @Test
+  void aThreadLearnsThatAChildWasDeletedInTheWorkAfterItsReport() {
+    model.call("worker", Map.of("message", "dig")).say("Begun.").say("A hole.").say("A pity.");
+    Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");
+    talk.reportAndGoOn("child-s1.0", 1, false, "a hole").run();
+
+    talk.accept(new ThreadInput.ChildDeleted("child-s1.0", Usage.ZERO, talk.now())).run();
+
+    assertThat(talk.last().content()).isEqualTo("A pity.");
   }
 
   @Test

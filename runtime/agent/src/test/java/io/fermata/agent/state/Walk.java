@@ -129,7 +129,13 @@ final class Walk {
       for (CallState call : frame.calls()) {
         String child = call.phase() == CallState.Phase.DELEGATED ? call.child() : null;
         if (child != null) {
-          talk.report(child, ++reports, reports % 3 == 0, "report " + reports);
+          boolean failed = ++reports % 3 == 0;
+          String text = "report " + reports;
+          if (reports % 4 == 0) {
+            talk.reportAndGoOn(child, reports, failed, text);
+          } else {
+            talk.report(child, reports, failed, text);
+          }
           return true;
         }
       }

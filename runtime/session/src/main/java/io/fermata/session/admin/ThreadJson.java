@@ -206,6 +206,7 @@ public final class ThreadJson {
               "threadId",
               "failed",
               "text",
+              "working",
               "at"),
           shown(ThreadEvent.ChildResumed.class, "child.resumed", "threadId"),
           shown(ThreadEvent.ChildStatusChanged.class, "child.status", "threadId", "status", "at"),

@@ -309,13 +309,13 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<Void> report(
-      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, Usage spent) {
+      ThreadEvent.Parent parent, ThreadEvent.ReportPending pending, boolean working, Usage spent) {
     ChildThread.Status status = pending.status();
     if (status == null) {
       return tell(
           parent.threadId(),
           new ThreadInput.Report(
-              threadId, pending.report(), pending.failed(), pending.text(), spent, now()));
+              threadId, pending.report(), pending.failed(), pending.text(), working, spent, now()));
     }
     return services
         .threads()

@@ -119,7 +119,7 @@ class ThreadJsonTest {
         new ThreadEvent.EffectDelayed("e1", 2, "broken", 8),
         new ThreadEvent.EffectEnded("e1", "broken", 7),
         new ThreadEvent.EffectEnded("e1", null, 7),
-        new ThreadEvent.ChildReported("t9", 1, true, "no", 7),
+        new ThreadEvent.ChildReported("t9", 1, true, "no", false, 7),
         new ThreadEvent.ChildSpent("t9", usage, 7),
         new ThreadEvent.ChildStatusChanged("t9", 1, ChildThread.Status.ASKING, 7),
         new ThreadEvent.ReportPending(1, false, "yes"),
