@@ -23,6 +23,7 @@ import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.WidgetOptions;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
@@ -31,6 +32,7 @@ import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.RootCauses;
@@ -577,6 +579,52 @@ class ThreadHostTest {
   }
 
   @Test
+  void aThreadAsksForTheFieldOfTheQuestionThatFollowsADeadlineInTheSameWords() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                    .deadline("ask", Duration.ofSeconds(1), "look")
+                    .ask("look", a -> a.question("seen", "Which colour?"))
+                    .edge(START, "ask")
+                    .edge("ask", END)
+                    .edge("look", END));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
+      answer(host.threads(), id, "\"seen\"", "seen");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("\"seen\":\"yes\""));
+    }
+  }
+
+  private static void palette(WidgetOptions<Case> widget, String season) {
+    widget.tool("palette").field("colour").data(state -> Map.of("season", season));
+  }
+
+  @Test
+  void aThreadShowsTheDataOfTheWidgetThatFollowsADeadlineWithTheSameTool() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.widget("ask", w -> palette(w, "spring"))
+                    .deadline("ask", Duration.ofSeconds(1), "look")
+                    .widget("look", w -> palette(w, "autumn"))
+                    .edge(START, "ask")
+                    .edge("ask", END)
+                    .edge("look", END));
+    Prompt prompt = Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint);
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(Agent.aiHuman("decorator", prompt))
+            .display(DisplayTool.of("palette", "Palette", "Shows colours.", "<html></html>"))
+            .start()) {
+      String id = sent(host, "go");
+      answer(host.threads(), id, "autumn", "colour");
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("\"colour\":\"yes\""));
+    }
+  }
+
+  @Test
   void aThreadDoesNotLookWhileItsFlowAsksTheSame() throws Exception {
     FlowTool paint =
         paints(
@@ -706,6 +754,18 @@ class ThreadHostTest {
 
   private static void answer(Threads threads, String id, String question, String field)
       throws Exception {
+    answer(threads, id, question, "about " + field, Json.object().put(field, "yes"));
+  }
+
+  private static void answer(
+      Threads threads, String id, String question, String answerId, ObjectNode answers)
+      throws Exception {
+    String call = open(threads, id, question).call();
+    now(threads.answer("ann", id, new Threads.Answer(call, answerId, null, answers, null)));
+  }
+
+  private static Threads.Question open(Threads threads, String id, String question)
+      throws Exception {
     AtomicReference<Threads.Question> open = new AtomicReference<>();
     TestHost.eventually(
         () -> {
@@ -714,13 +774,7 @@ class ThreadHostTest {
               .forEach(open::set);
           return open.get() != null;
         });
-    ObjectNode answers = Json.object().put(field, "yes");
-    now(
-        threads.answer(
-            "ann",
-            id,
-            new Threads.Answer(
-                Objects.requireNonNull(open.get()).call(), "about " + field, null, answers, null)));
+    return Objects.requireNonNull(open.get());
   }
 
   @Test

@@ -1,5 +1,7 @@
 package io.fermata.session.host;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.SubAgent;
@@ -16,6 +18,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.SessionSubscriptions;
@@ -41,6 +44,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The world of one thread's effects. */
@@ -137,7 +141,32 @@ public final class HostOutside implements Outside {
 
   private static boolean asksTheSame(ToolOutcome.Paused told, ToolOutcome now) {
     return now instanceof ToolOutcome.Paused asked
-        && CallState.words(asked.question()).equals(CallState.words(told.question()));
+        && CallState.words(asked.question()).equals(CallState.words(told.question()))
+        && Json.same(asked(asked.question()), asked(told.question()));
+  }
+
+  /**
+   * What a reply asks, besides the words. The field of a failure may be the one that was refused,
+   * unless a question stands beside it; that of a widget is in the words.
+   */
+  private static ObjectNode asked(ObjectNode body) {
+    ObjectNode asked = only(body, "tool", "data");
+    ArrayNode questions = asked.putArray("questions");
+    (body.has("question") ? Stream.of(body) : body.path("questions").valueStream())
+        .map(each -> only(each, "field", "fieldSchema", "suggestions", "optional"))
+        .forEach(questions::add);
+    return asked;
+  }
+
+  private static ObjectNode only(JsonNode object, String... properties) {
+    ObjectNode only = Json.object();
+    for (String property : properties) {
+      JsonNode value = object.get(property);
+      if (value != null) {
+        only.set(property, value);
+      }
+    }
+    return only;
   }
 
   private CompletionStage<Void> withdrawn(ToolUse use) {
