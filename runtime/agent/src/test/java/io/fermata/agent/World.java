@@ -110,7 +110,8 @@ public final class World implements Outside {
   }
 
   @Override
-  public CompletionStage<FlowOutcome> callFlow(String name, String callKey, ObjectNode arguments) {
+  public CompletionStage<FlowOutcome> callFlow(
+      String name, String callKey, ObjectNode arguments, boolean repeated) {
     if (again != null) {
       return CompletableFuture.completedFuture((FlowOutcome) again.received());
     }

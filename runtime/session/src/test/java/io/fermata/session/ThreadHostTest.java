@@ -36,6 +36,8 @@ import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Telemetry;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -55,6 +57,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -621,6 +624,36 @@ class ThreadHostTest {
       String id = sent(host, "go");
       answer(host.threads(), id, "autumn", "colour");
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("\"colour\":\"yes\""));
+    }
+  }
+
+  @Test
+  void aThreadDoesNotLookAtWhatAFlowAsksAtItsFirstCall() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                    .edge(START, "ask")
+                    .edge("ask", END));
+    AtomicInteger calls = new AtomicInteger();
+    Telemetry counting =
+        new Telemetry() {
+          @Override
+          public Activity called(Call call) {
+            calls.addAndGet(call.tool().equals("paint") ? 1 : 0);
+            return Activity.NONE;
+          }
+        };
+    Prompt prompt = Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint);
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(Agent.aiHuman("decorator", prompt))
+            .telemetry(counting)
+            .start()) {
+      String id = sent(host, "go");
+      open(host.threads(), id, "Which colour?");
+      assertThat(calls).hasValue(1);
     }
   }
 

@@ -54,8 +54,11 @@ public interface Outside {
   /**
    * Calls a flow, or polls a call of it. The stage completes on a thread that author code may
    * block.
+   *
+   * @param repeated whether it may have been called before
    */
-  CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments);
+  CompletionStage<FlowOutcome> callFlow(
+      String flow, String callKey, ObjectNode arguments, boolean repeated);
 
   /** Passes a person's answer to a flow, like {@link #callFlow}. */
   CompletionStage<FlowOutcome> answerFlow(

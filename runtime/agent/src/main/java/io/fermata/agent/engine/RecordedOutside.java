@@ -139,7 +139,8 @@ final class RecordedOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments) {
+  public CompletionStage<FlowOutcome> callFlow(
+      String flow, String callKey, ObjectNode arguments, boolean repeated) {
     ToolResult result = given.returned();
     if (result != null) {
       return CompletableFuture.completedFuture(
@@ -153,7 +154,7 @@ final class RecordedOutside implements Outside {
   @Override
   public CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers) {
-    return callFlow(flow, callKey, answers);
+    return callFlow(flow, callKey, answers, true);
   }
 
   @Override

@@ -196,7 +196,7 @@ public final class ToolCalls {
     CallState.Answer answer = call.answer();
     Outside outside = recorder.outside();
     return answer == null || answer.answers() == null
-        ? outside.callFlow(called.name(), call.key(), arguments)
+        ? outside.callFlow(called.name(), call.key(), arguments, call.attempt() > 1)
         : outside.answerFlow(
             called.name(), call.key(), answer.id(), ChangeRecorder.object(answer.answers()));
   }

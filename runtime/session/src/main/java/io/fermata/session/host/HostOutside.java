@@ -101,13 +101,15 @@ public final class HostOutside implements Outside {
   // --- flows -----------------------------------------------------------------------------------
 
   @Override
-  public CompletionStage<FlowOutcome> callFlow(String flow, String callKey, ObjectNode arguments) {
+  public CompletionStage<FlowOutcome> callFlow(
+      String flow, String callKey, ObjectNode arguments, boolean repeated) {
     ToolUse use = use(flow, callKey);
     return outcome(
         services
             .flows()
             .start(use, arguments, progress -> {})
-            .thenCompose(told -> present(use, told)));
+            .thenCompose(
+                told -> repeated ? present(use, told) : CompletableFuture.completedStage(told)));
   }
 
   @Override
