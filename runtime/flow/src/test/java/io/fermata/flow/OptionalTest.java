@@ -100,6 +100,14 @@ class OptionalTest {
   }
 
   @Test
+  void whatIsOnlyShownAgainIsNotPassed() {
+    Driver talk = drive(onlyB(talk(), QuestionOptions::optional), "ask_b");
+    assertThat(asked(talk.start())).containsExactly("b");
+    assertThat(asked(talk.call(new Input.Again(talk.now++)))).containsExactly("b");
+    assertThat(result(talk.proceed())).isEqualTo(object());
+  }
+
+  @Test
   void anEmptyAnswerLeavesItOpenToo() {
     Driver talk = drive(askB(), "ask");
     talk.start();

@@ -26,6 +26,7 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.WidgetOptions;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.Replay;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
@@ -624,6 +625,51 @@ class ThreadHostTest {
       String id = sent(host, "go");
       answer(host.threads(), id, "autumn", "colour");
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("\"colour\":\"yes\""));
+    }
+  }
+
+  @Test
+  void anOptionalQuestionThatAThreadAsksAfterADeadlineCanBeLeftOpenAtOnce() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                    .deadline("ask", Duration.ofSeconds(1), "look")
+                    .ask("look", a -> a.question("seen", "Is it fine?", q -> q.optional()))
+                    .edge(START, "ask")
+                    .edge("ask", END)
+                    .edge("look", END));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
+      answer(host.threads(), id, "Is it fine?", "leaving it open", Json.object());
+      assertThat(now(host.threads().settled("ann", id, TIMEOUT)).questions()).isEmpty();
+    }
+  }
+
+  @Test
+  void aThreadThatAsksAnotherOptionalQuestionAfterADeadlinePassesNoneThatIsOpen() throws Exception {
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.fork(START, both -> both.branch("mix").branch("ask").join("done"))
+                    .ask("mix", a -> a.question("colour", "Which colour?", q -> q.optional()))
+                    .ask("ask", a -> a.question("seen", "Is it urgent?"))
+                    .deadline("ask", Duration.ofSeconds(1), "look")
+                    .ask("look", a -> a.question("seen", "Is it fine?", q -> q.optional()))
+                    .act("done", run -> {})
+                    .edge("mix", "done")
+                    .edge("ask", "done")
+                    .edge("look", "done")
+                    .edge("done", END));
+    try (Fermata host = withPainter(paint)) {
+      String id = sent(host, "go");
+      assertThat(open(host.threads(), id, "Is it fine?").question().toString())
+          .contains("Which colour?");
+      String run = runs(host, RunQuery.ALL).get(0).runId();
+      Replay.of(paint.flow(), now(host.journals().run("paint", run).readWithSecrets()))
+          .requireSame();
+      answer(host.threads(), id, "Is it fine?", "leaving both open", Json.object());
+      assertThat(now(host.threads().settled("ann", id, TIMEOUT)).questions()).isEmpty();
     }
   }
 

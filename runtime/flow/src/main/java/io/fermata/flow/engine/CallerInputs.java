@@ -98,6 +98,15 @@ final class CallerInputs {
     return fits(drive, news.keySet());
   }
 
+  Program.Acceptance<RunState, Event> again(RunState state, Input.Again again) {
+    Drive drive = new Drive(flow, limits, state, again.at());
+    if (!drive.canGoOn(false)) {
+      return new Program.Accepted<>(List.of());
+    }
+    drive.answered(Map.of(), List.of(), false);
+    return drive.accepted();
+  }
+
   Program.Acceptance<RunState, Event> reset(RunState state, Input.Reset reset) {
     StateSchema.Checked updates = checked(reset.updates());
     if (!updates.violations().isEmpty()) {

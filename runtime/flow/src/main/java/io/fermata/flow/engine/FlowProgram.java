@@ -85,6 +85,8 @@ public final class FlowProgram<S extends Record>
     }
     if (input instanceof Input.Continue next) {
       return callers.proceed(state, next);
+    } else if (input instanceof Input.Again again) {
+      return callers.again(state, again);
     } else if (input instanceof Input.Reset reset) {
       return callers.reset(state, reset);
     } else if (input instanceof Input.Postpone postpone) {
@@ -404,6 +406,7 @@ public final class FlowProgram<S extends Record>
     }
     boolean call =
         input instanceof Input.Continue
+            || input instanceof Input.Again
             || input instanceof Input.Reset
             || input instanceof Input.Resolve;
     return call && expired(state, input.at()) ? Outcome.Failure.of(ErrorCode.RUN_EXPIRED) : null;

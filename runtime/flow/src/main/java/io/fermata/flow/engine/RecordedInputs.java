@@ -109,6 +109,7 @@ record RecordedInputs(
         .findFirst()
         .map(known -> updates(Map.of(known.getKey(), known.getValue())))
         .ifPresent(repeated -> inputs.add(new Input.Continue(repeated, at())));
+    inputs.add(new Input.Again(at()));
     inputs.add(new Input.Resolve(Input.Resolution.RETRY, at()));
     return inputs;
   }
@@ -124,6 +125,9 @@ record RecordedInputs(
       ObjectNode named = updates(e.values());
       e.left().forEach(named::putNull);
       inputs.add(new Input.Continue(named, e.at()));
+    }
+    if (e.values().isEmpty()) {
+      inputs.add(new Input.Again(e.at()));
     }
     inputs.add(new Input.Reset(updates, e.at()));
     return inputs;

@@ -16,6 +16,9 @@ public sealed interface Input {
   /** Answers the open pause and drives on; without updates it repeats or retries. */
   record Continue(ObjectNode updates, long at) implements Input {}
 
+  /** Shows what nobody has seen, and retries, but passes nothing. */
+  record Again(long at) implements Input {}
+
   /** Corrects earlier answers. */
   record Reset(ObjectNode updates, long at) implements Input {}
 

@@ -110,14 +110,22 @@ public final class ToolUses {
     return goOn(use, progress -> {});
   }
 
-  /** The present outcome of a use. What its run asks is not passed, and nothing tried again. */
+  /**
+   * The present outcome of a use. What its run asks counts as seen from here on, but is not passed,
+   * and what has stopped beside it is not tried again.
+   */
   CompletionStage<ToolOutcome> look(ToolUse use) {
     return send(use, Json.object().put("action", "status"), Json.object(), progress -> {})
         .thenCompose(
-            reply ->
-                asks(reply.structured())
-                    ? CompletableFuture.completedStage(outcome(reply))
-                    : again(use));
+            reply -> {
+              if (!reply.error() || !asks(reply.structured())) {
+                return again(use);
+              }
+              // A status tells more than an outcome does.
+              ObjectNode body = reply.structured().deepCopy();
+              body.remove("run");
+              return CompletableFuture.completedStage(outcome(body));
+            });
   }
 
   private CompletionStage<ToolOutcome> goOn(ToolUse use, Consumer<ToolProgress> progress) {
@@ -134,7 +142,7 @@ public final class ToolUses {
 
   public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
     return send(use, Json.object().put("action", "cancel"), Json.object(), progress -> {})
-        .thenApply(ToolUses::outcome);
+        .thenApply(reply -> outcome(reply.structured()));
   }
 
   private static ObjectNode named(String callId) {
@@ -159,7 +167,7 @@ public final class ToolUses {
           if (code.equals(ErrorCode.VISIT_LIMIT.wireName())) {
             return goOn(use, progress);
           }
-          ToolOutcome outcome = outcome(answered);
+          ToolOutcome outcome = outcome(answered.structured());
           return STOPPED.contains(code) && outcome instanceof ToolOutcome.Result
               ? withdraw(use).thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome)
               : CompletableFuture.completedStage(outcome);
@@ -170,10 +178,7 @@ public final class ToolUses {
     return body.has("question") || body.has("questions") || body.has("tool");
   }
 
-  private static ToolOutcome outcome(ToolReply reply) {
-    // A status tells more than an outcome does.
-    ObjectNode body = reply.structured().deepCopy();
-    body.remove("run");
+  private static ToolOutcome outcome(ObjectNode body) {
     String code = body.path("code").asText();
     return switch (body.path("status").asText()) {
       case OutcomeJson.WAITING ->

@@ -145,11 +145,9 @@ public final class RunPort
     if (recorded != null) {
       return recorded;
     }
-    if (tool != null && request.asksAgain() && !CallLog.isNamed(call.callId())) {
+    if (fetches(call)) {
       RunReply asked = replies.asked(state, at.seq(), at.now());
       if (asked != null) {
-        // The reply may have been lost: unlike an answer, which its sender named, it passes
-        // nothing.
         return asked;
       }
     }
@@ -169,6 +167,14 @@ public final class RunPort
     return past
         ? replies.of(Outcome.Failure.of(ended(state.program().status())), state.program(), at.seq())
         : null;
+  }
+
+  /**
+   * Whether a caller of a tool only wants its outcome. The reply may have been lost: unlike an
+   * answer, which its sender named, the call passes nothing.
+   */
+  private boolean fetches(Call call) {
+    return tool != null && request(call).asksAgain() && !CallLog.isNamed(call.callId());
   }
 
   private static ErrorCode ended(RunState.Status status) {
@@ -238,7 +244,8 @@ public final class RunPort
     } else if (request.action() != CallAction.START && program(run) == null) {
       return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
     }
-    return new Accept<>(input(request, at.now()));
+    return new Accept<>(
+        !repeats && fetches(call) ? new Input.Again(at.now()) : input(request, at.now()));
   }
 
   /** Whether an operator resolves a run, whose outcome its owner fetches. */
