@@ -214,17 +214,13 @@ public final class McpStdio implements AutoCloseable {
     } catch (RpcException refusal) {
       refused = refusal;
     }
-    if (RpcMessage.isResponse(message)) {
-      // A running request may wait for this response, so it must not wait for a permit.
-      protocol.answer(message, connection, null);
-      return;
+    JsonNode cancelled = cancelled(message);
+    OutboundQueue progress = open.remove(cancelled);
+    if (progress != null) {
+      progress.disconnect();
     }
-    OutboundQueue cancelled = open.remove(cancelled(message));
-    if (cancelled != null) {
-      cancelled.disconnect();
-    }
-    if (notification(message) && !cancelled(message).isMissingNode()) {
-      // What it cancels may hold the permit that it would wait for.
+    if (RpcMessage.isResponse(message) || (notification(message) && !cancelled.isMissingNode())) {
+      // The request that it answers or cancels may hold the permit that it would wait for.
       protocol.answer(message, connection, null);
       return;
     }

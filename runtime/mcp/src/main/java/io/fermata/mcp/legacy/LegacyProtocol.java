@@ -182,14 +182,16 @@ public final class LegacyProtocol implements LegacyEra {
   @Override
   public void notification(RpcMessage message, MessageSource arrival) {
     client(arrival);
-    boolean posted = arrival instanceof MessageSource.Post;
     String session = arrival instanceof MessageSource.Post post ? post.session() : CONNECTION;
-    if (session != null && message.method().equals("notifications/cancelled")) {
-      JsonNode id = message.params().path("requestId");
-      String principal = arrival.principal();
-      if (isPassable(id) && !cancellable.cancel(session, principal, id) && posted) {
-        peers.pass(LegacyPeers.CANCELLED, principal, session, id);
-      }
+    JsonNode id = message.params().path("requestId");
+    if (session == null
+        || !message.method().equals("notifications/cancelled")
+        || !isPassable(id)
+        || cancellable.cancel(session, arrival.principal(), id)) {
+      return;
+    }
+    if (arrival instanceof MessageSource.Post) {
+      peers.pass(LegacyPeers.CANCELLED, arrival.principal(), session, id);
     }
   }
 

@@ -135,6 +135,15 @@ class StdioTest {
 
   @Test
   void aRequestOfABatchIsCancelledByItself() throws IOException {
+    isCancelledInABatchBeside(0);
+  }
+
+  @Test
+  void aRequestOfABatchIsCancelledAlsoIfSoManyRunThatTheNextOneHasToWait() throws IOException {
+    isCancelledInABatchBeside(255);
+  }
+
+  private void isCancelledInABatchBeside(int others) throws IOException {
     say(
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-03-26\"}}");
     receive();
@@ -143,6 +152,10 @@ class StdioTest {
     say("[" + call.formatted(2) + "," + call.formatted(3) + "]");
     host.work();
     FakeHost.Work second = host.work();
+    for (int i = 0; i < others; i++) {
+      say(call.formatted(4 + i));
+      host.work();
+    }
     say(
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}");
     second.ends();
