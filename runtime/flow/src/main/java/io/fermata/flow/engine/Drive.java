@@ -623,8 +623,7 @@ final class Drive {
       Place place, @Nullable String field, Event.Resume resume, ErrorCode code, Throwable cause) {
     caught(cause);
     String message = StepFailures.message(place, field, code, cause);
-    String detail = Failures.detail(cause);
-    emit(new Event.Stopped(place, resume, code, message, detail, field, null, at));
+    halt(place, field, resume, code, message, Failures.detail(cause));
   }
 
   /** Reports what an author's code has thrown, unless the process must not survive it. */
@@ -634,6 +633,16 @@ final class Drive {
   }
 
   void halt(Place place, Event.Resume resume, ErrorCode code, String message, String detail) {
-    emit(new Event.Stopped(place, resume, code, message, detail, at));
+    halt(place, null, resume, code, message, detail);
+  }
+
+  void halt(
+      Place place,
+      @Nullable String field,
+      Event.Resume resume,
+      ErrorCode code,
+      String message,
+      String detail) {
+    emit(new Event.Stopped(place, resume, code, message, detail, field, null, at));
   }
 }

@@ -65,16 +65,7 @@ final class EffectAttempts {
       repeat(working(place), known);
     } else if (fork != null && fork.sandboxed() && !place.undoes()) {
       String message = sandboxed(place, field);
-      drive.emit(
-          new Event.Stopped(
-              place,
-              Event.Resume.WORKING,
-              ErrorCode.SANDBOXED,
-              message,
-              "",
-              field,
-              null,
-              drive.at()));
+      drive.halt(place, field, Event.Resume.WORKING, ErrorCode.SANDBOXED, message, "");
     }
   }
 
@@ -277,9 +268,7 @@ final class EffectAttempts {
       } else if (event instanceof Event.AttemptFailed e) {
         ended(effect, new Input.Failed(e.code(), e.message(), e.detail(), null), false);
       } else if (event instanceof Event.Stopped e) {
-        drive.emit(
-            new Event.Stopped(
-                place, e.resume(), e.code(), e.message(), e.detail(), e.field(), null, drive.at()));
+        drive.halt(place, e.field(), e.resume(), e.code(), e.message(), e.detail());
       }
     }
   }
