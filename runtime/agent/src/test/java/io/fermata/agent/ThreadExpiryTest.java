@@ -121,10 +121,8 @@ class ThreadExpiryTest {
     Conversation child = Conversation.child(desk().expireAfter(WEEK));
     assertThat(expires(child, WEEK.plus(MOMENT))).isFalse();
 
-    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
     model.call("worker", Map.of("message", "dig")).say("Begun.").say("It is dug.");
-    Conversation talk =
-        Conversation.with(desk(SubAgent.of("worker", "Works")).expireAfter(WEEK), worker).say("Go");
+    Conversation talk = digging(SubAgent.of("worker", "Works"));
     assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
 
     talk.report("child-s1.0", 1, false, "a hole").run();
@@ -132,57 +130,56 @@ class ThreadExpiryTest {
     assertThat(expires(talk, MOMENT.plus(MOMENT))).isTrue();
   }
 
+  /** A parent whose model is scripted to let its worker dig, and is asked to. */
+  private Conversation digging(SubAgent works) {
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
+    return Conversation.with(desk(works).expireAfter(WEEK), worker).say("Go");
+  }
+
+  private static void requireToWaitForTheSecondReport(Conversation talk) {
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
+    talk.report("child-s1.0", 2, false, "a deeper hole").run();
+    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+  }
+
   @Test
   void aParentWaitsForTheSecondWorkOfAChildToo() {
-    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
     model
         .call("worker", Map.of("message", "dig"))
         .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
         .say("It is dug.");
-    SubAgent works = SubAgent.of("worker", "Works").asBlocking();
-    Conversation talk = Conversation.with(desk(works).expireAfter(WEEK), worker).say("Go");
+    Conversation talk = digging(SubAgent.of("worker", "Works").asBlocking());
     talk.report("child-s1.0", 1, false, "a hole").run();
 
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
-    talk.report("child-s1.0", 2, false, "a deeper hole").run();
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+    requireToWaitForTheSecondReport(talk);
+  }
+
+  private void scriptSecondWork() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .say("Begun.")
+        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
+        .say("Begun again.")
+        .say("It is dug.");
   }
 
   @Test
   void aParentWaitsForTheSecondWorkOfAChildThatNoCallWaitsFor() {
-    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
-    model
-        .call("worker", Map.of("message", "dig"))
-        .say("Begun.")
-        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
-        .say("Begun again.")
-        .say("It is dug.");
-    SubAgent works = SubAgent.of("worker", "Works");
-    Conversation talk = Conversation.with(desk(works).expireAfter(WEEK), worker).say("Go");
+    scriptSecondWork();
+    Conversation talk = digging(SubAgent.of("worker", "Works"));
     talk.report("child-s1.0", 1, false, "a hole").run().crash();
 
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
-    talk.report("child-s1.0", 2, false, "a deeper hole").run();
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+    requireToWaitForTheSecondReport(talk);
   }
 
   @Test
   void aParentWaitsForTheWorkThatAChildWasGivenBeforeItsReport() {
-    Agent worker = Agent.aiHuman("worker", Prompt.of("work", model.model()));
-    model
-        .call("worker", Map.of("message", "dig"))
-        .say("Begun.")
-        .call("worker", Map.of("message", "deeper", "reference", "child-s1.0"))
-        .say("Begun again.")
-        .say("It is dug.")
-        .say("It is deep.");
-    SubAgent works = SubAgent.of("worker", "Works");
-    Conversation talk = Conversation.with(desk(works).expireAfter(WEEK), worker).say("Go");
+    scriptSecondWork();
+    model.say("It is deep.");
+    Conversation talk = digging(SubAgent.of("worker", "Works"));
     talk.say("Deeper").reportAndGoOn("child-s1.0", 1, false, "a hole").run().crash();
 
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isFalse();
-    talk.report("child-s1.0", 2, false, "a deeper hole").run();
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
+    requireToWaitForTheSecondReport(talk);
   }
 
   @Test

@@ -109,7 +109,7 @@ public final class HostOutside implements Outside {
             .flows()
             .start(use, arguments, progress -> {})
             .thenCompose(
-                told -> repeated ? present(use, told) : CompletableFuture.completedStage(told)));
+                reply -> repeated ? present(use, reply) : CompletableFuture.completedStage(reply)));
   }
 
   @Override
@@ -122,29 +122,29 @@ public final class HostOutside implements Outside {
             .answer(use, answerId, answers)
             // Its question may no longer be open, for example as its deadline has passed.
             .thenCompose(
-                told ->
-                    told instanceof ToolOutcome.Refused
+                reply ->
+                    reply instanceof ToolOutcome.Refused
                         ? services.flows().look(use)
-                        : present(use, told)));
+                        : present(use, reply)));
   }
 
   /**
    * A repeated call gets the reply that it got before, but the run may have gone on since. Where it
    * asks the same, the reply stands, as it says what was wrong with an answer.
    */
-  private CompletionStage<ToolOutcome> present(ToolUse use, ToolOutcome told) {
-    if (told instanceof ToolOutcome.Waiting) {
+  private CompletionStage<ToolOutcome> present(ToolUse use, ToolOutcome reply) {
+    if (reply instanceof ToolOutcome.Waiting) {
       return services.flows().again(use);
     }
-    return told instanceof ToolOutcome.Paused asked
+    return reply instanceof ToolOutcome.Paused asked
         ? services.flows().look(use).thenApply(now -> asksTheSame(asked, now) ? asked : now)
-        : CompletableFuture.completedStage(told);
+        : CompletableFuture.completedStage(reply);
   }
 
-  private static boolean asksTheSame(ToolOutcome.Paused told, ToolOutcome now) {
+  private static boolean asksTheSame(ToolOutcome.Paused reply, ToolOutcome now) {
     return now instanceof ToolOutcome.Paused asked
-        && CallState.words(asked.question()).equals(CallState.words(told.question()))
-        && Json.same(asked(asked.question()), asked(told.question()));
+        && CallState.words(asked.question()).equals(CallState.words(reply.question()))
+        && Json.same(asked(asked.question()), asked(reply.question()));
   }
 
   /**
@@ -152,23 +152,13 @@ public final class HostOutside implements Outside {
    * unless a question stands beside it; that of a widget is in the words.
    */
   private static ObjectNode asked(ObjectNode body) {
-    ObjectNode asked = only(body, "tool", "data");
+    ObjectNode asked = body.deepCopy().retain("tool", "data");
     ArrayNode questions = asked.putArray("questions");
     (body.has("question") ? Stream.of(body) : body.path("questions").valueStream())
-        .map(each -> only(each, "field", "fieldSchema", "suggestions", "optional"))
+        .map(JsonNode::<ObjectNode>deepCopy)
+        .map(each -> each.retain("field", "fieldSchema", "suggestions", "optional"))
         .forEach(questions::add);
     return asked;
-  }
-
-  private static ObjectNode only(JsonNode object, String... properties) {
-    ObjectNode only = Json.object();
-    for (String property : properties) {
-      JsonNode value = object.get(property);
-      if (value != null) {
-        only.set(property, value);
-      }
-    }
-    return only;
   }
 
   private CompletionStage<Void> withdrawn(ToolUse use) {
