@@ -607,7 +607,7 @@ class MigrationTest {
         flow.act("book", run -> {})
             .compensate("book", run -> did.add("undo " + run.state().city()))
             .expireAfter(Duration.ofDays(1))
-            .onExpire(run -> did.add("told of " + run.state().city()))
+            .onExpire(run -> did.add("notify " + run.state().city()))
             .ask("ask_city", q -> q.question("city", "?"))
             .ask("ask_mail", q -> q.question("mail", "?")),
         "ask_city",
@@ -625,7 +625,7 @@ class MigrationTest {
     assertThat(((Outcome.Failure) run.takeOverWhenDue(before)).code()).isEqualTo("run_expired");
     assertThat(run.state.status()).isEqualTo(RunState.Status.EXPIRED);
     assertThat(run.state.version()).isEqualTo(2);
-    assertThat(did).containsExactly("undo Ulm", "told of Ulm");
+    assertThat(did).containsExactly("undo Ulm", "notify Ulm");
     assertThat(Driver.fold(run.journal)).isEqualTo(run.state);
     Redecision again = new Redecision(next, Limits.DEFAULT);
     for (Driver.Entry entry : run.entries) {

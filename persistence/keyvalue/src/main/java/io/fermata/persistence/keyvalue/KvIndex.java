@@ -90,6 +90,7 @@ final class KvIndex {
                 Comparator.comparingLong(KvShard.Marked::at)
                     .thenComparing(KvShard.Marked::persistenceId))
             .toList();
+    Predicate<Due> fits = journal -> journal.at() <= at && wanted.test(journal.at());
     List<Due> found = new ArrayList<>();
     CompletionStage<@Nullable Void> read = CompletableFuture.completedFuture(null);
     for (List<KvShard.Marked> page : pages(marked)) {
@@ -99,11 +100,7 @@ final class KvIndex {
                   isEnough(found, max, page.get(0))
                       ? CompletableFuture.completedFuture(null)
                       : demands(page, look)
-                          .thenAccept(
-                              all ->
-                                  all.stream()
-                                      .filter(each -> each.at() <= at && wanted.test(each.at()))
-                                      .forEach(found::add)));
+                          .thenAccept(all -> all.stream().filter(fits).forEach(found::add)));
     }
     return read.thenApply(
         done ->

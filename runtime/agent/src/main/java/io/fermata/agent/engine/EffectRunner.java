@@ -450,7 +450,7 @@ final class EffectRunner {
     };
   }
 
-  /** Each attempt says anew whether the thread works on: it may have been given more to do. */
+  /** Whether the thread works on is decided by each attempt: it may have got more to do. */
   private CompletionStage<ThreadInput.Result> report() {
     ThreadEvent.Parent parent = Objects.requireNonNull(state.begun().parent());
     return outside

@@ -107,7 +107,7 @@ public final class HttpError extends RuntimeException {
     return of(thrown).answer;
   }
 
-  /** Logs a failure that is the server's fault, whatever its caller is told. */
+  /** Logs a failure that is the server's fault, whatever reply its caller gets. */
   public static void logIfUnknown(Throwable thrown) {
     if (of(thrown).code.equals(INTERNAL)) {
       LOG.error(
