@@ -2,9 +2,13 @@ package io.fermata.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.model.chat.request.ToolChoice;
+import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
+import dev.langchain4j.model.chat.request.json.JsonRawSchema;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
@@ -17,6 +21,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a model is shown of a conversation. */
 class RequestTest {
@@ -51,6 +57,38 @@ class RequestTest {
 
     Conversation.with(Agent.aiHuman("desk", support(LOOK).toolChoice(ToolChoice.NONE))).say("Hi");
     assertThat(model.requests().get(1).toolSpecifications()).isEmpty();
+  }
+
+  /** Servers write schemas of older drafts, too, whose definitions are elsewhere. */
+  @ParameterizedTest
+  @ValueSource(strings = {"$defs", "definitions"})
+  void whatTheSchemaOfAToolRefersToGoesWithTheRequest(String definitions) throws Exception {
+    String reference = "{\"$ref\":\"#/" + definitions + "/%s\"}";
+    String schema =
+        """
+        {"type":"object","description":"Looks.","properties":{"filter":%s},"%s":{
+          "Filter":{"type":"object","properties":{"price":%s}},
+          "Price":{"type":"integer"}}}
+        """
+            .formatted(reference.formatted("Filter"), definitions, reference.formatted("Price"));
+    Tool look =
+        Tool.of(
+            "look", "Looks.", (ObjectNode) new ObjectMapper().readTree(schema), (flow, a) -> "");
+    model.say("Hello.");
+
+    Conversation.with(Agent.aiHuman("desk", support(look))).say("Hi");
+
+    JsonObjectSchema sent = model.requests().get(0).toolSpecifications().get(0).parameters();
+    assertThat(sent.description()).isEqualTo("Looks.");
+    assertThat(sent.properties().get("filter"))
+        .isEqualTo(JsonRawSchema.from("{\"$ref\":\"#/$defs/Filter\"}"));
+    assertThat(sent.definitions())
+        .containsOnly(
+            Map.entry(
+                "Filter",
+                JsonRawSchema.from(
+                    "{\"type\":\"object\",\"properties\":{\"price\":{\"$ref\":\"#/$defs/Price\"}}}")),
+            Map.entry("Price", JsonRawSchema.from("{\"type\":\"integer\"}")));
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.fermata.agent.engine;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.agent.tool.ToolSpecification;
@@ -13,6 +14,7 @@ import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.request.json.JsonRawSchema;
+import dev.langchain4j.model.chat.request.json.JsonSchemaElement;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
@@ -29,6 +31,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -49,6 +52,11 @@ final class ModelRequest {
   private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
 
   private static final Pattern NOT_OF_NAMES = Pattern.compile("[^a-zA-Z0-9_-]");
+
+  private static final String DEFINITIONS = "$defs";
+
+  /** Where schemas before 2019-09 keep them. */
+  private static final String OLDER_DEFINITIONS = "definitions";
 
   private static final String MISSING =
       "The call was interrupted and its result is unknown. Treat it as failed, or check"
@@ -222,25 +230,41 @@ final class ModelRequest {
 
   private static ToolSpecification specification(Offered offered) {
     ObjectNode schema = offered.arguments().json();
-    JsonObjectSchema.Builder parameters = JsonObjectSchema.builder();
-    schema
-        .path("properties")
-        .properties()
-        .forEach(
-            property ->
-                parameters.addProperty(
-                    property.getKey(), JsonRawSchema.from(Json.text(property.getValue()))));
     List<String> required = new ArrayList<>();
     schema.path("required").forEach(name -> required.add(name.asText()));
-    parameters.required(required);
+    JsonObjectSchema.Builder parameters =
+        JsonObjectSchema.builder()
+            .description(schema.path("description").textValue())
+            .addProperties(schemas(schema, "properties"))
+            .required(required);
     if (schema.path("additionalProperties").isBoolean()) {
       parameters.additionalProperties(schema.path("additionalProperties").booleanValue());
+    }
+    Map<String, JsonSchemaElement> definitions = schemas(schema, OLDER_DEFINITIONS);
+    definitions.putAll(schemas(schema, DEFINITIONS));
+    if (!definitions.isEmpty()) {
+      parameters.definitions(definitions);
     }
     return ToolSpecification.builder()
         .name(offered.name())
         .description(offered.description())
         .parameters(parameters.build())
         .build();
+  }
+
+  /** The schemas of one keyword, which refer to definitions where a request has them. */
+  private static Map<String, JsonSchemaElement> schemas(ObjectNode schema, String keyword) {
+    Map<String, JsonSchemaElement> schemas = new LinkedHashMap<>();
+    for (Map.Entry<String, JsonNode> each : schema.path(keyword).properties()) {
+      String text =
+          Json.text(each.getValue()).replace(reference(OLDER_DEFINITIONS), reference(DEFINITIONS));
+      schemas.put(each.getKey(), JsonRawSchema.from(text));
+    }
+    return schemas;
+  }
+
+  private static String reference(String definitions) {
+    return "\"$ref\":\"#/" + definitions + "/";
   }
 
   static @Nullable String summary(History history) {
