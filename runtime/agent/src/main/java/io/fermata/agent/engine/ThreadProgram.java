@@ -4,6 +4,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.Hook;
 import io.fermata.agent.OutcomeUnknownException;
+import io.fermata.agent.Participant;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
@@ -11,6 +12,7 @@ import io.fermata.agent.message.AuthorFailures;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.HeldWork;
@@ -264,8 +266,7 @@ public final class ThreadProgram
   }
 
   private Outcome.@Nullable Failure post(TurnLoop loop, ThreadState state, ThreadInput.Post post) {
-    boolean releases =
-        StopCode.ABORTED_BY_USER.equals(state.turn().code()) && post.message().role() == Role.USER;
+    boolean releases = state.turn().held() && releases(loop.agent(), post.message().role());
     Outcome.Failure unnamed = unnamed(post.key());
     if (unnamed != null) {
       return unnamed;
@@ -294,6 +295,12 @@ public final class ThreadProgram
     loop.emit(new ThreadEvent.Received(post.key(), message, post.at()));
     loop.advance();
     return null;
+  }
+
+  /** Whether a message of this role lets a stopped thread continue: a user's, or a person's. */
+  private static boolean releases(Agent agent, Role role) {
+    return role == Role.USER
+        || (role == Role.ASSISTANT && agent.side(Side.A) instanceof Participant.Person);
   }
 
   private static Outcome.@Nullable Failure unnamed(@Nullable String key) {

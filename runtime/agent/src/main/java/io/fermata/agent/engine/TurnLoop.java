@@ -299,6 +299,9 @@ final class TurnLoop extends DecidedEvents {
     }
     publishStatus(frame, speaker.sessionStatus());
     emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (handoff != null) {
+      handOver(frame, speaker.prompt(), handoff);
+    }
     if (endsSession(frame, speaker)) {
       return;
     }
@@ -310,17 +313,22 @@ final class TurnLoop extends DecidedEvents {
       breakCircuit(side);
       return;
     }
+    if (handoff == null) {
+      endTurn(frame, speaker);
+    }
+  }
+
+  /** Decides who acts after a step that ended neither the session nor the work of its agent. */
+  private void endTurn(StepFrame frame, Participant.Speaker speaker) {
     boolean stopTool = called(frame, speaker.stopTool(), false);
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
     Side forced = state().turn().forced();
     boolean done = stopTool || responded || (speaker.hasNoStopCondition() && saidSomething(frame));
-    if (handoff != null) {
-      handOver(frame, speaker.prompt(), handoff);
-    } else if (forced != null) {
-      forced(side, forced, done);
+    if (forced != null) {
+      forced(frame.side(), forced, done);
     } else if (done) {
-      turnOver(side, stopTool ? StopCode.STOP_TOOL : StopCode.STOP_ON_RESPONSE);
+      turnOver(frame.side(), stopTool ? StopCode.STOP_TOOL : StopCode.STOP_ON_RESPONSE);
     }
   }
 

@@ -24,6 +24,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
 /** Who acts, and who is shown what as whose words. */
@@ -607,6 +608,38 @@ class SidesTest {
 
   private static Conversation withBilling(Agent desk, Scripted bills) {
     return Conversation.with(desk, Agent.aiHuman("billing", prompt("bills", bills)));
+  }
+
+  @Test
+  void aThreadThatStopsInTheStepOfAHandoffRestsWithTheNextAgent() {
+    Tool stop =
+        Tool.of(
+            "finish",
+            "Stops.",
+            (flow, args) -> {
+              flow.stop("done");
+              return "stopped";
+            });
+    Tool end = Tool.of("finish", "Ends.", (flow, args) -> "ended");
+
+    assertThat(finishedWithAHandoff(stop, side -> side)).isEqualTo(StopCode.STATE_STOP_SESSION);
+    assertThat(finishedWithAHandoff(end, side -> side.sessionStop("finish", null)))
+        .isEqualTo(StopCode.SESSION_STOP);
+  }
+
+  private static String finishedWithAHandoff(
+      Tool finish, UnaryOperator<Participant.Speaker> ending) {
+    Scripted model = new Scripted().calls("billing", "finish");
+    Scripted bills = Scripted.saying("Billing here.");
+    Participant desk =
+        ending.apply(Participant.prompt(prompt("support", model, TO_BILLING, finish)));
+    Conversation talk =
+        withBilling(Agent.of("desk", desk, Participant.person()), bills).say("My bill?");
+    String code = String.valueOf(talk.code());
+
+    assertThat(talk.state().agent()).isEqualTo("billing");
+    assertThat(talk.crash().say("Hello?").last().content()).isEqualTo("Billing here.");
+    return code;
   }
 
   @Test

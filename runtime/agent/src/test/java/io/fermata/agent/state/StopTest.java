@@ -483,6 +483,46 @@ class StopTest {
   }
 
   @Test
+  void aStoppedThreadWhosePersonIsOnSideATakesTheNextMessageOfThatPerson() {
+    Scripted model = new Scripted();
+    Conversation talk =
+        Conversation.of(Agent.of("desk", Participant.person(), Participant.prompt(prompt(model))));
+    model.then(
+        request -> {
+          for (int i = 0; i < Bounds.INBOX; i++) {
+            talk.post(null, Message.assistant("more"));
+          }
+          talk.stop();
+          return AiMessage.from("Too late.");
+        });
+    model.say("Here I am.");
+    talk.create().post(null, Message.assistant("Hi")).run();
+
+    talk.post(null, Message.assistant("Hello?")).run();
+
+    assertThat(talk.refusal()).isNull();
+    assertThat(talk.state().inbox()).isEmpty();
+    assertThat(talk.last().content()).isEqualTo("Here I am.");
+  }
+
+  @Test
+  void aStoppedThreadDoesNotContinueByAMessageInTheNameOfItsModel() {
+    Scripted model = new Scripted();
+    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
+    model.then(
+        request -> {
+          talk.stop();
+          return AiMessage.from("Too late.");
+        });
+    talk.create().say("Hi");
+
+    talk.post(null, Message.assistant("Are you there?")).run();
+
+    assertThat(talk.code()).isEqualTo(StopCode.ABORTED_BY_USER);
+    assertThat(talk.state().inbox()).hasSize(1);
+  }
+
+  @Test
   void aMessageThatAThreadCannotKeepIsRefusedAlsoIfItIsCreatedWithIt() {
     Agent desk = Agent.aiHuman("desk", prompt(new Scripted()));
     Message data = Message.user("x").withMetadata(TextNode.valueOf("x".repeat(Bounds.DATA)));
