@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -31,6 +32,11 @@ class ClusterCrashTest {
   private static final int LIVES = Integer.getInteger("cluster.lives", Disturbance.values().length);
   private static final Duration STOPPED = Duration.ofSeconds(Integer.getInteger("cluster.stop", 0));
   private static final long SEED = Long.getLong("cluster.seed", System.nanoTime());
+
+  @BeforeAll
+  static void useArchive(@TempDir Path classes) throws Exception {
+    Killable.useArchive(classes);
+  }
 
   @TempDir(cleanup = CleanupMode.ON_SUCCESS)
   Path folder;

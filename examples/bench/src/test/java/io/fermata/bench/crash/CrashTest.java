@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -22,6 +23,11 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("faults")
 class CrashTest {
   private static final int LIVES = Integer.getInteger("crash.lives", 6);
+
+  @BeforeAll
+  static void useArchive(@TempDir Path classes) throws Exception {
+    Killable.useArchive(classes);
+  }
 
   @TempDir Path folder;
 

@@ -1,5 +1,6 @@
 package io.fermata.bench.crash;
 
+import io.fermata.jvm.ClassArchive;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -12,6 +13,20 @@ import java.util.concurrent.TimeUnit;
 
 /** A ledger server in a separate process. */
 record Killable(Process process, int port) {
+
+  private static List<String> classPath = List.of("-cp", System.getProperty("java.class.path"));
+
+  /** Lets the servers that are started from now on load their classes from an archive. */
+  static void useArchive(Path folder) throws Exception {
+    ClassArchive archive = ClassArchive.in(folder);
+    classPath = archive.writing();
+    Process server = start("memory", folder.resolve("effects.log")).process();
+    server.destroy();
+    if (!server.waitFor(60, TimeUnit.SECONDS)) {
+      throw new IllegalStateException("The server did not end upon SIGTERM");
+    }
+    classPath = archive.using();
+  }
 
   /** A server on a store of its own, at any free port. */
   static Killable start(String store, Path effects) throws IOException {
@@ -27,9 +42,9 @@ record Killable(Process process, int port) {
       throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"));
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
     command.addAll(options);
-    command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    command.addAll(classPath);
     command.addAll(List.of(LedgerServer.class.getName(), effects.toString()));
     command.addAll(List.of(ports));
     Path log = log(effects);

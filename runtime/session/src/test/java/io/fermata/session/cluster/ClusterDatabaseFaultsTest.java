@@ -31,10 +31,12 @@ final class ClusterDatabaseFaultsTest extends FaultyCluster {
     members.forEach(member -> assertThat(member.lost).isNotDone());
   }
 
-  private void awaitLost(Member victim) throws InterruptedException {
-    assertThat(victim.process.waitFor(120, TimeUnit.SECONDS))
-        .as("it ends, so that it is restarted")
-        .isTrue();
+  private void awaitLost(Member victim) throws Exception {
+    calmly(
+        () ->
+            assertThat(victim.process.waitFor(120, TimeUnit.SECONDS))
+                .as("it ends, so that it is restarted")
+                .isTrue());
     assertThat(victim.process.exitValue()).isEqualTo(ClusterProcess.LOST_CODE);
     members.remove(victim);
   }
@@ -54,7 +56,7 @@ final class ClusterDatabaseFaultsTest extends FaultyCluster {
     talkDuring(
         () -> {
           cable.cut();
-          Thread.sleep(25_000);
+          calmly(() -> Thread.sleep(25_000));
           cable.mend();
         });
     // Later than a host would have ended.
@@ -71,7 +73,7 @@ final class ClusterDatabaseFaultsTest extends FaultyCluster {
         () -> {
           cable.cut();
           members.get(random.nextInt(members.size())).kill();
-          Thread.sleep(25_000);
+          calmly(() -> Thread.sleep(25_000));
           cable.mend();
         });
     assertNoneHasEnded();

@@ -108,7 +108,7 @@ final class ClusterFaultsTest extends FaultyCluster {
             Member victim = members.get(random.nextInt(members.size()));
             victim.signal("STOP");
             // Longer than the others wait before they remove a host that is silent.
-            Thread.sleep(20_000);
+            calmly(() -> Thread.sleep(20_000));
             for (Member other : members) {
               if (other != victim) {
                 other.awaitMembers(2);

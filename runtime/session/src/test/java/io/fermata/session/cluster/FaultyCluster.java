@@ -6,11 +6,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.jvm.ClassArchive;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.Writer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -32,6 +34,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntPredicate;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -45,6 +48,14 @@ abstract class FaultyCluster {
   static final int CLIENTS = 12;
   private static final int WORDS_BETWEEN_FAULTS = 5;
 
+  /** Some calls are under way at every moment. */
+  private static final int LONGEST_PAUSE_MILLIS = 150;
+
+  /** Hosts that start are not starved. */
+  private static final int LONGEST_CALM_PAUSE_MILLIS = 1_500;
+
+  private static ClassArchive archive;
+
   @TempDir Path folder;
 
   final String database = PostgresServer.shared().newDatabase();
@@ -57,6 +68,34 @@ abstract class FaultyCluster {
   private final Map<String, Integer> acknowledged = new ConcurrentHashMap<>();
 
   private final AtomicBoolean over = new AtomicBoolean();
+  private volatile int longestPause = LONGEST_PAUSE_MILLIS;
+
+  /** Written by a host that is alone and handles a call. */
+  @BeforeAll
+  static void writeArchive(@TempDir Path classes) throws Exception {
+    archive = ClassArchive.in(classes);
+    Process host =
+        host(archive.writing(), PostgresServer.shared().newDatabase(), classes)
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+            .start();
+    ObjectNode call = Json.object().put("number", 1).put("session", "s").put("callId", "c");
+    call.putObject("arguments").put("action", "start").put("intent", "t");
+    try (Writer in = host.outputWriter(UTF_8)) {
+      in.write(Json.text(call) + "\n");
+    }
+    assertThat(host.waitFor(120, TimeUnit.SECONDS)).isTrue();
+    assertThat(host.exitValue()).isZero();
+  }
+
+  private static ProcessBuilder host(List<String> options, String database, Path folder) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    Collections.addAll(command, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC");
+    command.addAll(options);
+    Collections.addAll(
+        command, ClusterProcess.class.getName(), database, folder.resolve("notes").toString());
+    return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
+  }
 
   /** A host in a process of its own. */
   final class Member {
@@ -71,19 +110,9 @@ abstract class FaultyCluster {
     final CompletableFuture<String> lost = new CompletableFuture<>();
 
     Member(String database, List<String> properties) throws IOException {
-      List<String> command = new ArrayList<>();
-      command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-      command.addAll(properties);
-      Collections.addAll(
-          command,
-          "-XX:TieredStopAtLevel=1",
-          "-XX:+UseSerialGC",
-          "-cp",
-          System.getProperty("java.class.path"),
-          ClusterProcess.class.getName(),
-          database,
-          folder.resolve("notes").toString());
-      process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+      List<String> options = new ArrayList<>(archive.using());
+      options.addAll(properties);
+      process = host(options, database, folder).start();
       in = new PrintWriter(process.outputWriter(UTF_8), true);
       Thread reader = new Thread(this::read, "member-" + process.pid());
       reader.setDaemon(true);
@@ -116,9 +145,8 @@ abstract class FaultyCluster {
       waiting.values().forEach(call -> call.complete(Json.object().put("code", "gone")));
     }
 
-    Member awaitReady() throws Exception {
+    void awaitReady() throws Exception {
       ready.get(120, TimeUnit.SECONDS);
-      return this;
     }
 
     JsonNode call(String session, String callId, ObjectNode arguments, long millis)
@@ -185,9 +213,20 @@ abstract class FaultyCluster {
   }
 
   Member start(String address, List<String> properties) throws Exception {
-    Member member = new Member(address, properties).awaitReady();
+    Member member = new Member(address, properties);
+    calmly(member::awaitReady);
     members.add(member);
     return member;
+  }
+
+  /** Lets clients talk less while something is awaited that is no fault itself. */
+  void calmly(Faults wait) throws Exception {
+    longestPause = LONGEST_CALM_PAUSE_MILLIS;
+    try {
+      wait.happen();
+    } finally {
+      longestPause = LONGEST_PAUSE_MILLIS;
+    }
   }
 
   @AfterEach
@@ -209,9 +248,7 @@ abstract class FaultyCluster {
       persistently(session, word, arguments, which);
       said.add(word);
       acknowledged.merge(session, 1, Integer::sum);
-      // Some calls are under way at every moment, and hosts that start or take over are not
-      // starved.
-      Thread.sleep(which.nextInt(150));
+      Thread.sleep(which.nextInt(longestPause));
     }
     return said;
   }
@@ -236,7 +273,7 @@ abstract class FaultyCluster {
       if (reply.path("status").asText().equals("interrupt")) {
         return reply;
       }
-      Thread.sleep(100);
+      Thread.sleep(longestPause);
     }
     throw new AssertionError("No host acknowledged " + callId + " of " + session);
   }
