@@ -60,7 +60,8 @@ public final class Effects<F extends Effect, R> {
     /** The submitted handler; null for a timer. */
     private @Nullable Future<?> task;
 
-    private boolean started;
+    /** Written by the handler's thread: what it says of its start is lost if its actor stops. */
+    private volatile boolean started;
 
     /** Whether the program has the result, which the journal may not have yet. */
     private boolean delivered;
@@ -235,6 +236,8 @@ public final class Effects<F extends Effect, R> {
 
   @SuppressWarnings("try") // Entered is only closed.
   private void perform(String key, Running<F, R> each, Performer<F, R> performer) {
+    // Before the session is read, so that the next actor knows what the last one was told.
+    each.started = true;
     session.tell(new SessionCommand.EffectStarted(key));
     Activity activity =
         telemetry == Telemetry.NONE
@@ -267,7 +270,6 @@ public final class Effects<F extends Effect, R> {
   void started(String key) {
     Running<F, R> each = running.get(key);
     if (each != null) {
-      each.started = true;
       keepTimeout(key, each);
     }
   }
