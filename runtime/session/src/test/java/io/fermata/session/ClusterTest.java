@@ -1,18 +1,29 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.visits;
 import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.Erasure;
+import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
+import io.fermata.session.call.ToolCall;
+import io.fermata.session.call.ToolReply;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -119,6 +130,52 @@ class ClusterTest extends ClusterOfHosts {
             .toList();
     assertThat(refused).isNotEmpty();
     assertThat(refused.get(0).path("error").asText()).contains("nothing was done", "Send less");
+  }
+
+  record Book(@Computed String page, Boolean enough) {}
+
+  /** Its journal has all pages when it asks, more than 4 MiB, and its state the last one. */
+  private static Flow<Book> book() {
+    return Flow.of("book", Book.class)
+        .description("Reads.")
+        .act("read", run -> run.set("page", run.visit() + "x".repeat(200 * 1024)))
+        .ask("asks", q -> q.question("enough", "Enough?"))
+        .edge(START, "read")
+        .decide("read", d -> d.when("all", visits("read").gte(20)).to("asks").otherwise("read"))
+        .edge("asks", END)
+        .result(Book::enough)
+        .compile();
+  }
+
+  @Test
+  void aRunThatIsLargerThanACallBetweenHostsIsForkedOnAnyHost() throws InterruptedException {
+    IntStream.range(0, 2).forEach(i -> host(book()));
+    eventually(
+        () ->
+            hosts.stream()
+                .allMatch(host -> host.cluster().orElseThrow().shards() == Shard.COUNT / 2));
+    ObjectNode start = new Client("book").arguments("start");
+    JsonNode run = run(sent(hosts.get(0), start));
+    List<Fork> forks = IntStream.range(0, 12).mapToObj(i -> fork(hosts.get(0), run)).toList();
+    assertThat(forks)
+        .extracting(fork -> fork.reply().structured().path("question").asText())
+        .containsOnly("Enough?");
+    Fork fork = forks.get(0);
+    ObjectNode status = Json.object().put("action", "status").put("sessionId", fork.sessionId());
+    assertThat(run(sent(hosts.get(1), status)).path("runId").asText()).isEqualTo(fork.runId());
+  }
+
+  private static Fork fork(Fermata host, JsonNode run) {
+    String runId = run.path("runId").asText();
+    return now(host.fork("book", runId, run.path("seq").asLong(), ForkOptions.sandbox()));
+  }
+
+  private static ToolReply sent(Fermata host, ObjectNode arguments) {
+    return now(host.call(new ToolCall("book", "ann", arguments, Json.object(), null)));
+  }
+
+  private static JsonNode run(ToolReply reply) {
+    return reply.meta().path("fermata/run");
   }
 
   @Test

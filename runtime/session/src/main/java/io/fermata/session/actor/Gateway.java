@@ -42,6 +42,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
@@ -68,6 +69,9 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
 
   /** Calls of one session beyond its queue: repetitions, and calls for status. */
   private static final int MARGIN = 64;
+
+  /** How many keys a fork tries to find one whose shard this host holds. */
+  private static final int KEYS = 1_000;
 
   /** How a call reaches its session, and its replies the caller. */
   public interface Carrier {
@@ -233,6 +237,20 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return toRun(entityId, origin, null, false, request, ReplyMode.WAITS);
   }
 
+  /**
+   * The key of a new session that begins with a whole journal, which hosts of a cluster do not send
+   * each other: one of this host, or any if it runs none.
+   *
+   * @param random another key each time
+   */
+  public <K> K keyOfFork(Supplier<K> random, Function<K, String> entityId) {
+    K key = random.get();
+    for (int tried = 1; tried < KEYS && !placement.isHere(entityId.apply(key)); tried++) {
+      key = random.get();
+    }
+    return key;
+  }
+
   /** Begins a fork in a new session, whose owner is that of its source. */
   public CompletionStage<ToolReply> fork(SessionKey key, Request.OfRun request) {
     return toRun(key.entityId(), origin(key), null, true, request, ReplyMode.WAITS);
@@ -291,11 +309,6 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   // --- calls of threads ------------------------------------------------------------------------
-
-  /** Whether a call of this session need not be sent to another host. */
-  public boolean runsHere(ThreadKey key) {
-    return placement.isHere(key.entityId());
-  }
 
   /**
    * A call of a thread. Calls between threads and from the host belong to work in flight, and are

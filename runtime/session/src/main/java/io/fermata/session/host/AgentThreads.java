@@ -45,7 +45,6 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,9 +56,6 @@ public final class AgentThreads implements Threads {
 
   /** How many threads are forked at once: the whole journal of each is in memory. */
   private static final int FORKS = 2;
-
-  /** How many names a fork tries to find one whose shard this host holds. */
-  private static final int KEYS = 1_000;
 
   private static final Logger LOG = LoggerFactory.getLogger(AgentThreads.class);
 
@@ -256,14 +252,10 @@ public final class AgentThreads implements Threads {
             });
   }
 
-  /** A fork begins with a whole journal, which hosts of a cluster do not send each other. */
   private CompletionStage<ThreadReply> forked(ThreadForks source, String principal, NewFork how) {
+    String agent = source.agent(how);
     ThreadKey key =
-        Stream.generate(() -> ThreadKey.random(source.agent(how), principal))
-            .limit(KEYS)
-            .filter(gateway::runsHere)
-            .findFirst()
-            .orElseGet(() -> ThreadKey.random(source.agent(how), principal));
+        gateway.keyOfFork(() -> ThreadKey.random(agent, principal), ThreadKey::entityId);
     return begin(key, principal, source.as(key, principal, how, clock.millis()));
   }
 

@@ -118,8 +118,8 @@ public record RunForks(
     if (!catalog.has(flow)) {
       return CompletableFuture.failedFuture(unknown(flow));
     }
-    String handle = handles.mint();
-    SessionKey key = new SessionKey(owner, flow, handle);
+    SessionKey key =
+        gateway.keyOfFork(() -> new SessionKey(owner, flow, handles.mint()), SessionKey::entityId);
     String forkId = SessionKey.newRunId(key.entityId(), 0);
     ForkOptions named = options.by() == null ? options.by(owner) : options;
     List<Event> events;
@@ -136,7 +136,7 @@ public record RunForks(
               if (isRefused(reply)) {
                 throw refused(shown.apply(reply));
               }
-              return new Fork(flow, forkId, owner, handle, reply);
+              return new Fork(flow, forkId, owner, key.session(), reply);
             },
             threads);
   }

@@ -126,6 +126,13 @@ final class GatewayTest {
   }
 
   @Test
+  void aHostThatRunsAllSessionsTakesTheFirstKeyForAFork() {
+    AtomicLong made = new AtomicLong();
+    assertThat(gateway.keyOfFork(made::incrementAndGet, key -> "order|" + key)).isOne();
+    assertThat(made).hasValue(1);
+  }
+
+  @Test
   void aCongestedHostRefusesWhatBeginsAndTakesWhatContinues() {
     congest();
     isRefused(send("start", Json.object()));
