@@ -51,7 +51,7 @@ class SearchLoadTest {
     return Json.object().put("action", "start").put("intent", "a price");
   }
 
-  private void startRuns() {
+  private void startRuns() throws InterruptedException {
     Settings settings = Settings.DEFAULT.unfinishedRuns(2 * RUNS);
     try (Fermata host =
         Fermata.host()
@@ -71,7 +71,7 @@ class SearchLoadTest {
       }
       RunQuery all = RunQuery.ALL.principal("local");
       while (host.runs().count(all, 2 * RUNS).toCompletableFuture().join() < RUNS) {
-        Thread.onSpinWait();
+        Thread.sleep(50);
       }
     }
   }

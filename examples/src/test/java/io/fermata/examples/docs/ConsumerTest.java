@@ -486,6 +486,7 @@ class ConsumerTest {
             .redirectErrorStream(true)
             .redirectOutput(log.toFile());
     builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
+    builder.environment().put("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
     Process process = builder.start();
     boolean ended = process.waitFor(30, TimeUnit.MINUTES);
     process.destroyForcibly();

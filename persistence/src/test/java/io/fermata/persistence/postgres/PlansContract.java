@@ -214,12 +214,17 @@ abstract class PlansContract {
 
   /** Of the statements that all tests sent, those that read too much, with their plans. */
   final Map<String, String> expensive() throws SQLException {
-    return expensive(large(), sent);
+    return expensive(large(), sent, Integer.MAX_VALUE);
   }
 
-  /** The statements that read too much, with their plans. */
-  static Map<String, String> expensive(PostgresProbe database, Map<String, List<String>> statements)
-      throws SQLException {
+  /** Whether any statement that all tests sent reads too much. */
+  final boolean anyIsExpensive() throws SQLException {
+    return !expensive(large(), sent, 1).isEmpty();
+  }
+
+  /** The first statements that read too much, with their plans. */
+  static Map<String, String> expensive(
+      PostgresProbe database, Map<String, List<String>> statements, int first) throws SQLException {
     Map<String, String> expensive = new LinkedHashMap<>();
     PostgresAddress address = PostgresAddress.parse(database.address(), Map.of());
     try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
@@ -231,6 +236,9 @@ abstract class PlansContract {
             || plan.lines().anyMatch(line -> line.matches(FORBIDDEN))
             || sortsOrWalks(sql, plan)) {
           expensive.put(sql, pages(plan) + " pages\n" + plan);
+        }
+        if (expensive.size() == first) {
+          break;
         }
       }
     }

@@ -30,7 +30,7 @@ final class PostgresPlansTest extends PlansContract {
         String valid =
             "UPDATE pg_index SET indisvalid = %s WHERE indexrelid = '" + index + "'::regclass";
         statement.execute(valid.formatted(false));
-        if (expensive().isEmpty()) {
+        if (!anyIsExpensive()) {
           unnoticed.add(index);
         }
         statement.execute(valid.formatted(true));
@@ -61,6 +61,6 @@ final class PostgresPlansTest extends PlansContract {
   @Test
   void amongThreeTimesAsManySessionsOrMoreEveryStatementReadsAsFew() throws SQLException {
     PostgresProbe larger = filled(Integer.getInteger("plans.sessions", 3 * SESSIONS));
-    assertThat(expensive(larger, StatementLog.of(server))).isEmpty();
+    assertThat(expensive(larger, StatementLog.of(server), Integer.MAX_VALUE)).isEmpty();
   }
 }

@@ -2,6 +2,7 @@ package io.fermata.persistence.postgres;
 
 import io.fermata.postgres.PostgresServer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +54,8 @@ final class StatementLog {
    * Every statement about journals, the directory and hosts, with its last parameters as literals.
    */
   static Map<String, List<String>> of(PostgresServer server) {
-    Map<String, List<String>> statements = new LinkedHashMap<>();
+    Map<String, String> last = new LinkedHashMap<>();
+    Map<String, Boolean> about = new HashMap<>();
     String executed = "";
     for (String message : server.log().split("\n(?=@)", -1)) {
       String text = message.replace("\n\t", "\n").strip();
@@ -61,13 +63,15 @@ final class StatementLog {
       Matcher parameters = PARAMETERS.matcher(text);
       if (execution.matches()) {
         executed = execution.group(1).strip();
-        if (isAboutTables(executed)) {
-          statements.putIfAbsent(executed, List.of());
+        if (about.computeIfAbsent(executed, StatementLog::isAboutTables)) {
+          last.putIfAbsent(executed, "");
         }
-      } else if (parameters.matches() && statements.containsKey(executed)) {
-        statements.put(executed, literals(parameters.group(1)));
+      } else if (parameters.matches() && last.containsKey(executed)) {
+        last.put(executed, parameters.group(1));
       }
     }
+    Map<String, List<String>> statements = new LinkedHashMap<>();
+    last.forEach((sql, parameters) -> statements.put(sql, literals(parameters)));
     return statements;
   }
 

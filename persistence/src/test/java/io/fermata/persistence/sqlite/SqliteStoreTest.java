@@ -331,7 +331,7 @@ final class SqliteStoreTest extends SqlContract {
   @Test
   void aSweepExaminesUnfinishedWorkOnlyAfterAWrite() {
     SqliteBackend backend = backend();
-    StepMeter meter = new StepMeter(Long.MAX_VALUE);
+    StepMeter meter = new StepMeter(sql -> Long.MAX_VALUE);
     String examine = SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE).strip();
     try (Host host = Host.over(new OpenSqlStore("metered", new byte[0], meter.over(backend)))) {
       host.sweep();

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.ToLongFunction;
 import org.sqlite.ProgressHandler;
 import org.sqlite.SQLiteConnection;
 
@@ -23,13 +24,14 @@ final class StepMeter {
   /** After how many steps the machine reports. */
   private static final int STEPS = 10;
 
-  private final long most;
+  private final ToLongFunction<String> most;
   private final List<Metered> transactions = new CopyOnWriteArrayList<>();
 
   /**
-   * @param most after how many steps a transaction is interrupted
+   * @param most after how many steps a transaction is interrupted that executes a statement; the
+   *     largest counts
    */
-  StepMeter(long most) {
+  StepMeter(ToLongFunction<String> most) {
     this.most = most;
   }
 
@@ -81,19 +83,22 @@ final class StepMeter {
   /** Those of one transaction, which are counted for the statement that was executed last. */
   private static final class Steps extends ProgressHandler {
 
+    private final ToLongFunction<String> mostBy;
     private final Map<String, Long> statements = new LinkedHashMap<>();
     private String executed = "";
-    private long left;
+    private long taken;
+    private long most;
 
-    Steps(long most) {
-      this.left = most;
+    Steps(ToLongFunction<String> mostBy) {
+      this.mostBy = mostBy;
+      this.most = mostBy.applyAsLong(executed);
     }
 
     @Override
     protected int progress() {
       statements.merge(executed, (long) STEPS, Long::sum);
-      left -= STEPS;
-      return left < 0 ? 1 : 0;
+      taken += STEPS;
+      return taken > most ? 1 : 0;
     }
 
     Connection noting(Connection connection) {
@@ -114,6 +119,7 @@ final class StepMeter {
             if (method.getName().startsWith("execute")) {
               executed = sql.strip();
               statements.putIfAbsent(executed, 0L);
+              most = Math.max(most, mostBy.applyAsLong(executed));
             }
             return invoke(statement, method, arguments);
           });

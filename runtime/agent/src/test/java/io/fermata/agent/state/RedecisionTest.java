@@ -55,12 +55,14 @@ class RedecisionTest {
           ThreadRedecision again =
               new ThreadRedecision(
                   new Agents(List.of(new RandomAgents(seed, false).next())), recordsOf(talk));
+          ThreadState folded = ThreadState.NONE;
           for (int i = 1; i <= talk.records(); i++) {
             assertThat(again.decide(i, talk.cause(i).at(), talk.record(i)))
                 .as("entry %d, %s", i, talk.cause(i).input())
                 .isNull();
             assertThat(again.request()).as("what was asked in entry %d", i).isNull();
-            assertThat(again.state()).isEqualTo(talk.folded(i));
+            folded = folded.apply(talk.record(i), i);
+            assertThat(again.state()).isEqualTo(folded);
           }
           talk.events().forEach(event -> seen.add(event.getClass()));
           talk.events(ThreadEvent.StepEnded.class).stream()
@@ -158,6 +160,7 @@ class RedecisionTest {
 
   /** The first entry of which the agents make something else when they get the very same input. */
   private static int firstDifference(ThreadProgram program, Conversation talk) {
+    ThreadState before = ThreadState.NONE;
     for (int i = 1; i <= talk.records(); i++) {
       Conversation.Cause cause = talk.cause(i);
       ThreadInput input = cause.input();
@@ -166,7 +169,7 @@ class RedecisionTest {
             new ThreadInput.EffectEnded(
                 ended.effect(), result(program, talk, cause, ended), ended.at());
       }
-      Program.Acceptance<ThreadState, ThreadEvent> now = program.accept(talk.folded(i - 1), input);
+      Program.Acceptance<ThreadState, ThreadEvent> now = program.accept(before, input);
       List<ThreadEvent> events =
           now instanceof Program.Accepted<ThreadState, ThreadEvent> accepted
               ? accepted.events()
@@ -174,6 +177,7 @@ class RedecisionTest {
       if (!described(talk.record(i)).equals(described(events))) {
         return i;
       }
+      before = before.apply(talk.record(i), i);
     }
     return talk.records() + 1;
   }
