@@ -14,6 +14,9 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Violation;
+import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.JournalEntry;
+import io.fermata.flow.replay.RunJournal;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -90,6 +93,23 @@ public final class Driver {
   public Outcome takeOverWhenDue(Driver before) {
     continueAfter(before);
     return come(program.takeOver(state, now++), null);
+  }
+
+  /** A fork of the run at its latest entry. */
+  public Driver fork(String runId, long at) {
+    List<JournalEntry<Event>> own =
+        entries.stream()
+            .map(e -> new JournalEntry<>(e.seq, e.at, "caller", null, e.events))
+            .toList();
+    List<Event> events =
+        new RunJournal(program.flow().id(), state.runId(), own)
+            .fork(entries.size(), runId, ForkOptions.live(), at);
+    Driver fork = new Driver(program.flow());
+    fork.now = at;
+    fork.journal.addAll(events);
+    fork.entries.add(new Entry(1, at, events, null));
+    fork.state = fold(events);
+    return fork;
   }
 
   private void continueAfter(Driver before) {

@@ -1,6 +1,7 @@
 package io.fermata.flow;
 
 import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.Flows.chain;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -8,6 +9,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.record.Metrics;
 import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 /** What is counted of runs. */
@@ -16,9 +20,13 @@ class MetricsTest {
 
   private static Metrics counted(Driver run) {
     Metrics metrics = new Metrics();
+    count(run, metrics);
+    return metrics;
+  }
+
+  private static void count(Driver run, Metrics metrics) {
     RunObserver recording = RunObserver.of(run.program.flow(), "s", metrics);
     run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
-    return metrics;
   }
 
   @Test
@@ -104,5 +112,51 @@ class MetricsTest {
     Metrics metrics = counted(trip);
     assertThat(metrics.node("trip", "pay").failures()).isEqualTo(1);
     assertThat(metrics.runs().failed()).isEqualTo(1);
+  }
+
+  @Test
+  void aForkAddsToTheCountsOfItsSourceWhatItDidItself() {
+    Flow<?> inner = chain(talk().act("note", run -> run.set("computed", "x")), "note").compile();
+    Driver source =
+        drive(ask(ask(talk(), "a").subflow("sub", inner, m -> {}), "b"), "ask_a", "sub", "ask_b");
+    source.start();
+    source.now += 60_000;
+    source.proceed("a", "x");
+    Metrics metrics = counted(source);
+    Map<Metrics.Node, Metrics.Counts> ofSource = metrics.nodes();
+    Driver fork = source.fork("run-2", source.now + 1_000);
+    count(fork, metrics);
+    assertThat(metrics.nodes()).isEqualTo(ofSource);
+    assertThat(metrics.runs().begun()).isEqualTo(2);
+
+    Driver second = fork.fork("run-3", fork.now + 1_000);
+    second.now += 60_000;
+    second.proceed("b", "y");
+    count(second, metrics);
+    Map<Metrics.Node, Metrics.Counts> all = metrics.nodes();
+    Metrics.Node last = new Metrics.Node("talk", "ask_b");
+    assertThat(all).hasSize(4);
+    Metrics.Counts itsOwn = Objects.requireNonNull(all.remove(last));
+    assertThat(itsOwn.visits()).isEqualTo(1);
+    assertThat(itsOwn.spent()).isPositive();
+    ofSource.remove(last);
+    assertThat(all).isEqualTo(ofSource);
+    assertThat(metrics.runs().begun()).isEqualTo(3);
+    assertThat(metrics.runs().completed()).isEqualTo(1);
+  }
+
+  @Test
+  void aSubflowsRecorderDoesNotCountTheSourceOfAForkEither() {
+    Metrics metrics = new Metrics();
+    Flow<?> inner =
+        chain(talk().recorder(metrics).act("note", run -> run.set("computed", "x")), "note")
+            .compile();
+    Driver source = drive(ask(talk().subflow("sub", inner, m -> {}), "b"), "sub", "ask_b");
+    source.start();
+    for (Driver run : List.of(source, source.fork("run-2", source.now))) {
+      RunObserver recording = RunObserver.of(run.program.flow(), "s");
+      run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+    }
+    assertThat(metrics.node("talk", "sub/note").visits()).isEqualTo(1);
   }
 }

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param kind what the node does
  * @param millis how long that took which ends with it: a stage, an attempt, a wait or the run; null
  *     if nothing ends, or if nobody watched it begin
+ * @param inherited whether it happened to the run that this one is a fork of, before the fork
  */
 public record Occurrence(
     String flow,
@@ -28,11 +29,12 @@ public record Occurrence(
     long at,
     @Nullable Place place,
     Observation.Kind kind,
-    @Nullable Long millis) {
+    @Nullable Long millis,
+    boolean inherited) {
 
   /** The same as a moment of the run as a whole. */
   public Occurrence ofRun() {
-    return new Occurrence(flow, session, run, seq, index, at, null, kind, millis);
+    return new Occurrence(flow, session, run, seq, index, at, null, kind, millis, inherited);
   }
 
   /** Where it happened, of what concerns no whole run. */

@@ -68,7 +68,8 @@ public final class FactValues {
   /** An event of a journal with its values replaced. */
   public static Event replaced(Event event, Replacement replacement) {
     Place place = event.place();
-    Occurrence moment = new Occurrence("", "", "", 0, 0, 0, place, Observation.Kind.UNKNOWN, null);
+    Occurrence moment =
+        new Occurrence("", "", "", 0, 0, 0, place, Observation.Kind.UNKNOWN, null, false);
     return new FactValues(replacement, moment::field).in(event);
   }
 

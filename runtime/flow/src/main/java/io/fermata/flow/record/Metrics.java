@@ -13,7 +13,8 @@ import java.util.Map;
 
 /**
  * Counts what runs do, node by node, and how long it takes them: how much of it was work, and how
- * much was waiting, for people or for something else. Safe to read while it counts.
+ * much was waiting, for people or for something else. Of a fork it counts what that did itself, not
+ * what it has from its source. Safe to read while it counts.
  */
 public final class Metrics implements Recorder {
   /** A node of a flow, by its path. */
@@ -132,7 +133,7 @@ public final class Metrics implements Recorder {
   }
 
   private synchronized void add(Occurrence at, Sum sum, long amount) {
-    if (at.place() != null) {
+    if (at.place() != null && !at.inherited()) {
       Node node = new Node(at.flow(), at.node());
       nodes.computeIfAbsent(node, n -> new EnumMap<>(Sum.class)).merge(sum, amount, Long::sum);
     }

@@ -85,6 +85,7 @@ final class ObservationFold {
   private List<Observation> facts = new ArrayList<>();
   private long seq;
   private long at;
+  private boolean inherited;
 
   ObservationFold(String flow, @Nullable Graph graph, String session, RunState state) {
     this.flow = flow;
@@ -113,9 +114,11 @@ final class ObservationFold {
     facts = new ArrayList<>();
     seq = number;
     long[] times = times(recordedAt, events);
+    boolean[] ofSource = ofSource(events);
     for (int i = 0; i < events.size(); i++) {
       Event event = events.get(i);
       at = times[i];
+      inherited = ofSource[i];
       before = after;
       after = before.apply(event);
       observe(event, i + 1 < events.size() ? events.get(i + 1) : null);
@@ -135,6 +138,18 @@ final class ObservationFold {
     return times;
   }
 
+  /** A fork begins with all that happened to its source since that one started. */
+  private static boolean[] ofSource(List<Event> events) {
+    boolean[] ofSource = new boolean[events.size()];
+    boolean source = false;
+    for (int i = events.size() - 1; i >= 0; i--) {
+      ofSource[i] = source;
+      Event event = events.get(i);
+      source = event instanceof Event.ForkedFrom || (source && !(event instanceof Event.Started));
+    }
+    return ofSource;
+  }
+
   private void add(@Nullable Place place, Fact fact) {
     add(place, fact, null);
   }
@@ -144,7 +159,7 @@ final class ObservationFold {
     Place here = place == null ? null : outside(before, place);
     Kind kind = here == null ? Kind.UNKNOWN : kind(here.undone());
     Occurrence moment =
-        new Occurrence(flow, session, run, seq, facts.size(), at, here, kind, millis);
+        new Occurrence(flow, session, run, seq, facts.size(), at, here, kind, millis, inherited);
     facts.add(new Observation(moment, fact));
   }
 

@@ -282,7 +282,7 @@ class NarrativeTest {
   void anAccountThatNobodyWouldReadLosesItsMiddle() {
     Narrative narrative = new Narrative();
     Occurrence moment =
-        new Occurrence("talk", "s", "run-1", 1, 0, 1, new Place("act", 1), Kind.ACT, null);
+        new Occurrence("talk", "s", "run-1", 1, 0, 1, new Place("act", 1), Kind.ACT, null, false);
     for (int i = 0; i < 5_000; i++) {
       narrative.onEvent(new Observation(moment, new Event.Emitted("line_" + i, null)));
     }

@@ -731,7 +731,8 @@ class RunObserverTest {
             at.at(),
             at.place(),
             at.kind(),
-            null);
+            null,
+            at.inherited());
     return new Observation(timeless, event.fact());
   }
 
