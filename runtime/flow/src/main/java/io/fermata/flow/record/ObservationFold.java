@@ -205,6 +205,10 @@ final class ObservationFold {
     if (!way) {
       occurred(event, next);
     }
+    if (event instanceof Event.ForkedFrom fork) {
+      entered.replaceAll((place, start) -> start + fork.later());
+      waiting.replaceAll((place, start) -> start + fork.later());
+    }
     endWaits(event);
     Set<Place> was = stages;
     stages = stages(after);

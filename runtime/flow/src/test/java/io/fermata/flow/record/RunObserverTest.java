@@ -42,9 +42,8 @@ import io.fermata.flow.observe.Observation.Wait;
 import io.fermata.flow.observe.ObservedEntry;
 import io.fermata.flow.observe.Occurrence;
 import io.fermata.flow.observe.Recorder;
-import io.fermata.flow.replay.ForkOptions;
-import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.schema.Computed;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -133,12 +132,9 @@ class RunObserverTest {
   private static Driver forked() {
     Driver source = drive(ask(talk(), "a"), "ask_a");
     source.start();
-    Driver fork = new Driver(source.program.flow());
-    List<Event> events =
-        RunJournal.of(source.program.flow().id(), source.journal)
-            .fork(1, "run-2", ForkOptions.live(), source.now);
-    fork.state = RunState.NONE.apply(events);
-    fork.entries.add(new Driver.Entry(1, source.now, events, null));
+    Driver fork = source.fork("run-2", source.now + Duration.ofDays(30).toMillis());
+    fork.now += 60_000;
+    fork.proceed("a", "x");
     return fork;
   }
 
@@ -756,6 +752,20 @@ class RunObserverTest {
     talk.proceed("a", "x");
     assertThat(cut(talk, 1))
         .isEqualTo(feed(RunObserver.of(talk.program.flow(), "s"), talk.entries));
+  }
+
+  @Test
+  void aForkIsReportedWithoutTheTimeThatWentByBeforeIt() {
+    Driver fork = forked();
+    List<Observation> whole = feed(RunObserver.of(fork.program.flow(), "s"), fork.entries);
+    assertThat(cut(fork, 1)).isEqualTo(whole);
+    Calls calls = observed(fork);
+    long lived = onlyObserved(calls, Observation.RunEnd.class).moment().took();
+    assertThat(lived).isGreaterThanOrEqualTo(60_000);
+    // The source asked a tick before it wrote so, and the fork begins with what was written.
+    assertThat(onlyObserved(calls, Observation.Resume.class).moment().took()).isEqualTo(lived + 1);
+    assertThat(onlyObserved(calls, Observation.StageEnd.class).moment().took())
+        .isEqualTo(lived + 1);
   }
 
   @Test
