@@ -6,6 +6,7 @@ import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.record.Metrics;
 import io.fermata.flow.record.RunObserver;
 import java.time.Duration;
@@ -99,8 +100,44 @@ class MetricsTest {
     assertThat(runs.cancelled()).isEqualTo(1);
     assertThat(runs.completed()).isEqualTo(1);
     assertThat(runs.failed()).isZero();
+    assertThat(runs.expired()).isZero();
     assertThat(runs.lived()).isGreaterThanOrEqualTo(Duration.ofSeconds(1));
     assertThat(metrics.node("talk", "ask_a").abandoned()).isEqualTo(2);
+  }
+
+  @Test
+  void everyRunThatBeganAndIsOverEndedInOneOfTheWays() {
+    Driver talk =
+        drive(
+            ask(talk().expireAfter(Duration.ofDays(1)).endOnFailure(), "a")
+                .act("up", run -> fail(run.state().a())),
+            "ask_a",
+            "up");
+    talk.start();
+    talk.start();
+    talk.cancel();
+    talk.start();
+    talk.proceed("a", "x");
+    talk.start();
+    talk.proceed("a", "fails");
+    talk.start();
+    talk.pass();
+    Metrics.Runs runs = counted(talk).runs();
+    assertThat(runs.expired()).isEqualTo(1);
+    assertThat(runs.begun())
+        .isEqualTo(5)
+        .isEqualTo(
+            runs.completed()
+                + runs.failed()
+                + runs.cancelled()
+                + runs.expired()
+                + runs.abandoned());
+  }
+
+  private static void fail(String answer) {
+    if (answer.equals("fails")) {
+      throw new StepException("No.");
+    }
   }
 
   @Test

@@ -71,7 +71,13 @@ public final class Metrics implements Recorder {
 
   /** What became of runs. */
   public record Runs(
-      long begun, long completed, long failed, long cancelled, long abandoned, Duration lived) {}
+      long begun,
+      long completed,
+      long failed,
+      long cancelled,
+      long expired,
+      long abandoned,
+      Duration lived) {}
 
   /** What is added up at a node. */
   private enum Sum {
@@ -128,6 +134,7 @@ public final class Metrics implements Recorder {
         runs.getOrDefault(RunState.Status.COMPLETED, 0L),
         runs.getOrDefault(RunState.Status.FAILED, 0L),
         runs.getOrDefault(RunState.Status.CANCELLED, 0L),
+        runs.getOrDefault(RunState.Status.EXPIRED, 0L),
         runs.getOrDefault(RunState.Status.ABANDONED, 0L),
         Duration.ofMillis(lived));
   }
