@@ -7,7 +7,9 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,20 +43,41 @@ public final class Delivery {
     return name;
   }
 
-  /** A pending notification about a session. */
-  private record Notification(String session, Runnable what) implements Runnable {
+  /**
+   * A pending notification about a session. One that is forgotten keeps its gap: what was dropped
+   * may have been about other sessions.
+   */
+  private final class Notification implements Runnable {
+    private final String session;
+    private final long gap;
+    private final AtomicReference<@Nullable Runnable> content;
+
+    Notification(String session, long gap, Runnable content) {
+      this.session = session;
+      this.gap = gap;
+      this.content = new AtomicReference<>(content);
+    }
+
+    boolean forget() {
+      return content.getAndSet(null) != null;
+    }
+
     @Override
     public void run() {
-      what.run();
+      if (gap > 0) {
+        dropped(gap);
+      }
+      Runnable what = content.getAndSet(null);
+      if (what != null) {
+        what.run();
+      }
     }
   }
 
   /** Enqueues a notification, or drops it if the queue is full. */
   public synchronized void later(String session, Runnable notification) {
-    long gap = lost;
     try {
-      thread.execute(
-          new Notification(session, gap == 0 ? notification : () -> after(gap, notification)));
+      thread.execute(new Notification(session, lost, notification));
       lost = 0;
     } catch (RejectedExecutionException e) {
       lost++;
@@ -66,22 +89,20 @@ public final class Delivery {
     }
   }
 
-  /** Drops pending notifications about some sessions. Returns how many. */
+  /** Drops pending notifications about some sessions, but no gap. Returns how many. */
   public int forget(Predicate<String> sessions) {
     int forgotten = 0;
     for (Iterator<Runnable> waiting = thread.getQueue().iterator(); waiting.hasNext(); ) {
       if (waiting.next() instanceof Notification notification
-          && sessions.test(notification.session())) {
-        waiting.remove();
+          && sessions.test(notification.session)
+          && notification.forget()) {
         forgotten++;
+        if (notification.gap == 0) {
+          waiting.remove();
+        }
       }
     }
     return forgotten;
-  }
-
-  private void after(long gap, Runnable notification) {
-    dropped(gap);
-    notification.run();
   }
 
   private void dropped(long records) {

@@ -25,11 +25,13 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.observe.Delivery;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -261,6 +263,45 @@ class RecorderFeedTest {
     // One was being delivered and three waited.
     assertThat(runs).hasSize(4);
     assertThat(lost.stream().mapToLong(Long::longValue).sum()).isEqualTo(6);
+  }
+
+  @Test
+  void aRecorderLearnsOfAGapBeforeASessionThatIsErased() throws InterruptedException {
+    List<String> heard = new CopyOnWriteArrayList<>();
+    Recorder recorder =
+        new Recorder() {
+          @Override
+          public void onDropped(long records) {
+            heard.add("dropped " + records);
+          }
+        };
+    CountDownLatch begun = new CountDownLatch(2);
+    Semaphore free = new Semaphore(0);
+    Runnable blocked =
+        () -> {
+          begun.countDown();
+          free.acquireUninterruptibly();
+        };
+    Delivery delivery = new Delivery(recorder, "slow", 1);
+    delivery.later("b", blocked);
+    delivery.later("b", blocked);
+    delivery.later("b", () -> heard.add("lost"));
+    free.release();
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+    delivery.later("a", () -> heard.add("a"));
+    assertThat(delivery.forget("a"::equals)).isEqualTo(1);
+    assertThat(delivery.forget("a"::equals)).isZero();
+    free.release();
+    CountDownLatch last = new CountDownLatch(1);
+    while (last.getCount() > 0) {
+      // Until there is room for it.
+      delivery.later("b", last::countDown);
+      last.await(10, TimeUnit.MILLISECONDS);
+    }
+    delivery.end();
+    assertThat(delivery.deliveredWithin(60_000)).isTrue();
+    assertThat(heard.get(0)).isEqualTo("dropped 1");
+    assertThat(heard).doesNotContain("a", "lost");
   }
 
   private static void awaitRuns(Listener listener, int runs) throws InterruptedException {
