@@ -1,8 +1,14 @@
 package io.fermata.flow;
 
+import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.Flows.talk;
+import static io.fermata.flow.route.Condition.visits;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.RunPicture;
+import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
@@ -76,5 +82,104 @@ class MermaidTest {
             "  linkStyle 0,1,2 stroke:",
             "  class n1,n2,n3 visited\n",
             "  class n4 waits\n");
+  }
+
+  @Test
+  void aMigratedRunIsDrawnUnderTheNewNames() {
+    Driver before = new Driver(listed(talk(), "a", "b", "sub", "each"));
+    before.start("list", List.of("x", "y"));
+    Flow<?> flow =
+        listed(
+            talk()
+                .version(2)
+                .migrate(
+                    1,
+                    m -> m.node("a", "b").node("b", "c").node("sub", "part").node("each", "all")),
+            "b",
+            "c",
+            "part",
+            "all");
+    Driver run = new Driver(flow);
+    run.takeOver(before);
+    run.proceed("all.0.a", "z");
+
+    Picture drawn = RunPicture.of(flow, run.journal);
+    assertThat(List.of("b", "c", "part", "part/note", "all", "all/ask_a"))
+        .extracting(path -> mark(drawn, path).visits())
+        .containsExactly(2, 1, 1, 1, 1, 2);
+    assertThat(mark(drawn, "all").notes()).contains("2 items: 1 done, 1 open");
+    assertThat(way(drawn, "b", "b").seen()).containsExactly("✗ visits of a = 2");
+    assertThat(List.of(way(drawn, "b", "b"), way(drawn, "b", "c"), way(drawn, "c", "part")))
+        .extracting(Picture.Arrow::taken)
+        .containsExactly(1, 1, 1);
+  }
+
+  /** Takes one step twice and another once, and asks about each item of a list. */
+  private static Flow<?> listed(
+      FlowBuilder<Flows.Talk> flow, String twice, String once, String mount, String list) {
+    Flow<Flows.Talk> note =
+        Flows.chain(talk().act("note", run -> run.set("computed", "x")), "note").compile();
+    Flow<Flows.Talk> asking = Flows.chain(ask(talk(), "a"), "ask_a").compile();
+    return flow.act(twice, run -> {})
+        .act(once, run -> {})
+        .subflow(mount, note, m -> {})
+        .<Flows.Talk, String>forEach(list, asking, e -> e.items(Flows.Talk::list).atMost(2))
+        .edge(Flow.START, twice)
+        .decide(twice, d -> d.when(visits(twice).lt(2)).to(twice).otherwise(once))
+        .edge(once, mount)
+        .edge(mount, list)
+        .edge(list, Flow.END)
+        .compile();
+  }
+
+  private static Picture.Mark mark(Picture picture, String path) {
+    return picture.shapes().stream()
+        .filter(shape -> shape.path().equals(path))
+        .findFirst()
+        .orElseThrow()
+        .mark();
+  }
+
+  private static Picture.Arrow way(Picture picture, String from, String to) {
+    return picture.arrows().stream()
+        .filter(arrow -> arrow.from().equals(from) && arrow.to().equals(to))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Test
+  void theBranchesOfAMigratedRunAreDrawnUnderTheNewNames() {
+    Driver before = new Driver(parted(talk(), "left", "right"));
+    before.start();
+    Flow<?> flow =
+        parted(
+            talk().version(2).migrate(1, m -> m.node("left", "west").node("right", "east")),
+            "west",
+            "east");
+    Driver run = new Driver(flow);
+    run.takeOver(before);
+
+    Picture drawn = RunPicture.of(flow, run.journal);
+    assertThat(mark(drawn, "west").dropped()).isFalse();
+    assertThat(mark(drawn, "east").dropped()).isTrue();
+    assertThat(mark(drawn, "east").visits()).isEqualTo(1);
+    assertThat(way(drawn, "begin>", "west").taken()).isEqualTo(1);
+    assertThat(way(drawn, "begin>", "east").taken()).isEqualTo(1);
+  }
+
+  /** Asks in one branch and fails in the other. */
+  private static Flow<?> parted(FlowBuilder<Flows.Talk> flow, String asks, String fails) {
+    return flow.act("begin", run -> {})
+        .ask(asks, q -> q.question("a", "a?"))
+        .act(
+            fails,
+            run -> {
+              throw new StepException("No.");
+            })
+        .edge(Flow.START, "begin")
+        .fork("begin", f -> f.branch(asks).branch(fails).join(Flow.END).collect("failures"))
+        .edge(asks, Flow.END)
+        .edge(fails, Flow.END)
+        .compile();
   }
 }

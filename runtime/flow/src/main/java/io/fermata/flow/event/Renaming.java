@@ -39,7 +39,8 @@ public record Renaming(Map<String, String> nodes, Map<String, String> fields) {
     return Set.of(line.split(" "));
   }
 
-  static Renaming by(Event.Migrated migrated) {
+  /** The names that a migration gives. */
+  public static Renaming by(Event.Migrated migrated) {
     return new Renaming(migrated.nodes(), migrated.fields());
   }
 

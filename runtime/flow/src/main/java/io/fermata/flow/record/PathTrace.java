@@ -3,6 +3,7 @@ package io.fermata.flow.record;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.event.Renaming;
 import io.fermata.flow.json.Reached;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Occurrence;
@@ -19,6 +20,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BinaryOperator;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Which ways of a picture a run took, and which of its branches were dropped. */
@@ -30,9 +34,12 @@ final class PathTrace implements Recorder {
   private final Map<String, List<Arrow>> ways = new HashMap<>();
 
   private final Map<String, Integer> visits = new HashMap<>();
+
+  /** How often which ways were taken, without their labels; to "" whichever way that is. */
   private final Map<Arrow, Integer> taken = new LinkedHashMap<>();
+
   private final Map<String, Event.Decided> choices = new HashMap<>();
-  private final Map<String, Items> items = new LinkedHashMap<>();
+  private final Map<Place, Items> items = new LinkedHashMap<>();
   private final Set<String> dropped = new HashSet<>();
   private final Set<Place> late = new HashSet<>();
   private final Map<Place, String> broken = new HashMap<>();
@@ -60,12 +67,24 @@ final class PathTrace implements Recorder {
   }
 
   int taken(Arrow arrow) {
-    return taken.getOrDefault(arrow, 0);
+    Arrow one =
+        arrow.style() == Style.EARLY
+            ? arrow
+            : way(arrow.from(), arrow.to(), arrow.style(), arrow.rule());
+    Arrow any = way(arrow.from(), "", arrow.style(), arrow.rule());
+    return taken.getOrDefault(one, 0) + taken.getOrDefault(any, 0);
+  }
+
+  private static Arrow way(String from, String to, Style style, int rule) {
+    return new Arrow(from, to, style, rule, List.of());
   }
 
   /** The ways of a run that left its flow early; no author declared them. */
   List<Arrow> early() {
-    return taken.keySet().stream().filter(arrow -> arrow.style() == Style.EARLY).toList();
+    return taken.keySet().stream()
+        .filter(arrow -> arrow.style() == Style.EARLY)
+        .filter(arrow -> shapes.containsKey(arrow.from()) && shapes.containsKey(arrow.to()))
+        .toList();
   }
 
   /** The last decision at the node that a way leads from. */
@@ -76,7 +95,7 @@ final class PathTrace implements Recorder {
   /** The items of a list, where there is one; those of all branches together. */
   List<Items> items(String path) {
     return items.entrySet().stream()
-        .filter(entry -> entry.getKey().endsWith("|" + path))
+        .filter(entry -> entry.getKey().node().equals(path))
         .map(Map.Entry::getValue)
         .toList();
   }
@@ -136,18 +155,42 @@ final class PathTrace implements Recorder {
     dropped.remove(path);
   }
 
-  /** Nodes have been visited under other names. */
+  /** What is known of nodes is known under their new names. */
   @Override
   public void onMigrated(Occurrence at, Event.Migrated event) {
-    event
-        .nodes()
-        .forEach(
-            (old, now) -> {
-              Integer times = visits.remove(old);
-              if (times != null) {
-                visits.merge(now, times, Integer::sum);
-              }
-            });
+    Renaming names = Renaming.by(event);
+    UnaryOperator<String> path = old -> named(old, names);
+    rename(visits, path, Integer::sum);
+    rename(taken, way -> named(way, path), Integer::sum);
+    rename(choices, path, (one, later) -> later);
+    rename(items, names::place, (one, later) -> later);
+    rename(dropped, path);
+    List.of(late, lists, joined).forEach(places -> rename(places, names::place));
+    rename(broken, names::place, (one, later) -> later);
+  }
+
+  /** The shapes where branches part and come together are named after their node. */
+  private static String named(String path, Renaming names) {
+    boolean branches = path.endsWith(Picture.fork("")) || path.endsWith(Picture.join(""));
+    int end = branches ? path.length() - 1 : path.length();
+    return names.node(path.substring(0, end)) + path.substring(end);
+  }
+
+  private static Arrow named(Arrow way, UnaryOperator<String> path) {
+    return new Arrow(
+        path.apply(way.from()), path.apply(way.to()), way.style(), way.rule(), way.label());
+  }
+
+  private static <K, V> void rename(Map<K, V> map, UnaryOperator<K> name, BinaryOperator<V> both) {
+    Map<K, V> old = new LinkedHashMap<>(map);
+    map.clear();
+    old.forEach((key, value) -> map.merge(name.apply(key), value, both));
+  }
+
+  private static <T> void rename(Set<T> set, UnaryOperator<T> name) {
+    List<T> old = List.copyOf(set);
+    set.clear();
+    old.forEach(one -> set.add(name.apply(one)));
   }
 
   @Override
@@ -235,8 +278,9 @@ final class PathTrace implements Recorder {
     }
   }
 
-  private static String key(Place place) {
-    return place.branch() + "|" + place.node();
+  /** The same in all visits. */
+  private static Place key(Place place) {
+    return new Place(place.branch(), place.node(), 1);
   }
 
   /** A sub-flow's end is drawn inside its box, and what follows it leaves from the box. */
@@ -271,30 +315,25 @@ final class PathTrace implements Recorder {
   }
 
   private void take(String from, Style style, int rule) {
-    for (Arrow arrow : ways(from)) {
-      if (arrow.style() == style && arrow.rule() == rule) {
-        taken.merge(arrow, 1, Integer::sum);
-      }
-    }
+    taken.merge(way(from, "", style, rule), 1, Integer::sum);
   }
 
   private void early(String from, String to, String reason) {
-    if (shapes.containsKey(from) && shapes.containsKey(to)) {
-      Arrow arrow = new Arrow(from, to, Style.EARLY, -1, List.of("ended early", reason));
-      taken.merge(arrow, 1, Integer::sum);
-    }
+    Arrow arrow = new Arrow(from, to, Style.EARLY, -1, List.of("ended early", reason));
+    taken.merge(arrow, 1, Integer::sum);
   }
 
   /** Takes the ways from where branches part to a branch: those whose rules matched. */
   private void enter(String node, String head) {
     Event.Decided choice = choices.get(node);
-    List<Arrow> all =
-        ways(Picture.fork(node)).stream().filter(arrow -> arrow.to().equals(head)).toList();
-    List<Arrow> matched = all.stream().filter(arrow -> matched(choice, arrow.rule())).toList();
-    for (Arrow arrow : all) {
-      if (matched.contains(arrow) || (matched.isEmpty() && arrow.rule() < 0)) {
-        taken.merge(arrow, 1, Integer::sum);
-      }
+    String fork = Picture.fork(node);
+    Set<Integer> rules =
+        ways(fork).stream()
+            .filter(arrow -> arrow.to().equals(head) && matched(choice, arrow.rule()))
+            .map(Arrow::rule)
+            .collect(Collectors.toSet());
+    for (int rule : rules.isEmpty() ? Set.of(-1) : rules) {
+      taken.merge(way(fork, head, Style.ONWARD, rule), 1, Integer::sum);
     }
   }
 
@@ -321,7 +360,10 @@ final class PathTrace implements Recorder {
   /** The paths of a branch's shapes, from its first node to the join. */
   private Set<String> region(String node, String head) {
     Shape first = shapes.get(head);
-    if (first == null || first.kind() == Kind.JOIN) {
+    if (first == null) {
+      // It may be known under another name.
+      return Set.of(head);
+    } else if (first.kind() == Kind.JOIN) {
       return Set.of();
     }
     return Reached.from(
