@@ -7,6 +7,7 @@ import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Handoff;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
@@ -27,6 +28,7 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.admin.Threads.NewFork;
+import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.telemetry.Meters;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.charset.StandardCharsets;
@@ -404,6 +406,43 @@ class ThreadForkTest {
       assertThatThrownBy(() -> now(host.threads().fork("ann", source, NewFork.sandbox())))
           .hasMessageContaining("more than 32 MiB");
       assertThat(refusal(host, source, NewFork.live())).isEqualTo("thread_too_large");
+    }
+  }
+
+  @Test
+  void whoForksContinuesNoWorkOfAnAgentThatTheyMayNotUse() {
+    Tool pay = Tool.of("pay", "Pays.", (flow, args) -> "paid").approval("Pay?");
+    Agent clerk =
+        Agent.aiHuman(
+            "clerk",
+            Prompt.of("clerk", ScriptedModels.serving(Map.of("boss", "Gone."), "Here."))
+                .tools(Handoff.to("boss", "Decides.")));
+    Agent boss =
+        Agent.aiHuman(
+            "boss",
+            Prompt.of("boss", ScriptedModels.serving(Map.of("pay", "Paid.", "clerk", "-"), "Yes?"))
+                .tools(pay, Handoff.to("clerk", "Helps.")));
+    try (Fermata host = Fermata.host().store(file()).agent(clerk).agent(boss).start()) {
+      String id =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread("ann", "clerk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      say(host, id, "boss, please");
+      long entry = say(host, id, "pay me").offset();
+      Threads.View back = say(host, id, "back to the clerk");
+      assertThat(back.agent()).isEqualTo("clerk");
+      assertThat(back.questions()).hasSize(1);
+
+      NewFork how = NewFork.live().reaching("clerk"::equals);
+      for (NewFork each :
+          List.of(how, how.agent("clerk"), how.at(entry), how.agent("boss").at(1))) {
+        assertThatThrownBy(() -> fork(host, id, each))
+            .isInstanceOfSatisfying(
+                UnreachableAgentException.class, e -> assertThat(e.agent()).isEqualTo("boss"));
+      }
+      assertThat(fork(host, id, how.at(1)).agent()).isEqualTo("clerk");
+      assertThat(fork(host, id, NewFork.live()).questions()).hasSize(1);
     }
   }
 

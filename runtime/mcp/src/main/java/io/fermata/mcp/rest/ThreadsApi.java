@@ -25,6 +25,7 @@ import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.key.RootCauses;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
@@ -255,23 +256,36 @@ public final class ThreadsApi extends JsonApi {
     requireNoInstruction(request, id, message);
     Threads.NewFork how =
         new Threads.NewFork(
-            mode,
-            entry == null ? null : Long.valueOf(entry),
-            before,
-            agent,
-            env,
-            posts ? message : null,
-            null);
-    String principal = request.principal();
+                mode,
+                entry == null ? null : Long.valueOf(entry),
+                before,
+                agent,
+                env,
+                posts ? message : null,
+                null)
+            .reaching(reached -> scopes.allow(reached, request.caller()));
     boolean instructs = !env.isEmpty() || message.role() == Role.SYSTEM;
     return requireNoInstruction(request, id, how)
-        .thenCompose(may -> audited(request, instructs, id, () -> threads.fork(principal, id, how)))
+        .thenCompose(may -> audited(request, instructs, id, () -> forked(request, id, how)))
         .handle(
             (view, thrown) -> {
               if (view == null) {
                 throw unknownAgent(Objects.requireNonNull(thrown));
               }
-              return created(view);
+              return created(permitted(view, request.caller()));
+            });
+  }
+
+  private CompletionStage<Threads.View> forked(ApiRequest request, String id, Threads.NewFork how) {
+    return threads
+        .fork(request.principal(), id, how)
+        .exceptionally(
+            thrown -> {
+              Throwable cause = RootCauses.of(thrown);
+              if (cause instanceof UnreachableAgentException lacking) {
+                scopes.require(lacking.agent(), request.caller());
+              }
+              throw new CompletionException(cause);
             });
   }
 

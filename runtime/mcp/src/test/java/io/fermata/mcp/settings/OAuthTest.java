@@ -4,6 +4,9 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.nimbusds.jose.JOSEException;
 import com.nimbusds.jose.JOSEObjectType;
@@ -14,19 +17,24 @@ import com.nimbusds.jose.jwk.OctetSequenceKey;
 import com.nimbusds.jose.jwk.RSAKey;
 import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.PlainJWT;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.mcp.Events;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.Issuer;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.mcp.access.AccessTokens;
+import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.IssuerKeys;
 import io.fermata.mcp.catalog.Desk;
 import io.fermata.mcp.feature.McpResult;
@@ -51,6 +59,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -64,6 +73,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** Which access tokens are accepted, and what the other callers get. */
 @Timeout(60)
@@ -636,6 +646,73 @@ class OAuthTest {
       assertThat(tool(guarded, less, "open", status).status()).isEqualTo(403);
       assertThat(tool(guarded, issuer.token("ann", "special"), "open", status).result().toString())
           .contains("Hello.");
+    }
+  }
+
+  /** Forks a thread at each entry after which an agent acts. */
+  private static List<Wired.Said> forks(
+      Wired client, String thread, ThreadJournal source, String agent) {
+    String fork = "{\"mode\":\"live\",\"entry\":%d,\"content\":\"do it\"}";
+    return source.entries().stream()
+        .map(JournalEntry::seq)
+        .filter(entry -> source.upTo(entry).state().agent().equals(agent))
+        .map(entry -> client.sendTo(thread + "/forks", fork.formatted(entry)))
+        .toList();
+  }
+
+  @Test
+  void aForkTakesTheScopesOfTheAgentThatActedAtItsEntry() {
+    AtomicInteger asked = new AtomicInteger();
+    ToolExecutionRequest over =
+        ToolExecutionRequest.builder().id("1").name("closed").arguments("{}").build();
+    Model opens =
+        ScriptedModels.answering(
+            said -> asked.get() == 0 ? AiMessage.from(over) : AiMessage.from("Yes?"));
+    Model handsBack =
+        ScriptedModels.answering(
+            said -> {
+              asked.incrementAndGet();
+              return AiMessage.from(over.toBuilder().id("2").name("open").build());
+            });
+    ListAppender<ILoggingEvent> audit = new ListAppender<>();
+    audit.start();
+    Logger logger = (Logger) LoggerFactory.getLogger(AuditLog.LOGGER);
+    logger.addAppender(audit);
+    try (Fermata agents =
+            Fermata.host()
+                .store(Store.memory())
+                .agent(agent("open", opens, Handoff.to("closed", "Goes on")))
+                .agent(agent("closed", handsBack, Handoff.to("open", "Goes back")))
+                .start();
+        McpServer guarded = guarding(agents)) {
+      Wired less = new Wired(guarded).with("Authorization", "Bearer " + issuer.token("ann"));
+      Wired.Said created = less.sendTo("/threads", "{\"agent\":\"open\"}");
+      String thread = created.raw().headers().firstValue("Location").orElseThrow();
+      assertThat(less.sendTo(thread + "/messages?wait=30", "{\"content\":\"hi\"}").status())
+          .isEqualTo(200);
+      ThreadJournal source =
+          agents
+              .journals()
+              .thread(thread.substring("/threads/".length()))
+              .readWithSecrets()
+              .toCompletableFuture()
+              .join();
+
+      List<Wired.Said> refused = forks(less, thread, source, "closed");
+      assertThat(asked).hasValue(1);
+      assertThat(refused)
+          .isNotEmpty()
+          .allMatch(said -> said.status() == 403)
+          .allMatch(said -> said.body().at("/error/code").asText().equals("forbidden"))
+          .allMatch(said -> challenge(said).contains("scope=\"special\""));
+      assertThat(forks(less, thread, source, "open"))
+          .isNotEmpty()
+          .allMatch(said -> said.status() == 201);
+      assertThat(audit.list)
+          .hasSameSizeAs(refused)
+          .allMatch(line -> line.getFormattedMessage().contains("session=\"closed\""));
+    } finally {
+      logger.detachAppender(audit);
     }
   }
 

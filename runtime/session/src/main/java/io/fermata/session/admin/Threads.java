@@ -13,6 +13,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.key.ThreadKey;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -64,6 +66,8 @@ public interface Threads {
    * @param env variables that are changed; an empty one is removed
    * @param message a message that is posted to the fork; null for none
    * @param by the principal who forks, for the journal; null for the owner
+   * @param mayReach whether who forks may use an agent, which matters where another one acted in
+   *     the source than acts in it now; it must not block
    */
   record NewFork(
       ForkOrigin.Mode mode,
@@ -72,7 +76,19 @@ public interface Threads {
       @Nullable String agent,
       Map<String, String> env,
       @Nullable Message message,
-      @Nullable String by) {
+      @Nullable String by,
+      Predicate<String> mayReach) {
+    /** A fork by somebody who may use all agents. */
+    public NewFork(
+        ForkOrigin.Mode mode,
+        @Nullable Long entry,
+        @Nullable String before,
+        @Nullable String agent,
+        Map<String, String> env,
+        @Nullable Message message,
+        @Nullable String by) {
+      this(mode, entry, before, agent, env, message, by, any -> true);
+    }
 
     /** From there on everything happens, as in any thread. */
     public static NewFork live() {
@@ -97,29 +113,37 @@ public interface Threads {
     }
 
     public NewFork at(long number) {
-      return new NewFork(mode, number, null, agent, env, message, by);
+      return new NewFork(mode, number, null, agent, env, message, by, mayReach);
     }
 
     public NewFork before(String messageId) {
-      return new NewFork(mode, null, messageId, agent, env, message, by);
+      return new NewFork(mode, null, messageId, agent, env, message, by, mayReach);
     }
 
     public NewFork agent(String name) {
-      return new NewFork(mode, entry, before, name, env, message, by);
+      return new NewFork(mode, entry, before, name, env, message, by, mayReach);
     }
 
     public NewFork env(String property, String value) {
       Map<String, String> all = new LinkedHashMap<>(env);
       all.put(property, value);
-      return new NewFork(mode, entry, before, agent, all, message, by);
+      return new NewFork(mode, entry, before, agent, all, message, by, mayReach);
     }
 
     public NewFork message(Message posted) {
-      return new NewFork(mode, entry, before, agent, env, posted, by);
+      return new NewFork(mode, entry, before, agent, env, posted, by, mayReach);
     }
 
     public NewFork by(String principal) {
-      return new NewFork(mode, entry, before, agent, env, message, principal);
+      return new NewFork(mode, entry, before, agent, env, message, principal, mayReach);
+    }
+
+    /**
+     * The same fork by somebody who may use these agents only. If others would act in it, or made a
+     * call that continues in it, it fails with an {@link UnreachableAgentException}.
+     */
+    public NewFork reaching(Predicate<String> agents) {
+      return new NewFork(mode, entry, before, agent, env, message, by, agents);
     }
   }
 

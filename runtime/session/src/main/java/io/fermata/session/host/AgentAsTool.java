@@ -24,6 +24,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.TraceContext;
@@ -302,18 +303,6 @@ public final class AgentAsTool {
             });
   }
 
-  /** The caller may not use the agent that a thread was handed over to. */
-  private static final class UnreachableAgentException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    private final String agent;
-
-    UnreachableAgentException(String agent) {
-      super(agent, null, false, false);
-      this.agent = agent;
-    }
-  }
-
   private CompletionStage<ToolReply> settled(
       ToolCall call, String id, @Nullable String since, Relay relay) {
     return settled(call.principal(), id)
@@ -470,7 +459,7 @@ public final class AgentAsTool {
     if (cause instanceof ThreadException known) {
       body = error(known.code(), String.valueOf(known.getMessage()));
     } else if (cause instanceof UnreachableAgentException lacking) {
-      body = ToolReply.unreachable(lacking.agent).structured();
+      body = ToolReply.unreachable(lacking.agent()).structured();
     } else {
       body =
           error(

@@ -7,14 +7,17 @@ import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadInput;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
+import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.key.ThreadKey;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -70,11 +73,14 @@ record ThreadForks(ThreadJournal source) {
 
   /**
    * @param principal whose thread the fork is
+   * @throws UnreachableAgentException if who forks may not use an agent whose work it continues
    */
   Request.ForkThread as(ThreadKey key, String principal, Threads.NewFork how, long now) {
     JournalEntry<ThreadEvent> last = last(how);
+    ThreadJournal cut = source.upTo(last.seq());
+    requireReach(cut.state(), how);
     List<JournalEntry<ThreadEvent>> copied = new ArrayList<>();
-    for (JournalEntry<ThreadEvent> entry : source.upTo(last.seq()).entries()) {
+    for (JournalEntry<ThreadEvent> entry : cut.entries()) {
       List<ThreadEvent> events =
           entry.events().stream().map(event -> under(key.threadId(), principal, event)).toList();
       copied.add(entry.with(events));
@@ -85,6 +91,24 @@ record ThreadForks(ThreadJournal source) {
         new ThreadJournal(key.agent(), key.threadId(), copied),
         new ThreadInput.Fork(
             fork, how.agent(), how.env(), how.message(), results(copied.size(), how), now));
+  }
+
+  /** An agent that has acted in the source may be one that who forks may not use. */
+  private static void requireReach(ThreadState then, Threads.NewFork how) {
+    Stream<String> acting =
+        how.agent() == null
+            ? Stream.of(then.begun().agent(), then.agent())
+            : Stream.of(how.agent());
+    Stream<String> calling =
+        then.frames().values().stream()
+            .flatMap(frame -> Stream.ofNullable(frame.level().detached()));
+    Stream.concat(acting, calling)
+        .filter(how.mayReach().negate())
+        .findFirst()
+        .ifPresent(
+            agent -> {
+              throw new UnreachableAgentException(agent);
+            });
   }
 
   private @Nullable SourceResults results(int entries, Threads.NewFork how) {
