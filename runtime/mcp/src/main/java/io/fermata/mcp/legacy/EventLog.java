@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class EventLog implements StreamLog {
   /**
-   * How many bytes of events are kept, in addition to those that the client has not received yet.
+   * How many bytes of events are kept, in addition to the latest event and to those that the client
+   * has not received yet.
    */
   static final int ROOM = 64_000;
 
@@ -82,16 +83,16 @@ final class EventLog implements StreamLog {
   private synchronized byte[] store(byte[] message, boolean live) {
     last++;
     byte[] event = SseWriter.event(message, id + "." + last);
-    events.add(new Entry(last, event));
-    bytes += event.length;
     if (live) {
       received = last;
     }
     // While no client is connected, it is not known which of the latest events arrived.
     boolean there = live || listener != null;
-    while (there && bytes > ROOM && events.size() > 1 && events.element().number <= received) {
+    while (there && bytes > ROOM && events.element().number <= received) {
       bytes -= events.remove().event.length;
     }
+    events.add(new Entry(last, event));
+    bytes += event.length;
     return event;
   }
 

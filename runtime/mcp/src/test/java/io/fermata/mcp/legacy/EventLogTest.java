@@ -58,6 +58,15 @@ class EventLogTest {
   }
 
   @Test
+  void anAnswerOfAnyLengthIsKeptWithWhatMayBeOnItsWayBeforeIt() {
+    append("begun", true);
+    append("x".repeat(EventLog.ROOM + 1), true);
+    replay.end();
+
+    assertThat(ids(0)).containsExactly("r.1", "r.2");
+  }
+
+  @Test
   void theAnswerIsKeptWithAllThatTheClientHasNotReceived() {
     append("begun", true);
     replay.disconnected(null);

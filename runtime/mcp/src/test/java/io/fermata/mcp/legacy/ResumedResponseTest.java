@@ -41,6 +41,13 @@ class ResumedResponseTest {
                           return McpResult.text("done");
                         }))
             .tool(
+                McpTool.of("long", "Has a long answer")
+                    .call(
+                        call -> {
+                          call.progress(1, 2, "begun");
+                          return McpResult.text("x".repeat(100_000));
+                        }))
+            .tool(
                 McpTool.of("often", "Lets its client go twice")
                     .call(
                         call -> {
@@ -143,6 +150,17 @@ class ResumedResponseTest {
 
     assertThat(rest).hasSize(1);
     assertThat(rest.get(0).path("result").isObject()).isTrue();
+  }
+
+  @Test
+  void aLongAnswerPushesOutNothingThatMayHaveBeenLostWithIt() throws Exception {
+    String session = session("2025-11-25");
+    Events events = calling("long", session, "2025-11-25").get();
+    List<JsonNode> sent = events.rest();
+    assertThat(sent).hasSize(2);
+
+    String opening = events.lastId().replaceFirst("\\d+$", "0");
+    assertThat(resumed("ada", session, opening).rest()).isEqualTo(sent);
   }
 
   @Test
