@@ -13,6 +13,9 @@ import java.util.concurrent.ConcurrentHashMap;
  * since.
  */
 public final class ClientState {
+  /** That of all clients without a handshake, which can choose nothing. */
+  static final ClientState UNKNOWN = new ClientState(MissingNode.getInstance());
+
   /** The capabilities of its handshake; missing if they are not known. */
   public final JsonNode capabilities;
 
@@ -50,10 +53,5 @@ public final class ClientState {
 
   static ClientState declaring(JsonNode capabilities) {
     return new ClientState(capabilities);
-  }
-
-  /** One without a handshake. */
-  static ClientState unknown() {
-    return new ClientState(MissingNode.getInstance());
   }
 }

@@ -141,10 +141,10 @@ public final class LegacyProtocol implements LegacyEra {
       String session = post.session();
       return client(
           session,
-          session == null ? ClientState.unknown() : sessions.require(session, post.principal()));
+          session == null ? ClientState.UNKNOWN : sessions.require(session, post.principal()));
     }
     Client negotiated = ((MessageSource.Connection) arrival).client();
-    return negotiated == null ? client(null, ClientState.unknown()) : negotiated;
+    return negotiated == null ? client(null, ClientState.UNKNOWN) : negotiated;
   }
 
   /**
@@ -227,8 +227,13 @@ public final class LegacyProtocol implements LegacyEra {
     return methods.get(name);
   }
 
+  /** What a client chooses is kept for its session or connection. */
   private static ClientState peer(McpRequest request) {
-    return ((LegacyClient) request.client()).state();
+    ClientState state = ((LegacyClient) request.client()).state();
+    if (state == ClientState.UNKNOWN) {
+      throw RpcException.sessionGone();
+    }
+    return state;
   }
 
   private RpcResult subscribe(McpRequest request) {

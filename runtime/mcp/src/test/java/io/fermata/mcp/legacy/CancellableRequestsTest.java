@@ -28,7 +28,7 @@ class CancellableRequestsTest {
           AuthenticatedCaller.trusted("ada"),
           new LegacyClient(
               "s",
-              ClientState.unknown(),
+              ClientState.UNKNOWN,
               (asks, principal, queue) -> CompletableFuture.completedFuture(Json.object()),
               new CompletableFuture<>()),
           Json.object(),

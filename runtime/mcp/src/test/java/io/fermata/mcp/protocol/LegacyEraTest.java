@@ -3,6 +3,7 @@ package io.fermata.mcp.protocol;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
@@ -84,6 +85,21 @@ class LegacyEraTest {
   @Test
   void aCallNeedsNoSession() {
     assertThat(client().request("tools/call", "\"name\":\"echo\"").status()).isEqualTo(200);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "resources/subscribe,\"uri\":\"test://a\"",
+    "resources/unsubscribe,\"uri\":\"test://a\"",
+    "logging/setLevel,\"level\":\"debug\"",
+  })
+  void whatAClientChoosesNeedsASessionThatKeepsIt(String method, String params) {
+    Wired.Said alone = client().request(method, params);
+    assertThat(alone.status()).isEqualTo(404);
+    assertThat(alone.message()).contains("initialize");
+
+    Wired.Said kept = client().with("Mcp-Session-Id", session()).request(method, params);
+    assertThat(kept.result()).isEqualTo(Json.object());
   }
 
   @Test

@@ -15,6 +15,7 @@ import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
 import io.fermata.mcp.Wired;
+import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -30,6 +31,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -94,6 +96,19 @@ class StdioTest {
   }
 
   @Test
+  void whatAClientChoosesNeedsAHandshake() throws IOException {
+    String level =
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"debug\"}}";
+    say(level.formatted(1));
+    assertThat(receive().at("/error/message").asText()).contains("initialize");
+    say(
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\"}}");
+    receive();
+    say(level.formatted(3));
+    assertThat(receive().path("result")).isEqualTo(Json.object());
+  }
+
+  @Test
   void answersComeInTheOrderInWhichCallsFinish() throws IOException {
     call(1, "working", "{}");
     call(2, "echo", "{\"text\":\"🧑‍🚀\"}");
@@ -139,8 +154,41 @@ class StdioTest {
   }
 
   @Test
-  void aRequestOfABatchIsCancelledAlsoIfSoManyRunThatTheNextOneHasToWait() throws IOException {
-    isCancelledInABatchBeside(255);
+  void aRequestOfABatchIsCancelledHoweverManyOthersRun() throws IOException {
+    isCancelledInABatchBeside(256);
+  }
+
+  @Test
+  void cancellationsAndTheEndAreReadHoweverManyCallsRunThatNothingElseEnds() throws Exception {
+    int calls = 300;
+    PipedOutputStream asking = new PipedOutputStream();
+    PipedOutputStream answering = new PipedOutputStream();
+    McpTool endless =
+        McpTool.of("endless", "Never answers").callAsync(call -> new CompletableFuture<>());
+    try (BufferedReader received =
+            new BufferedReader(new InputStreamReader(new PipedInputStream(answering), UTF_8));
+        McpStdio plain =
+            McpServer.plain()
+                .tool(endless)
+                .stdio(new PipedInputStream(asking, 1 << 16), answering)) {
+      for (int id = 1; id <= calls; id++) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','id':%d,'method':'tools/call','params':{'name':'endless'}}"
+                .formatted(id));
+      }
+      write(asking, "{'jsonrpc':'2.0','id':0,'method':'ping'}");
+      assertThat(Wired.JSON.readTree(received.readLine()).path("id").asInt()).isZero();
+      for (int id = 1; id <= calls; id++) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':%d}}"
+                .formatted(id));
+      }
+      asking.close();
+
+      plain.awaitEnd();
+    }
   }
 
   private void isCancelledInABatchBeside(int others) throws IOException {
