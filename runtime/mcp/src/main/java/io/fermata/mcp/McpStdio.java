@@ -31,7 +31,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,9 +40,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class McpStdio implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpStdio.class);
-  private static final int MAX_RUNNING = 256;
 
-  /** How many requests may be open, including those that wait for the client. */
+  /** How many requests may be open; the server refuses others, so that it always reads on. */
   private static final int MAX_OPEN = 1_024;
 
   private static final int SECONDS_TO_FINISH = 30;
@@ -56,10 +54,7 @@ public final class McpStdio implements AutoCloseable {
   /** Requests that are not answered yet, each with its progress. */
   private final Map<JsonNode, OutboundQueue> open = new ConcurrentHashMap<>();
 
-  /** One permit per running request: while all are taken, no further line is read. */
-  private final Semaphore running = new Semaphore(MAX_RUNNING);
-
-  /** One permit per open request: it runs, or waits for a message of the client. */
+  /** One permit per open request, which holds it until its last output is written. */
   private final Semaphore all = new Semaphore(MAX_OPEN);
 
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -73,9 +68,7 @@ public final class McpStdio implements AutoCloseable {
       CompletableFuture.delayedExecutor(OutboundQueue.PAUSE_MILLIS, TimeUnit.MILLISECONDS, writer);
 
   private final MessageSource.Connection connection =
-      new MessageSource.Connection(
-          AuthenticatedCaller.LOCAL,
-          new OutboundQueue(woken -> writer.execute(() -> writeProgress(woken, () -> {}))));
+      new MessageSource.Connection(AuthenticatedCaller.LOCAL, progress());
   private final McpChanges changes;
   private final GracefulShutdown drain;
   private final Runnable onClose;
@@ -104,32 +97,14 @@ public final class McpStdio implements AutoCloseable {
     return this;
   }
 
-  /** The permits that a message holds until its last output is written. */
-  private final class Permits {
-    private final AtomicBoolean works = new AtomicBoolean(true);
-
-    /** The message waits for the client, so other messages may be read meanwhile. */
-    void stopRunning() {
-      if (works.compareAndSet(true, false)) {
-        running.release();
-      }
-    }
-
-    void leave() {
-      stopRunning();
-      all.release();
-    }
-  }
-
   private static Thread daemon(Runnable task, String name) {
     Thread thread = new Thread(task, name);
     thread.setDaemon(true);
     return thread;
   }
 
-  private OutboundQueue progress(Permits permits) {
-    return new OutboundQueue(
-        woken -> writer.execute(() -> writeProgress(woken, permits::stopRunning)));
+  private OutboundQueue progress() {
+    return new OutboundQueue(woken -> writer.execute(() -> writeProgress(woken)));
   }
 
   /** Changes what is offered, and notifies the client. */
@@ -220,7 +195,7 @@ public final class McpStdio implements AutoCloseable {
       progress.disconnect();
     }
     if (RpcMessage.isResponse(message) || (notification(message) && !cancelled.isMissingNode())) {
-      // The request that it answers or cancels may hold the permit that it would wait for.
+      // It needs no permit: the request that it answers or cancels may hold the last one.
       protocol.answer(message, connection, null);
       return;
     }
@@ -228,15 +203,13 @@ public final class McpStdio implements AutoCloseable {
       refuse(message);
       return;
     }
-    running.acquire();
-    Permits permits = new Permits();
     try {
       if (refused != null) {
         throw refused;
       }
-      receive(message, permits);
+      receive(message);
     } catch (RpcException refusal) {
-      write(List.of(JsonRpcCodec.error(NullNode.getInstance(), refusal)), permits);
+      write(List.of(JsonRpcCodec.error(NullNode.getInstance(), refusal)));
     }
   }
 
@@ -255,16 +228,16 @@ public final class McpStdio implements AutoCloseable {
     }
   }
 
-  private void receive(JsonNode message, Permits permits) {
+  private void receive(JsonNode message) {
     JsonNode id = message.path("id");
-    OutboundQueue progress = progress(permits);
+    OutboundQueue progress = progress();
     if (!id.isMissingNode() && open.putIfAbsent(id, progress) != null) {
       throw RpcException.invalidRequest(
           "Another request in flight has this id: choose another one.");
     }
     protocol
         .answer(message, connection, progress)
-        .whenComplete((answer, never) -> answered(message, id, progress, answer, permits));
+        .whenComplete((answer, never) -> answered(message, id, progress, answer));
   }
 
   private static JsonNode cancelled(JsonNode message) {
@@ -273,15 +246,14 @@ public final class McpStdio implements AutoCloseable {
         : MissingNode.getInstance();
   }
 
-  private void answered(
-      JsonNode message, JsonNode id, OutboundQueue progress, Response answer, Permits permits) {
+  private void answered(JsonNode message, JsonNode id, OutboundQueue progress, Response answer) {
     boolean wanted = id.isMissingNode() ? !notification(message) : open.remove(id, progress);
     List<byte[]> last = progress.end();
     if (answer.body != null && wanted) {
       last.add(answer.body);
-      write(last, permits);
+      write(last);
     } else {
-      permits.leave();
+      all.release();
     }
   }
 
@@ -291,30 +263,27 @@ public final class McpStdio implements AutoCloseable {
   }
 
   /** Writes the progress of a request, and looks for more until there is none. */
-  private void writeProgress(OutboundQueue progress, Runnable waiting) {
-    if (progress.needsKeepAlive()) {
-      waiting.run();
-    }
+  private void writeProgress(OutboundQueue progress) {
     List<byte[]> notifications = progress.take();
     if (!notifications.isEmpty()) {
       writeNow(notifications);
-      later.execute(() -> writeProgress(progress, waiting));
+      later.execute(() -> writeProgress(progress));
     }
   }
 
   /** Writes the last output for a message. */
-  private void write(List<byte[]> messages, Permits permits) {
+  private void write(List<byte[]> messages) {
     try {
       writer.execute(
           () -> {
             try {
               writeNow(messages);
             } finally {
-              permits.leave();
+              all.release();
             }
           });
     } catch (RejectedExecutionException closed) {
-      permits.leave();
+      all.release();
     }
   }
 
