@@ -306,6 +306,7 @@ final class ProbedHost implements AutoCloseable {
         Ending end = runCrashing(script, point, performed);
         if (!point.wasReached()) {
           crashAt(CrashPoint.NEVER);
+          requireTested(write > 1);
           return;
         } else if (!end.exact().equals(undisturbed.exact())) {
           throw new AssertionError(
@@ -317,6 +318,14 @@ final class ProbedHost implements AutoCloseable {
                       performed.get()));
         }
       }
+    }
+  }
+
+  private static void requireTested(boolean tested) {
+    if (!tested) {
+      throw new AssertionError(
+          "Nothing was tested: the host is killed at the writes of sessions that the script begins,"
+              + " and it begins none. Begin one in the script");
     }
   }
 

@@ -17,6 +17,7 @@ import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.call.DisplayTool;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
@@ -25,6 +26,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
@@ -77,6 +79,11 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   private @Nullable String runId;
   private @Nullable IntFunction<ToolReply> last;
   private int calls;
+
+  /** Makes the names that the client chooses those of one run of a script. */
+  private String ofRun = "";
+
+  private int runs;
   private volatile @Nullable String twice;
   private volatile @Nullable Throwable thrown;
   private Input.@Nullable Resolution unknown;
@@ -242,15 +249,16 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
    * Runs a script once without a disturbance, and then twice for each write of its sessions: once
    * the host is killed before the write, once after it and before any reply. Each time another host
    * starts on the same store, and the client repeats the call that got no reply, under its name.
-   * After a kill before a write sessions recover from their latest snapshot, after one behind it
-   * from their entries alone.
+   * Each run has sessions of its own, also if {@link #meta} names one. After a kill before a write
+   * sessions recover from their latest snapshot, after one behind it from their entries alone.
    *
    * <p>Each of these runs must pass the expectations of the script and end as the undisturbed one:
    * with the same reply, and with the same state if it has not ended. No action may be performed
    * after its result was stored.
    *
    * @param script begins with {@code start(…)}
-   * @throws AssertionError with the crash after which it was otherwise
+   * @throws AssertionError with the crash after which it was otherwise; or if there was none,
+   *     because the script begins no session
    */
   public SessionProbe crashEverywhere(Consumer<SessionProbe> script) {
     probed.crashEverywhere(point -> run(script), this::performed);
@@ -265,6 +273,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     runId = null;
     reply = null;
     twice = null;
+    ofRun = "/" + client + "/" + ++runs;
     script.accept(this);
     probed.recover();
     String again = twice;
@@ -288,7 +297,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   private String unnamed(String end) {
     // A refusal names the session, but no run.
     String runId = reply().meta().path("fermata/run").path("runId").asText();
-    String nameless = runId.isEmpty() ? end : end.replace(runId, "<run>");
+    String nameless = (runId.isEmpty() ? end : end.replace(runId, "<run>")).replace(ofRun, "");
     return handle == null ? nameless : nameless.replace(handle, "<session>");
   }
 
@@ -581,6 +590,20 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return check(damage == null, "everything to be read as it was written. " + damage);
   }
 
+  /** The {@code _meta} of a call; a run of a script has names of its own for sessions and calls. */
+  private ObjectNode named() {
+    ObjectNode others = FlowCall.withoutConversation(meta);
+    others.remove(CALL_ID);
+    ObjectNode named = meta.deepCopy();
+    for (Map.Entry<String, JsonNode> each : meta.properties()) {
+      String name = each.getValue().asText();
+      if (!others.has(each.getKey()) && each.getValue().isTextual() && !name.isEmpty()) {
+        named.put(each.getKey(), name + ofRun);
+      }
+    }
+    return named;
+  }
+
   private static String code(ToolReply reply) {
     return reply.structured().path("code").asText();
   }
@@ -594,7 +617,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     if (handle != null) {
       arguments.put("sessionId", handle);
     }
-    ObjectNode named = meta.deepCopy();
+    ObjectNode named = named();
     if (name != null && !named.has(CALL_ID)) {
       named.put(CALL_ID, client + "/" + name);
     }

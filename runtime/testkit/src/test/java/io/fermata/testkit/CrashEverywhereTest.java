@@ -152,6 +152,42 @@ class CrashEverywhereTest {
     }
   }
 
+  @Test
+  void aSessionThatTheClientNamesIsAnotherOneInEachRunOfTheScript() {
+    AtomicInteger sold = new AtomicInteger();
+    Flow<Trip> trip = trip(run -> run.set("price", sold.incrementAndGet()), o -> {});
+    for (String name : new String[] {"fermata/sessionId", "threadId"}) {
+      try (SessionProbe probe = SessionProbe.of(trip).meta(name, "s")) {
+        assertThatThrownBy(
+                () ->
+                    probe.crashEverywhere(
+                        script -> {
+                          sold.set(0);
+                          script.start("wants to travel", "from", "Ulm").asks("to");
+                          script.answer("to", "Rome").completes();
+                        }))
+            .isInstanceOf(AssertionError.class)
+            .hasMessageStartingWith("Killed before entry 2 was stored (");
+      }
+    }
+    Flow<Trip> same = trip(run -> run.set("price", 1), o -> {});
+    try (SessionProbe probe = SessionProbe.of(same).meta("fermata/sessionId", "s")) {
+      probe.crashEverywhere(CrashEverywhereTest::travels);
+      probe.crashEverywhere(script -> script.start("wants to travel").asks("from"));
+    }
+  }
+
+  @Test
+  void aScriptThatBeginsNoSessionTestsNothingAndFails() {
+    Flow<Trip> trip = trip(run -> run.set("price", 1), o -> {});
+    try (SessionProbe probe = SessionProbe.of(trip)) {
+      String session = probe.start("wants to travel").handle();
+      assertThatThrownBy(() -> probe.crashEverywhere(script -> script.resume(session).again()))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageStartingWith("Nothing was tested");
+    }
+  }
+
   record Report(String city, @Computed String text, @Computed Integer number) {}
 
   private static Flow<Report> report(AtomicInteger written) {
