@@ -10,6 +10,8 @@ import io.fermata.session.WhatIf;
 import io.fermata.session.WhatIfResult;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -80,8 +82,11 @@ final class ReplayCommand extends ConsoleCommand {
   @Mixin StoreOption store = new StoreOption();
 
   @Override
-  public Integer call() throws IOException {
+  public Integer call() {
     Instant from = since == null ? null : moment(since);
+    if (pictures != null) {
+      createDirectory(pictures);
+    }
     try (Looked release = looked()) {
       WhatIf whatIf = explained(() -> WhatIf.of(release.host())).since(from);
       WhatIfResult result =
@@ -149,28 +154,63 @@ final class ReplayCommand extends ConsoleCommand {
     }
   }
 
-  private void report(WhatIfResult result) throws IOException {
+  /** Prints the report, even if its pictures cannot be written. */
+  private void report(WhatIfResult result) {
     ObjectNode all = result.json();
     StringBuilder drawn = new StringBuilder();
-    for (int i = 0; i < result.examples().size(); i++) {
-      WhatIfResult.Example example = result.examples().get(i);
+    try {
+      if (pictures != null) {
+        draw(result.examples(), pictures, all, drawn);
+      }
+    } finally {
+      String paths = drawn.isEmpty() ? "" : "%nPictures, recorded and now:%n%s".formatted(drawn);
+      print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
+    }
+  }
+
+  /** Adds the paths of what it draws to the report. */
+  private static void draw(
+      List<WhatIfResult.Example> examples, Path directory, ObjectNode all, StringBuilder drawn) {
+    for (int i = 0; i < examples.size(); i++) {
+      WhatIfResult.Example example = examples.get(i);
       Picture was = example.recorded();
       Picture is = example.now();
-      if (pictures == null || was == null || is == null) {
+      if (was == null || is == null) {
         continue;
       }
-      Files.createDirectories(pictures);
       String name = (example.flow() + "-" + example.node()).replaceAll("[^A-Za-z0-9_-]", "-");
-      Path recorded = pictures.resolve(i + 1 + "-" + name + "-recorded.svg");
-      Path now = pictures.resolve(i + 1 + "-" + name + "-now.svg");
-      Files.writeString(recorded, was.svg());
-      Files.writeString(now, is.svg());
+      Path recorded = directory.resolve(i + 1 + "-" + name + "-recorded.svg");
+      Path now = directory.resolve(i + 1 + "-" + name + "-now.svg");
+      try {
+        Files.writeString(recorded, was.svg());
+        Files.writeString(now, is.svg());
+      } catch (IOException e) {
+        throw unusable(directory, e);
+      }
       ObjectNode shown = (ObjectNode) all.path("examples").get(i);
       shown.putObject("pictures").put("recorded", recorded.toString()).put("now", now.toString());
       drawn.append("%s, %s%n".formatted(recorded, now));
     }
-    String paths = drawn.isEmpty() ? "" : "%nPictures, recorded and now:%n%s".formatted(drawn);
-    print(json ? all.toPrettyString() + System.lineSeparator() : result.text() + paths);
+  }
+
+  /** Before the runs are decided again, which takes its time. */
+  private static void createDirectory(Path directory) {
+    try {
+      Files.createDirectories(directory);
+      if (!Files.isWritable(directory)) {
+        throw new AccessDeniedException(directory.toString());
+      }
+    } catch (IOException e) {
+      throw unusable(directory, e);
+    }
+  }
+
+  private static UnusableException unusable(Path directory, IOException e) {
+    String why = e instanceof FileSystemException known ? known.getReason() : e.getMessage();
+    return new UnusableException(
+        "%s cannot take the pictures: %s; name another directory with --pictures"
+            .formatted(directory, why == null ? "it is no directory that can be written" : why),
+        e);
   }
 
   @Override

@@ -133,9 +133,13 @@ class CliTest {
   }
 
   private static Flow<Order> order() {
+    return asking("Which dish?");
+  }
+
+  private static Flow<Order> asking(String question) {
     return Flow.of("order", Order.class)
         .description("Orders food.")
-        .ask("what", q -> q.question("dish", "Which dish?"))
+        .ask("what", q -> q.question("dish", question))
         .edge(START, "what")
         .edge("what", END)
         .compile();
@@ -504,6 +508,54 @@ class CliTest {
     assertThat(run(Cli.of("orders", orders), "graph", "order", "--run", run, "--store", store()))
         .isZero();
     assertThat(orders.seen).containsExactly("added with none", "closed");
+  }
+
+  @Test
+  void picturesThatCannotBeWrittenAreRefusedBeforeRunsAreDecidedAgain() throws Exception {
+    begun();
+    Orders orders = new Orders();
+    Path taken = Files.writeString(folder.resolve("taken"), "soup");
+
+    assertThat(
+            run(
+                Cli.of("orders", orders),
+                "replay",
+                "--store",
+                store(),
+                "--pictures",
+                taken.resolve("pictures").toString()))
+        .isEqualTo(Cli.UNUSABLE);
+    assertThat(err.toString().lines())
+        .singleElement()
+        .asString()
+        .contains("cannot take the pictures", "name another directory with --pictures");
+    assertThat(orders.seen).isEmpty();
+  }
+
+  @Test
+  void picturesThatFailLaterDoNotLoseTheReport() {
+    begun();
+    Path pictures = folder.resolve("pictures");
+    Application changed =
+        host -> {
+          assertThat(pictures.toFile().delete()).as("it was there at the start").isTrue();
+          host.flow(asking("What?"));
+        };
+
+    assertThat(
+            run(
+                Cli.of("orders", changed),
+                "replay",
+                "--store",
+                store(),
+                "--pictures",
+                pictures.toString()))
+        .isEqualTo(Cli.UNUSABLE);
+    assertThat(out).asString().contains("1 run(s)", "asked otherwise", "Recorded:", "Now:");
+    assertThat(err.toString().lines())
+        .singleElement()
+        .asString()
+        .contains("cannot take the pictures", "--pictures");
   }
 
   @Test
