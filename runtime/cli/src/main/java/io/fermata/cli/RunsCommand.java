@@ -33,7 +33,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Lists runs: of a store that no server has open, or of a server's caller. */
+/** Lists runs: of a store that no server has open, or of a server. */
 @Command(
     name = "runs",
     description = {
@@ -53,8 +53,17 @@ final class RunsCommand extends ConsoleCommand {
   @Option(
       names = "--principal",
       paramLabel = "NAME",
-      description = "Runs of this principal; a server lists its caller's, unless that operates it.")
+      description = {
+        "Runs of this principal. Without it a store lists those of everybody, and a server those",
+        "of its caller; the runs of others it lists for its operators only."
+      })
   @Nullable String principal;
+
+  @Option(
+      names = "--all",
+      description =
+          "Runs of everybody, of a server that its caller operates. A store lists them anyway.")
+  boolean all;
 
   @Option(names = "--session", paramLabel = "SESSION", description = "Runs of this session.")
   @Nullable String session;
@@ -132,6 +141,9 @@ final class RunsCommand extends ConsoleCommand {
 
   @Override
   public Integer call() throws InterruptedException {
+    if (all && principal != null) {
+      throw wrong("--all and --principal exclude each other; give one of them");
+    }
     ObjectNode page = server == null ? ofStore() : ofServer(server);
     if (json) {
       println(Json.text(page));
@@ -276,19 +288,20 @@ final class RunsCommand extends ConsoleCommand {
   }
 
   private String parameters() {
-    List<String> all = new ArrayList<>();
-    add(all, "flow", flow);
-    add(all, "principal", principal);
-    add(all, "session", session);
-    add(all, "version", version);
-    statuses.forEach(status -> add(all, "status", status));
-    tags.forEach(tag -> add(all, "tag", tag));
-    add(all, "q", text);
-    add(all, "longerThan", longerThan);
-    add(all, "sort", longerThan == null ? null : "longest");
-    add(all, "limit", limit);
-    add(all, "cursor", cursor);
-    return String.join("&", all);
+    List<String> given = new ArrayList<>();
+    add(given, "flow", flow);
+    add(given, "principal", principal);
+    add(given, "all", all ? true : null);
+    add(given, "session", session);
+    add(given, "version", version);
+    statuses.forEach(status -> add(given, "status", status));
+    tags.forEach(tag -> add(given, "tag", tag));
+    add(given, "q", text);
+    add(given, "longerThan", longerThan);
+    add(given, "sort", longerThan == null ? null : "longest");
+    add(given, "limit", limit);
+    add(given, "cursor", cursor);
+    return String.join("&", given);
   }
 
   private static void add(List<String> parameters, String name, @Nullable Object value) {

@@ -16,6 +16,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.Flow;
+import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
@@ -41,6 +42,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -556,6 +558,42 @@ class CliTest {
         .singleElement()
         .asString()
         .contains("cannot take the pictures", "--pictures");
+  }
+
+  @Test
+  void anOperatorListsTheRunsOfEverybodyOfAServer() {
+    String ofAnn = begun().runId();
+    Cli cli = Cli.of("orders", new Orders());
+    try (Fermata host = Fermata.host().store(Store.parse(store())).flow(order()).start();
+        McpServer server =
+            McpServer.serving(host)
+                .runs(host.runs())
+                .apiKey("bob", "b-key")
+                .apiKey("ops", "o-key")
+                .operators("ops")
+                .port(0)
+                .start()) {
+      String url = server.endpoint().toString();
+      String[] asOperator = {"runs", "--server", url, "--api-key", "o-key"};
+
+      assertThat(run(cli, asOperator)).isZero();
+      assertThat(out).asString().as("its own").doesNotContain(ofAnn);
+      assertThat(run(cli, with(asOperator, "--all"))).isZero();
+      assertThat(out).asString().contains(ofAnn);
+      assertThat(run(cli, "runs", "--server", url, "--api-key", "b-key", "--all"))
+          .isEqualTo(Cli.UNUSABLE);
+      assertThat(err).asString().contains("Only operators list the runs of others");
+      assertThat(run(cli, with(asOperator, "--all", "--principal", "ann")))
+          .isEqualTo(CommandLine.ExitCode.USAGE);
+      assertThat(err).asString().contains("--all and --principal exclude each other");
+    }
+    out.getBuffer().setLength(0);
+    assertThat(run(cli, "runs", "--store", store(), "--all")).isZero();
+    assertThat(out).asString().contains(ofAnn);
+  }
+
+  private static String[] with(String[] arguments, String... more) {
+    return Stream.of(arguments, more).flatMap(Stream::of).toArray(String[]::new);
   }
 
   @Test
