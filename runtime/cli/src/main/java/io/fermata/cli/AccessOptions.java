@@ -4,10 +4,9 @@ import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.settings.OAuth;
 import io.fermata.mcp.settings.PrincipalLimits;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -21,11 +20,11 @@ final class AccessOptions {
       names = "--api-key",
       paramLabel = "PRINCIPAL=KEY",
       description = {
-        "A principal and its bearer token. May be repeated. Other users of this machine",
-        "can read command lines; by default the environment variable " + KEYS + ",",
-        "as ann=<key>,bob=<key>."
+        "A principal and its bearer token. May be repeated, also for a principal: each of its keys",
+        "is valid. Other users of this machine can read command lines; by default the environment",
+        "variable " + KEYS + ", as ann=<key>,bob=<key>."
       })
-  Map<String, String> keys = new LinkedHashMap<>();
+  List<String> keys = new ArrayList<>();
 
   @Option(
       names = "--oauth-issuer",
@@ -120,35 +119,38 @@ final class AccessOptions {
       })
   @Nullable Integer connectionsPerAddress;
 
+  /** A principal and one of its keys. */
+  private record Key(String principal, String key) {}
+
   /** The principals with a key, in the order of the configuration. */
-  Set<String> principals(Map<String, String> environment) {
-    return keys(environment).keySet();
+  List<String> principals(Map<String, String> environment) {
+    return keys(environment).stream().map(Key::principal).distinct().toList();
   }
 
-  private Map<String, String> keys(Map<String, String> environment) {
-    if (!keys.isEmpty()) {
-      return keys;
-    }
-    Map<String, String> named = new LinkedHashMap<>();
-    for (String part : environment.getOrDefault(KEYS, "").split("[,\\s]+", -1)) {
-      int equals = part.indexOf('=');
-      if (!part.isEmpty()
-          && (equals < 1
-              || equals == part.length() - 1
-              || named.put(part.substring(0, equals), part.substring(equals + 1)) != null)) {
+  private List<Key> keys(Map<String, String> environment) {
+    List<String> entries = keys.isEmpty() ? listed(environment.getOrDefault(KEYS, "")) : keys;
+    List<Key> read = new ArrayList<>();
+    for (String entry : entries) {
+      int equals = entry.indexOf('=');
+      if (equals < 1 || equals == entry.length() - 1) {
         throw new IllegalArgumentException(
-            "%s is invalid: entry %d is not a new principal with a key; write ann=<key>,bob=<key>"
-                .formatted(KEYS, named.size() + 1));
+            "%s is invalid: entry %d is not a principal with a key, such as ann=<key>"
+                .formatted(keys.isEmpty() ? KEYS : "--api-key", read.size() + 1));
       }
+      read.add(new Key(entry.substring(0, equals), entry.substring(equals + 1)));
     }
-    return named;
+    return read;
+  }
+
+  private static List<String> listed(String variable) {
+    return Stream.of(variable.split("[,\\s]+", -1)).filter(entry -> !entry.isEmpty()).toList();
   }
 
   /**
    * @throws IllegalArgumentException if an option is invalid, or is missing beside another one
    */
   void apply(McpServerBuilder server, Map<String, String> environment) {
-    keys(environment).forEach(server::apiKey);
+    keys(environment).forEach(each -> server.apiKey(each.principal(), each.key()));
     server.operators(operators.toArray(String[]::new));
     if (operatorsTool) {
       server.operatorsTool();

@@ -134,7 +134,7 @@ class CliTest {
     }
   }
 
-  private static Flow<Order> order() {
+  static Flow<Order> order() {
     return asking("Which dish?");
   }
 

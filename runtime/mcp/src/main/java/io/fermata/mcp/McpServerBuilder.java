@@ -170,7 +170,8 @@ public final class McpServerBuilder {
 
   /**
    * A key that clients may present as {@code Authorization: Bearer}. Once there is a key, every
-   * request needs one.
+   * request needs one. A principal may have several, so that one can replace another while both are
+   * valid.
    *
    * @param principal the owner of the key; principals never see each other's sessions
    */

@@ -1,0 +1,83 @@
+package io.fermata.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
+
+/** Who may call a server that a command line starts. */
+class AccessOptionsTest {
+  private static final String VARIABLE = "FERMATA_API_KEYS";
+
+  private static AccessOptions options(String... arguments) {
+    return CommandLine.populateCommand(new AccessOptions(), arguments);
+  }
+
+  /** The status of a request with each of these keys. */
+  private static List<Integer> statuses(
+      AccessOptions access, Map<String, String> environment, String... keys) {
+    try (Fermata host = Fermata.host().store(Store.memory()).flow(CliTest.order()).start()) {
+      McpServerBuilder builder = McpServer.serving(host).runs(host.runs()).port(0);
+      access.apply(builder, environment);
+      try (McpServer server = builder.start()) {
+        return List.of(keys).stream().map(key -> status(server.endpoint(), key)).toList();
+      }
+    }
+  }
+
+  private static int status(URI endpoint, String key) {
+    HttpRequest request =
+        HttpRequest.newBuilder(endpoint.resolve("/runs"))
+            .header("Authorization", "Bearer " + key)
+            .build();
+    return HttpClient.newHttpClient()
+        .sendAsync(request, HttpResponse.BodyHandlers.discarding())
+        .join()
+        .statusCode();
+  }
+
+  @Test
+  void allKeysOfAPrincipalAreValidSoThatANewOneCanReplaceAnother() {
+    AccessOptions repeated =
+        options("--api-key", "ann=old", "--api-key", "bob=other", "--api-key", "ann=new");
+    assertThat(statuses(repeated, Map.of(), "old", "new", "other", "none"))
+        .containsExactly(200, 200, 200, 401);
+    assertThat(repeated.principals(Map.of())).containsExactly("ann", "bob");
+
+    Map<String, String> environment = Map.of(VARIABLE, "ann=old,bob=other ann=new");
+    assertThat(statuses(options(), environment, "old", "new", "other", "none"))
+        .containsExactly(200, 200, 200, 401);
+  }
+
+  @Test
+  void theEnvironmentCountsOnlyWithoutKeysOnTheCommandLine() {
+    AccessOptions access = options("--api-key", "ann=typed");
+
+    assertThat(statuses(access, Map.of(VARIABLE, "ann=listed"), "typed", "listed"))
+        .containsExactly(200, 401);
+  }
+
+  @Test
+  void anEntryThatIsNoKeyIsNamedByItsNumberAndNotPrinted() {
+    for (String wrong : List.of("s3cret", "=s3cret", "s3cret=")) {
+      assertThatThrownBy(
+              () -> options("--api-key", "ann=one", "--api-key", wrong).principals(Map.of()))
+          .hasMessageStartingWith("--api-key is invalid: entry 2")
+          .hasMessageNotContaining("s3cret");
+      assertThatThrownBy(() -> options().principals(Map.of(VARIABLE, "ann=one,," + wrong)))
+          .hasMessageStartingWith(VARIABLE + " is invalid: entry 2")
+          .hasMessageNotContaining("s3cret");
+    }
+  }
+}
