@@ -193,7 +193,8 @@ class SupportDeskTest {
               "This is the support desk.",
               "[look_up_order]",
               "[refund]",
-              "Pay 48 euros back for order B-1001? [y, or n and why]");
+              "Pay 48 euros back for order B-1001?\nrefund\n",
+              "\n[y, or n and why] ");
     }
     try (Fermata host = host(scripted(Duration.ofDays(3)))) {
       assertThat(chat(host, id, "n, it was read"))

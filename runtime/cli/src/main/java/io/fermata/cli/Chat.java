@@ -9,8 +9,10 @@ import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.ApprovalText;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -26,6 +28,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletionException;
 import java.util.function.Predicate;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -126,7 +129,7 @@ public final class Chat implements AutoCloseable {
     if (asked.approval()) {
       String line;
       do {
-        screen.prompt(question.path("question").asText() + " [y, or n and why] ");
+        screen.prompt(ApprovalText.of(asked.tool(), question) + "\n[y, or n and why] ");
         line = in.readLine();
       } while (line != null && !DECISION.matcher(line.strip()).matches());
       return line == null ? null : approval(asked, line.strip());
@@ -306,12 +309,21 @@ public final class Chat implements AutoCloseable {
   /**
    * What has been printed so far. Deltas arrive while a message is streamed and may be lost; the
    * messages are authoritative, and of each the screen prints what it has not shown yet.
+   *
+   * <p>Models choose texts: what would move the cursor or change how others are displayed is
+   * printed as its escape, so that none can hide or overwrite another.
    */
   private static final class Screen implements Threads.Listener {
+    private static final Pattern WITHOUT_LAYOUT = Pattern.compile("[^\\n\\t]+");
+
     private final PrintWriter out;
     private final Map<String, StringBuilder> streamed = new HashMap<>();
     private final Set<String> shown = new HashSet<>();
     private @Nullable String speaking;
+
+    /** The first half of a character whose second half has not been streamed yet. */
+    private String half = "";
+
     private boolean lineOpen;
 
     Screen(PrintWriter out) {
@@ -320,14 +332,22 @@ public final class Chat implements AutoCloseable {
 
     synchronized void line(String text) {
       endLine();
-      out.println(text);
+      print(text);
+      out.println();
       out.flush();
     }
 
     synchronized void prompt(String text) {
       endLine();
-      out.print(text);
+      print(text);
       out.flush();
+    }
+
+    private void print(String text) {
+      out.print(
+          WITHOUT_LAYOUT
+              .matcher(text)
+              .replaceAll(part -> Matcher.quoteReplacement(Texts.visible(part.group()))));
     }
 
     private void endLine() {
@@ -336,6 +356,7 @@ public final class Chat implements AutoCloseable {
         lineOpen = false;
       }
       speaking = null;
+      half = "";
     }
 
     @Override
@@ -349,11 +370,18 @@ public final class Chat implements AutoCloseable {
           endLine();
           speaking = message;
         }
-        streamed.computeIfAbsent(message, m -> new StringBuilder()).append(delta.text());
-        out.print(delta.text());
+        String text = half + delta.text();
+        int whole = text.length() - (endsWithHalf(text) ? 1 : 0);
+        half = text.substring(whole);
+        streamed.computeIfAbsent(message, m -> new StringBuilder()).append(text, 0, whole);
+        print(text.substring(0, whole));
         out.flush();
         lineOpen = true;
       }
+    }
+
+    private static boolean endsWithHalf(String text) {
+      return !text.isEmpty() && Character.isHighSurrogate(text.charAt(text.length() - 1));
     }
 
     /**
@@ -381,7 +409,7 @@ public final class Chat implements AutoCloseable {
         return;
       }
       if (before != null && message.id().equals(speaking) && text.startsWith(before.toString())) {
-        out.print(text.substring(before.length()));
+        print(text.substring(before.length()));
         lineOpen = true;
       } else if (before == null || !text.contentEquals(before)) {
         line(text);

@@ -5,16 +5,22 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.StreamingChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
+import dev.langchain4j.model.output.TokenUsage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
+import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Questions;
@@ -34,6 +40,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -50,20 +57,12 @@ class ChatTest {
 
   /** Calls the flow, and then says what it returned. */
   private static final ChatModel WAITER =
-      new ChatModel() {
-        @Override
-        public ChatResponse doChat(ChatRequest request) {
-          List<ChatMessage> messages = request.messages();
-          AiMessage says =
-              messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage booked
+      replying(
+          last ->
+              last instanceof ToolExecutionResultMessage booked
                   ? AiMessage.from("Booked: " + booked.text())
-                  : AiMessage.from(
-                      ToolExecutionRequest.builder().id("1").name("book").arguments("{}").build());
-          return ChatResponse.builder().aiMessage(says).build();
-        }
-      };
+                  : call("book", "{}"));
 
-  /** What is on the screen after these lines. */
   private static Flow<Table> asking(Consumer<Questions<Table>> questions) {
     return Flow.of("book", Table.class)
         .description("Books a table.")
@@ -73,17 +72,26 @@ class ChatTest {
         .compile();
   }
 
+  /** What is on the screen after these lines. */
   private static String chat(Flow<?> flow, String... lines) throws Exception {
-    FlowTool book = FlowTool.of("book", "Books a table.", flow);
-    Agent waiter =
-        Agent.aiHuman(
-            "waiter", Prompt.of("waiter", Model.of("none", WAITER)).text("Book.").tools(book));
-    StringWriter screen = new StringWriter();
-    BufferedReader in = new BufferedReader(new StringReader(String.join("\n", lines) + "\n"));
-    HostBuilder builder = Fermata.host().store(Store.memory()).agent(waiter);
+    HostBuilder builder = Fermata.host();
     flow.displayTools()
         .forEach(name -> builder.display(DisplayTool.of(name, name, name, "<p>" + name)));
-    try (Fermata host = builder.start()) {
+    return chat(builder, waiter(WAITER, FlowTool.of("book", "Books a table.", flow)), lines);
+  }
+
+  private static Agent waiter(ChatModel model, Offered... tools) {
+    return waiter(Model.of("none", model), tools);
+  }
+
+  private static Agent waiter(Model model, Offered... tools) {
+    return Agent.aiHuman("waiter", Prompt.of("waiter", model).text("Book.").tools(tools));
+  }
+
+  private static String chat(HostBuilder builder, Agent waiter, String... lines) throws Exception {
+    StringWriter screen = new StringWriter();
+    BufferedReader in = new BufferedReader(new StringReader(String.join("\n", lines) + "\n"));
+    try (Fermata host = builder.store(Store.memory()).agent(waiter).start()) {
       Threads threads = host.threads();
       String id =
           threads
@@ -96,6 +104,25 @@ class ChatTest {
       }
     }
     return screen.toString();
+  }
+
+  /** A model that decides by the last message. */
+  private static ChatModel replying(Function<ChatMessage, AiMessage> reply) {
+    return new ChatModel() {
+      @Override
+      public ChatResponse doChat(ChatRequest request) {
+        List<ChatMessage> messages = request.messages();
+        return ChatResponse.builder()
+            .aiMessage(reply.apply(messages.get(messages.size() - 1)))
+            .tokenUsage(new TokenUsage(5, 5))
+            .build();
+      }
+    };
+  }
+
+  private static AiMessage call(String tool, String arguments) {
+    return AiMessage.from(
+        ToolExecutionRequest.builder().id("1").name(tool).arguments(arguments).build());
   }
 
   @Test
@@ -219,5 +246,53 @@ class ChatTest {
             "show_menu {\"soup\":4} [Enter to continue] ",
             "show_plan {\"free\":6} ",
             "Booked: {\"seats\":4}");
+  }
+
+  @Test
+  void anApprovalIsAskedForWithTheToolAndItsArguments() throws Exception {
+    ObjectNode schema = Json.object().put("type", "object");
+    Tool pay = Tool.of("pay", "Pays.", schema, (flow, args) -> "paid").approval("Pay it?");
+    String arguments = "{'amount':5000,'to\\nto':'bob','note':'lunch\\r\\u001b[2Kamount: 5'}";
+    ChatModel model =
+        replying(
+            last ->
+                last instanceof ToolExecutionResultMessage
+                    ? AiMessage.from("Done.")
+                    : call("pay", arguments.replace('\'', '"')));
+
+    assertThat(chat(Fermata.host(), waiter(model, pay), "lunch", "perhaps", "y"))
+        .containsSubsequence(
+            "Pay it?\npay\namount: 5000\n\"to\\nto\": \"bob\"\n",
+            "note: \"lunch\\r\\u001B[2Kamount: 5\"\n[y, or n and why] ",
+            "Pay it?\npay\n",
+            "Done.");
+  }
+
+  @Test
+  void whatAModelSaysMovesNoCursorAndHidesNothing() throws Exception {
+    String said = "Paid 5000\r\u001b[2KPaid 5\u202e.\n\tThat is \u0007all \ud83d\ude00";
+
+    assertThat(chat(Fermata.host(), waiter(replying(last -> AiMessage.from(said))), "hi"))
+        .contains("Paid 5000\\u000d\\u001b[2KPaid 5\\u202e.\n\tThat is \\u0007all 😀")
+        .doesNotContain("\r", "\u001b", "\u202e", "\u0007");
+  }
+
+  @Test
+  void whatIsStreamedMovesNoCursorAndKeepsCharactersThatCameInHalves() throws Exception {
+    StreamingChatModel model =
+        new StreamingChatModel() {
+          @Override
+          public void doChat(ChatRequest request, StreamingChatResponseHandler handler) {
+            List.of("Fine \ud83d", "\ude00\u001b", "[2K").forEach(handler::onPartialResponse);
+            handler.onCompleteResponse(
+                ChatResponse.builder()
+                    .aiMessage(AiMessage.from("Fine \ud83d\ude00\u001b[2K"))
+                    .build());
+          }
+        };
+
+    assertThat(chat(Fermata.host(), waiter(Model.of("none", model)), "hi"))
+        .contains("Fine 😀\\u001b[2K")
+        .doesNotContain("\u001b");
   }
 }

@@ -4,13 +4,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.json.Texts;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.protocol.McpRequest;
-import io.fermata.mcp.rpc.JsonRpcCodec;
+import io.fermata.session.call.ApprovalText;
 import io.fermata.session.call.ToolReply;
-import java.util.Map;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,14 +24,8 @@ record ApprovalPause(String thread, String call) implements FormPause {
   private static final String APPROVED = "approved";
   private static final String REASON = "reason";
 
-  /** How much of each argument of a call a form shows. */
-  private static final int MAX_VALUE = 500;
-
   /** A person who cannot see all arguments is not asked. */
   private static final int MAX_ARGUMENTS = 50;
-
-  /** Names that are shown without quotes. */
-  private static final Pattern PLAIN = Pattern.compile("[\\p{L}\\p{Nd}_-]+");
 
   private static final McpAsk ANY = form("");
 
@@ -77,32 +68,9 @@ record ApprovalPause(String thread, String call) implements FormPause {
   public @Nullable McpAsk form(ToolReply reply, boolean submitted) {
     JsonNode open = open(reply);
     boolean shown = open.at("/question/arguments").size() <= MAX_ARGUMENTS;
-    return open.isMissingNode() || !shown ? null : form(message(open));
-  }
-
-  private static String message(JsonNode open) {
-    JsonNode question = open.path("question");
-    StringBuilder message = new StringBuilder(question.path("question").asText());
-    message.append('\n').append(open.path("tool").asText());
-    for (Map.Entry<String, JsonNode> argument : question.path("arguments").properties()) {
-      message.append('\n').append(name(shortened(argument.getKey()))).append(": ");
-      message.append(Texts.visible(shortened(JsonRpcCodec.json(argument.getValue()))));
-    }
-    return message.toString();
-  }
-
-  /** A model chooses the names: quoted, none can look like another argument. */
-  private static String name(String argument) {
-    return PLAIN.matcher(argument).matches()
-        ? argument
-        : Texts.visible(Json.text(Json.tree(argument)));
-  }
-
-  /** Each is shortened by itself, so that a long one does not hide the others. */
-  private static String shortened(String text) {
-    String shown = Texts.shortened(text, MAX_VALUE);
-    int more = text.length() - shown.length() + "…".length();
-    return text.length() <= MAX_VALUE ? shown : shown + " (" + more + " characters more)";
+    return open.isMissingNode() || !shown
+        ? null
+        : form(ApprovalText.of(open.path("tool").asText(), open.path("question")));
   }
 
   private static McpAsk form(String message) {
