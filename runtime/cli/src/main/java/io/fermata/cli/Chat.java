@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
@@ -36,9 +37,19 @@ import org.jspecify.annotations.Nullable;
  * A chat between a person and a thread: reads lines, and prints messages while they are streamed.
  */
 public final class Chat implements AutoCloseable {
-  private static final Duration TIMEOUT = Duration.ofSeconds(30);
+  /** How long it takes at most to see that a flow waits. */
+  private static final Duration LOOK = Duration.ofSeconds(1);
+
   private static final int PAGE = 100;
   private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
+
+  /** Why a thread rests where a person need not be told, as it is their turn. */
+  private static final Set<String> TURNS =
+      Set.of(
+          StopCode.STOP_ON_RESPONSE,
+          StopCode.STOP_TOOL,
+          StopCode.AWAITING_HUMAN,
+          StopCode.FORCED_HUMAN_TURN);
 
   private final Threads threads;
   private final String principal;
@@ -46,6 +57,10 @@ public final class Chat implements AutoCloseable {
   private final BufferedReader in;
   private final Screen screen;
   private final Threads.Feed feed;
+  private final Set<Threads.Wait> waits = new HashSet<>();
+
+  /** The last entry of the journal that was shown. */
+  private long offset = -1;
 
   private Chat(
       Threads threads,
@@ -76,7 +91,9 @@ public final class Chat implements AutoCloseable {
   /** Runs until the input ends. */
   public void run() throws IOException {
     Threads.View view = settled(true);
+    show(view, true);
     while (true) {
+      boolean said = false;
       String refused = null;
       try {
         if (view.questions().isEmpty()) {
@@ -90,6 +107,7 @@ public final class Chat implements AutoCloseable {
                     principal,
                     id,
                     new Threads.NewMessage(Message.user(line.strip()), List.of(), null)));
+            said = true;
           }
         } else {
           Threads.Answer answer = answer(view.questions().get(0));
@@ -97,6 +115,7 @@ public final class Chat implements AutoCloseable {
             return;
           }
           now(threads.answer(principal, id, answer));
+          said = true;
         }
       } catch (CompletionException e) {
         if (!(e.getCause() instanceof ThreadException known)) {
@@ -104,24 +123,51 @@ public final class Chat implements AutoCloseable {
         }
         refused = known.getMessage();
       }
-      view = settled(false);
+      view = settled(said);
+      show(view, false);
       if (refused != null) {
         screen.line("! " + refused);
       }
     }
   }
 
-  /** Waits while the agent works, and prints the messages since. */
-  private Threads.View settled(boolean first) {
+  /**
+   * Waits while the agent works.
+   *
+   * @param said whether the person has said something since
+   */
+  private Threads.View settled(boolean said) {
     Threads.View view;
     do {
-      view = now(threads.settled(principal, id, TIMEOUT));
-    } while (view.status() == Threads.Status.WORKING);
+      view = now(threads.settled(principal, id, LOOK));
+    } while (view.status() == Threads.Status.WORKING && !onlyWaits(view, said));
+    return view;
+  }
+
+  /**
+   * Whether nothing may happen before a flow continues that waits, perhaps for days: the turn is
+   * over, or waits itself.
+   */
+  private boolean onlyWaits(Threads.View view, boolean said) {
+    boolean turnIsOver = view.code() != null && view.inbox().isEmpty();
+    return !view.waits().isEmpty() && (turnIsOver || !said || !waits.containsAll(view.waits()));
+  }
+
+  /** Prints the messages since, what the agent waits for, and why it stopped. */
+  private void show(Threads.View view, boolean first) {
     List<Message> page =
         new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
     Collections.reverse(page);
     screen.show(page, first);
-    return view;
+    view.waits().stream()
+        .filter(waits::add)
+        .forEach(wait -> screen.line("[%s waits %s]".formatted(wait.tool(), wait.waitsFor())));
+    String code = view.code();
+    if (code != null && !TURNS.contains(code) && view.offset() > offset) {
+      String detail = view.progress().detail();
+      screen.line("! " + code + (detail == null ? "" : ": " + detail));
+    }
+    offset = view.offset();
   }
 
   private Threads.@Nullable Answer answer(Threads.Question asked) throws IOException {

@@ -10,6 +10,8 @@ import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.exception.AuthenticationException;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.StreamingChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -17,6 +19,7 @@ import dev.langchain4j.model.chat.response.ChatResponse;
 import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.output.TokenUsage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Budget;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
@@ -35,6 +38,7 @@ import java.io.PrintWriter;
 import java.io.StringReader;
 import java.io.StringWriter;
 import java.math.BigDecimal;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -43,6 +47,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What a person can say in a chat. */
 class ChatTest {
@@ -294,5 +299,55 @@ class ChatTest {
     assertThat(chat(Fermata.host(), waiter(Model.of("none", model)), "hi"))
         .contains("Fine 😀\\u001b[2K")
         .doesNotContain("\u001b");
+  }
+
+  @Test
+  void anAgentThatNoModelAnswersSaysWhy() throws Exception {
+    ChatModel model =
+        replying(
+            last -> {
+              throw new AuthenticationException("no key");
+            });
+
+    assertThat(chat(Fermata.host(), waiter(model), "hi", ""))
+        .containsSubsequence("> ", "! step_error: ", "unauthorized", "> ")
+        .containsOnlyOnce("! step_error");
+  }
+
+  @Test
+  void anAgentThatHasSpentItsBudgetSaysSo() throws Exception {
+    Agent waiter = waiter(replying(last -> AiMessage.from("Fine."))).budget(Budget.tokens(10));
+
+    assertThat(chat(Fermata.host(), waiter, "hi", "once more", "and again"))
+        .containsSubsequence("> ", "Fine.", "> ", "! budget_spent: ", "> ", "! budget_spent: ");
+  }
+
+  @Test
+  void aReplyIsFollowedByNoReasonToStop() throws Exception {
+    assertThat(chat(Fermata.host(), waiter(replying(last -> AiMessage.from("Fine."))), "hi"))
+        .doesNotContain("!");
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aFlowThatSleepsIsNamedOnceAndAPersonGoesOnTalking() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .sleep("think", Duration.ofDays(1))
+            .edge(START, "think")
+            .edge("think", END)
+            .compile();
+    ChatModel model =
+        replying(
+            last ->
+                last instanceof UserMessage said && said.singleText().equals("Well?")
+                    ? AiMessage.from("Not before tomorrow.")
+                    : call("book", "{}"));
+    Agent waiter = waiter(model, FlowTool.of("book", "Books a table.", flow));
+
+    assertThat(chat(Fermata.host(), waiter, "hi", "", "Well?"))
+        .containsSubsequence("[book]", "[book waits until 2", "> > ", "Not before tomorrow.", "> ")
+        .containsOnlyOnce("waits until");
   }
 }
