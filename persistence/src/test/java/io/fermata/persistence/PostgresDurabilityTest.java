@@ -130,6 +130,18 @@ final class PostgresDurabilityTest {
     }
   }
 
+  @Test
+  void anAddressWithAStandbyThatMayLackAcknowledgedWritesIsLogged() {
+    String one = "127.0.0.1:" + server.port();
+    String several = database.address().replace(one, one + "," + one);
+    assertThat(warnings(() -> Store.postgres(several).open().close()))
+        .singleElement()
+        .asString()
+        .startsWith(several + " names several servers")
+        .contains("synchronous_standby_names is empty");
+    assertThat(warnings(() -> database.store().open().close())).isEmpty();
+  }
+
   private static List<String> warnings(Runnable during) {
     Logger logger = (Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
     ListAppender<ILoggingEvent> logged = new ListAppender<>();
@@ -142,7 +154,7 @@ final class PostgresDurabilityTest {
     }
     return logged.list.stream()
         .map(ILoggingEvent::getFormattedMessage)
-        .filter(line -> line.contains("synchronous_commit"))
+        .filter(line -> line.contains("synchronous_"))
         .toList();
   }
 

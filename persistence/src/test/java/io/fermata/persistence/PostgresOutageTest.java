@@ -159,6 +159,34 @@ final class PostgresOutageTest {
   }
 
   @Test
+  void aSessionWhoseNewestEntryAStandbyLacksIsRefusedOnceAndThenContinuesWithoutAGap() {
+    PostgresProbe database = PostgresProbe.of(server);
+    List<String> damage = new ArrayList<>();
+    try (Host host = Host.on(database.store())) {
+      Host.Desk early = host.open("early").write(new Line("replicated"));
+      Host.Desk late = host.open("late").write(new Line("replicated"));
+      Path standby = server.copy();
+      PostgresClaimTest.untilWritten(host, "back");
+      early.write(new Line("lost"));
+      late.write(new Line("lost"));
+      server.killAndLose(standby);
+      CompletionStage<Long> meanwhile = early.attempt(new Line("meanwhile"));
+      server.restart();
+      PostgresClaimTest.untilWritten(host, "other");
+      for (CompletionStage<Long> refused : List.of(meanwhile, late.attempt(new Line("later")))) {
+        assertThatThrownBy(() -> Host.await(refused))
+            .hasRootCauseInstanceOf(Host.RefusedException.class);
+      }
+      for (String id : List.of("early", "late")) {
+        assertThat(host.open(id).write(new Line("next")).lines())
+            .containsExactly("replicated", "next");
+      }
+    }
+    database.store().verify(damage::add);
+    assertThat(damage).isEmpty();
+  }
+
+  @Test
   void connectionsThatAreCutUnderLoadLoseNothingAcknowledged() {
     PostgresProbe database = PostgresProbe.of(server);
     Load load;

@@ -14,9 +14,16 @@ final class ChainTips {
   /** More than are awake at a time; more of them cost a read at the next append. */
   private static final int MOST = 20_000;
 
+  private final StoreJournals journals;
   private final Map<String, JournalTip> tips = bounded();
   private final Map<String, JournalTip> snapshots = bounded();
   private final Map<String, DamagedException> damages = bounded();
+  private long incarnation;
+
+  ChainTips(StoreJournals journals) {
+    this.journals = journals;
+    this.incarnation = journals.incarnation();
+  }
 
   private static <V> Map<String, V> bounded() {
     return new LinkedHashMap<>(64, 0.75f, true) {
@@ -42,6 +49,11 @@ final class ChainTips {
 
   /** The entry with this number, if it is known to be the last. */
   synchronized @Nullable JournalTip at(String persistenceId, long seq) {
+    long now = journals.incarnation();
+    if (now != incarnation) {
+      incarnation = now;
+      tips.clear();
+    }
     JournalTip tip = tips.get(persistenceId);
     return tip != null && tip.seq() == seq ? tip : null;
   }

@@ -12,6 +12,14 @@ import org.jspecify.annotations.Nullable;
  */
 public interface StoreJournals {
 
+  /**
+   * Changes when the store was restarted or replaced, and may have lost what was known of it.
+   * Requests that were waiting then have failed.
+   */
+  default long incarnation() {
+    return 0;
+  }
+
   /** Appends the records of one write, which follow the tip; all of them or none. */
   CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write);
 

@@ -8,10 +8,11 @@ import org.apache.pekko.actor.setup.Setup;
 public final class StoreSetup extends Setup {
 
   private final StoreJournals journals;
-  private final ChainTips tips = new ChainTips();
+  private final ChainTips tips;
 
   public StoreSetup(StoreJournals journals) {
     this.journals = journals;
+    this.tips = new ChainTips(journals);
   }
 
   public StoreJournals journals() {

@@ -67,7 +67,8 @@ record PostgresBackend(
           : refused;
     }
     claim.whenBack(() -> pools.forEach(PostgresPool::renew));
-    return of(claim, shards, pools.stream().map(SqlPool::over).toList());
+    return of(
+        claim, shards, pools.stream().map(pool -> SqlPool.over(pool, claim::incarnation)).toList());
   }
 
   private static PostgresBackend of(
@@ -97,6 +98,11 @@ record PostgresBackend(
   @Override
   public Dialect dialect() {
     return Dialect.POSTGRES;
+  }
+
+  @Override
+  public long incarnation() {
+    return claim.incarnation();
   }
 
   @Override

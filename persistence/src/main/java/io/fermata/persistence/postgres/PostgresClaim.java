@@ -44,6 +44,8 @@ final class PostgresClaim {
   /** Of a server that can be reached: it is read-only, or its disk is full. */
   private static final Set<String> REFUSALS = Set.of("25006", "53100");
 
+  private static final String STARTED = "SELECT EXTRACT(epoch FROM pg_postmaster_start_time())";
+
   private static final Logger LOG = LoggerFactory.getLogger(PostgresClaim.class);
 
   private final PostgresAddress address;
@@ -58,6 +60,11 @@ final class PostgresClaim {
   private Connection connection;
   private byte[] serverKey = new byte[0];
   private volatile Runnable whenBack = () -> {};
+
+  /** When the server of the newest connection was started, which no two servers share. */
+  private String started;
+
+  private volatile long incarnation;
 
   /** Why the store is unavailable now; null while it is available. */
   private volatile @Nullable Away away;
@@ -78,6 +85,7 @@ final class PostgresClaim {
     this.connection = connection;
     this.schema = schema;
     this.locks = PostgresLocks.of(connection);
+    this.started = text(connection, STARTED);
     keeper.setDaemon(true);
   }
 
@@ -345,6 +353,24 @@ final class PostgresClaim {
           address.shown() + " is being taken over by another host", "08004");
     }
     requireMine(fresh);
+    compare(text(fresh, STARTED));
+  }
+
+  /** Connections to a server that was replaced may still be open. */
+  private void compare(String now) {
+    synchronized (locks) {
+      if (now.equals(started)) {
+        return;
+      }
+      started = now;
+      incarnation++;
+    }
+    whenBack.run();
+  }
+
+  /** How many restarted or other servers this host has been connected to. */
+  long incarnation() {
+    return incarnation;
   }
 
   /** Completes when this host has lost its claim for good. */

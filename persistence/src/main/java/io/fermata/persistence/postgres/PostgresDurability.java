@@ -54,6 +54,8 @@ final class PostgresDurability {
   private static final String CONFIGURED =
       "SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'";
 
+  private static final String STANDBYS = "SHOW synchronous_standby_names";
+
   private static final Set<String> WEAKER = Set.of("off", "local", "remote_write");
 
   private static final String UNLOGGED =
@@ -111,6 +113,11 @@ final class PostgresDurability {
               : "{} is configured with synchronous_commit={}, by which a crash of a machine may lose acknowledged writes; the connections of this host use on; accept the loss with unsafe=synchronous_commit in the address",
           address.shown(),
           commits);
+    }
+    if (address.servers().contains(",") && PostgresClaim.text(connection, STANDBYS).isEmpty()) {
+      LOG.warn(
+          "{} names several servers, but synchronous_standby_names is empty, so a standby that takes over may lack acknowledged writes; name there those that may",
+          address.shown());
     }
   }
 

@@ -1,5 +1,6 @@
 package io.fermata.persistence.sql;
 
+import io.fermata.persistence.pekko.StoreJournals;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StorePool;
 import io.fermata.persistence.spi.StoreProblem;
@@ -15,6 +16,11 @@ import org.jspecify.annotations.Nullable;
 public interface SqlBackend {
 
   Dialect dialect();
+
+  /** See {@link StoreJournals#incarnation}. */
+  default long incarnation() {
+    return 0;
+  }
 
   /** The statements of the plugins for this database. */
   SqlJournal journal();

@@ -148,6 +148,16 @@ public final class SqlBatches<Q, A extends @Nullable Object> {
     return together;
   }
 
+  /** All that wait, when there is no connection for any. */
+  private List<Waiting<Q, A>> takeAll() {
+    synchronized (waiting) {
+      servicesAhead--;
+      List<Waiting<Q, A>> all = List.copyOf(waiting);
+      waiting.clear();
+      return all;
+    }
+  }
+
   /** Before all requests that came later. */
   private void putBack(List<Waiting<Q, A>> together) {
     synchronized (waiting) {
@@ -190,7 +200,7 @@ public final class SqlBatches<Q, A extends @Nullable Object> {
     }
 
     void settle(@Nullable List<A> answers, @Nullable Throwable failure) {
-      List<Waiting<Q, A>> together = taken == null ? take() : taken;
+      List<Waiting<Q, A>> together = taken == null ? takeAll() : taken;
       for (int i = 0; i < together.size(); i++) {
         if (answers == null) {
           together.get(i).answer().completeExceptionally(cause(failure));

@@ -118,6 +118,11 @@ final class SqlJournals implements StoreJournals {
         .thenCompose(removed -> appended);
   }
 
+  @Override
+  public long incarnation() {
+    return backend.incarnation();
+  }
+
   /** Appends that wait for a batch. */
   int waitingAppends() {
     return appends.waiting();

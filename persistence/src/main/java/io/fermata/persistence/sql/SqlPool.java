@@ -4,6 +4,7 @@ import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.HikariPoolMXBean;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StorePool;
+import io.fermata.persistence.spi.StoreProblem;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
@@ -14,6 +15,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,15 +28,28 @@ public final class SqlPool implements Transactions {
   private static final Logger LOG = LoggerFactory.getLogger(SqlPool.class);
 
   private final HikariDataSource source;
+  private final LongSupplier incarnation;
   private final ThreadPoolExecutor threads;
 
-  private SqlPool(HikariDataSource source, ThreadPoolExecutor threads) {
+  private SqlPool(HikariDataSource source, LongSupplier incarnation) {
     this.source = source;
-    this.threads = threads;
+    this.incarnation = incarnation;
+    this.threads = threads(source.getPoolName(), source.getMaximumPoolSize());
   }
 
+  /** Of a database that is never replaced. */
   public static SqlPool over(HikariDataSource source) {
-    return new SqlPool(source, threads(source.getPoolName(), source.getMaximumPoolSize()));
+    return over(source, () -> 0);
+  }
+
+  /**
+   * Of a database whose server may be replaced.
+   *
+   * @param incarnation has changed before there is a connection to a server that was restarted or
+   *     replaced; what waited for it rests on what the server before knew, and fails
+   */
+  public static SqlPool over(HikariDataSource source, LongSupplier incarnation) {
+    return new SqlPool(source, incarnation);
   }
 
   private static ThreadPoolExecutor threads(String name, int connections) {
@@ -78,9 +94,10 @@ public final class SqlPool implements Transactions {
     return new StoreException("The store is closing; open it again");
   }
 
-  private <T> T now(Function<Connection, T> work) {
+  private <T> T now(Function<Connection, T> work, long asked) {
     Connection connection = connection();
     try {
+      requireUnreplaced(asked);
       return work.apply(connection);
     } catch (RuntimeException failed) {
       if (leftInTransaction(connection)) {
@@ -97,6 +114,16 @@ public final class SqlPool implements Transactions {
       return source.getConnection();
     } catch (SQLException failed) {
       throw Transactions.failed(failed);
+    }
+  }
+
+  private void requireUnreplaced(long asked) {
+    if (incarnation.getAsLong() != asked) {
+      throw new StoreException(
+          StoreProblem.AWAY,
+          "The store was restarted or replaced while this request waited for it; nothing of this"
+              + " request was written; retry",
+          (@Nullable Throwable) null);
     }
   }
 
@@ -124,6 +151,7 @@ public final class SqlPool implements Transactions {
   private final class Task<T> implements Runnable {
 
     private final Function<Connection, T> work;
+    private final long asked = incarnation.getAsLong();
     private final CompletableFuture<T> done = new CompletableFuture<>();
 
     Task(Function<Connection, T> work) {
@@ -133,7 +161,7 @@ public final class SqlPool implements Transactions {
     @Override
     public void run() {
       try {
-        done.complete(now(work));
+        done.complete(now(work, asked));
       } catch (RuntimeException | Error failed) {
         done.completeExceptionally(failed);
       }

@@ -204,6 +204,11 @@ class FaultyOpenStore implements OpenStore {
     }
 
     @Override
+    public long incarnation() {
+      return behind.incarnation();
+    }
+
+    @Override
     public CompletionStage<@Nullable Void> append(
         String persistenceId, List<SerializedEntry> write) {
       return faults.append(life, persistenceId, write, () -> behind.append(persistenceId, write));

@@ -81,8 +81,12 @@ public final class SessionDirectory {
    */
   private record RunChanged(RunRow row, boolean fresh) implements Change {}
 
-  /** An entry of a thread is to be written. */
-  private record ThreadChanged(DirectoryEntry entry) implements Change {}
+  /**
+   * An entry of a thread is to be written.
+   *
+   * @param again whether the store did not take it before, and may have been replaced since
+   */
+  private record ThreadChanged(DirectoryEntry entry, boolean again) implements Change {}
 
   /** A run is to be removed. */
   private record Removed() implements Change {}
@@ -238,7 +242,7 @@ public final class SessionDirectory {
   /** A thread has changed. As its journal is long, the entry stays pending until it is written. */
   public void threadChanged(DirectoryEntry entry) {
     reported.incrementAndGet();
-    pending.put(entry.persistenceId(), new ThreadChanged(entry));
+    pending.put(entry.persistenceId(), new ThreadChanged(entry, false));
   }
 
   /** A thread was deleted, and its entry erased. */
@@ -329,10 +333,7 @@ public final class SessionDirectory {
       if (latest instanceof RunChanged changed) {
         writer.put(changed.row(), writes);
       } else if (latest instanceof ThreadChanged listed) {
-        writes.add(
-            directory
-                .put(listed.entry())
-                .whenComplete((done, thrown) -> again(id, listed, thrown)));
+        writes.add(put(listed).whenComplete((done, thrown) -> again(id, listed, thrown)));
       } else if (latest != null) {
         writes.add(directory.remove(id));
       }
@@ -345,10 +346,25 @@ public final class SessionDirectory {
     }
   }
 
+  /** A journal would count as damaged that is listed with an entry that the store has lost. */
+  private CompletionStage<?> put(ThreadChanged changed) {
+    DirectoryEntry entry = changed.entry();
+    if (!changed.again()) {
+      return directory.put(entry);
+    }
+    return store
+        .read(entry.persistenceId(), entry.seq(), 1)
+        .thenCompose(
+            found ->
+                found.isEmpty()
+                    ? CompletableFuture.completedFuture(null)
+                    : directory.put(entry).thenApply(done -> null));
+  }
+
   /** A thread whose shard has moved is listed by the host that has it now. */
   private void again(String id, ThreadChanged listed, @Nullable Throwable thrown) {
     if (thrown != null && StoreProblem.of(thrown) != StoreProblem.MOVED) {
-      pending.putIfAbsent(id, listed);
+      pending.putIfAbsent(id, new ThreadChanged(listed.entry(), true));
     }
   }
 

@@ -251,6 +251,7 @@ class SessionDirectoryTest {
 
   @Test
   void aThreadThatTheStoreDidNotTakeIsListedOnceItIsBack() {
+    now(store.importJournal(THREAD, List.of(threadEntry())));
     put = entry -> CompletableFuture.failedFuture(new IOException("The disk is gone"));
     directory.threadChanged(thread());
     now(directory.entered());
@@ -258,6 +259,18 @@ class SessionDirectoryTest {
     put = store.directory()::put;
     now(directory.entered());
     assertThat(now(store.directory().get(THREAD))).isPresent();
+  }
+
+  @Test
+  void aThreadIsNotListedWithAnEntryThatTheStoreHasLostMeanwhile() {
+    put = entry -> CompletableFuture.failedFuture(new IOException("The server is gone"));
+    directory.threadChanged(thread());
+    now(directory.entered());
+
+    put = store.directory()::put;
+    now(directory.entered());
+    assertThat(now(store.directory().get(THREAD))).isEmpty();
+    assertThat(now(store.read(THREAD, 1, 1))).isEmpty();
   }
 
   @Test
@@ -280,10 +293,13 @@ class SessionDirectoryTest {
     eventually(() -> now(store.directory().marked()) >= newest);
   }
 
+  private static NewEntry threadEntry() {
+    return new NewEntry(new StoredEntry(1, 1, "m", new byte[1]), 1, Set.of());
+  }
+
   @Test
   void aThreadThatIsBeingWokenToReportItselfIsWokenAgainByTheNextStart() {
-    NewEntry entry = new NewEntry(new StoredEntry(1, 1, "m", new byte[1]), 1, Set.of());
-    now(store.importJournal(THREAD, List.of(entry)));
+    now(store.importJournal(THREAD, List.of(threadEntry())));
     List<String> woken = new ArrayList<>();
     for (CompletableFuture<Void> begun :
         List.of(
