@@ -13,7 +13,8 @@ import picocli.CommandLine.Option;
     name = "erase",
     description = {
       "Erases everything of a principal, a thread with what it created, or a run.",
-      "No server may have the store open; a running one erases through its own host."
+      "No server may have the store open. While servers run, one of their operators sends any of",
+      "them DELETE /principals/PRINCIPAL or DELETE /runs/FLOW/RUN, and an owner deletes a thread."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)

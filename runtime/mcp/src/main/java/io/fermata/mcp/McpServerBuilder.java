@@ -34,6 +34,8 @@ import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.protocol.ServerIdentity;
+import io.fermata.mcp.rest.Operators;
+import io.fermata.mcp.rest.PrincipalsApi;
 import io.fermata.mcp.rest.RunsApi;
 import io.fermata.mcp.rest.RunsTool;
 import io.fermata.mcp.rest.ThreadsApi;
@@ -272,7 +274,10 @@ public final class McpServerBuilder {
     return this;
   }
 
-  /** Lists runs over HTTP, too, at {@code /runs}. A caller sees its own runs only. */
+  /**
+   * Lists runs over HTTP, too, at {@code /runs}. A caller sees its own runs only; {@link
+   * #operators} operate those of anybody, and erase principals at {@code /principals}.
+   */
   public McpServerBuilder runs(Runs served) {
     this.runs = served;
     return this;
@@ -463,9 +468,7 @@ public final class McpServerBuilder {
             "operatorsTool needs the runs that operators operate; add runs(host.runs())");
       }
       requireNew(offers.tools(), RunsTool.NAME, "tool");
-      Set<String> all = new LinkedHashSet<>();
-      scopes.ofHost().values().forEach(all::addAll);
-      return offers.with(RunsTool.of(runs, Set.copyOf(operators), audit, all));
+      return offers.with(RunsTool.of(runs, Set.copyOf(operators), audit, scopes.all()));
     }
 
     void close() {
@@ -627,7 +630,9 @@ public final class McpServerBuilder {
               core.gate));
     }
     if (runs != null) {
-      routes.add(new RunsApi(runs, core.quotas, core.scopes, Set.copyOf(operators), core.audit));
+      Operators operating = new Operators(operators, core.audit);
+      routes.add(new RunsApi(runs, core.quotas, core.scopes, operating));
+      routes.add(new PrincipalsApi(runs, core.quotas, core.scopes, operating));
     }
     return routes;
   }

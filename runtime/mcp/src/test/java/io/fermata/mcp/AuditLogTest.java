@@ -151,8 +151,9 @@ class AuditLogTest {
     send("ops-key", "POST", path + "/cancel", "");
     send("ops-key", "POST", path + "/cancel", "");
     send("ops-key", "DELETE", path, "");
+    send("ops-key", "DELETE", "/principals/ann%20b", "");
 
-    audit.await(5);
+    audit.await(6);
     String session = "order/" + run;
     assertThat(audit.lines)
         .containsExactly(
@@ -160,7 +161,8 @@ class AuditLogTest {
             line("resolve_skip", "ops", session, "nothing_to_resolve"),
             line("cancel", "ops", session, "done"),
             line("cancel", "ops", session, "run_cancelled"),
-            line("erase", "ops", session, "done"));
+            line("erase", "ops", session, "done"),
+            line("erase_principal", "ops", "ann b", "done"));
     assertThat(String.join("", audit.lines)).doesNotContain("s3cret");
   }
 
@@ -188,14 +190,16 @@ class AuditLogTest {
     String run = begun();
     send("ann-key", "DELETE", "/runs/order/" + run, "");
     send("ann-key", "GET", "/runs?all=true", "");
+    send("ann-key", "DELETE", "/principals/ops", "");
     send("wrong-s3cret", "DELETE", "/runs/order/" + run, "");
 
-    audit.await(3);
-    assertThat(audit.lines.subList(0, 2))
+    audit.await(4);
+    assertThat(audit.lines.subList(0, 3))
         .containsExactly(
             line("erase", "ann", "order/" + run, "may_not_operate"),
-            line("list", "ann", "-", "may_not_operate"));
-    assertThat(audit.lines.get(2))
+            line("list", "ann", "-", "may_not_operate"),
+            line("erase_principal", "ann", "ops", "may_not_operate"));
+    assertThat(audit.lines.get(3))
         .startsWith(line("authenticate", "-", "-", "unauthorized") + " address=\"");
     assertThat(String.join("", audit.lines)).doesNotContain("s3cret");
   }

@@ -4,18 +4,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -58,6 +65,7 @@ class OperatorsOverHttpTest {
             .store(Store.memory())
             .keys(DataKeys.parse(DataKeys.generate("k1")))
             .flow(PAY)
+            .agent(Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hi."))))
             .start();
     server =
         McpServer.serving(host)
@@ -85,10 +93,7 @@ class OperatorsOverHttpTest {
     ObjectNode arguments = Json.object().put("action", action).put("intent", intent);
     arguments.set("stateUpdates", updates);
     ObjectNode meta = Json.object().put("threadId", "one");
-    return host.call(new ToolCall("pay", principal, arguments, meta, null))
-        .toCompletableFuture()
-        .orTimeout(60, TimeUnit.SECONDS)
-        .join();
+    return now(host.call(new ToolCall("pay", principal, arguments, meta, null)));
   }
 
   private String begun(String principal) {
@@ -251,6 +256,33 @@ class OperatorsOverHttpTest {
     assertThat(listed("?all=true")).isEmpty();
     assertThat(ok("DELETE", "/runs/pay/" + run, "").path("journals").asInt()).isZero();
     isRefused(send("ops-key", "DELETE", "/runs/agent:desk/" + run, ""), 404, "unknown_run");
+  }
+
+  @Test
+  void anOperatorErasesAPrincipalWithItsRunsAndThreads() throws Exception {
+    String run = begun("ann b");
+    String others = begun("ann");
+    now(
+        host.threads()
+            .create(new Threads.NewThread("ann b", "desk", null, Set.of(), Map.of(), List.of())));
+    String path = "/principals/ann%20b";
+    isRefused(send("ann-key", "DELETE", path, ""), 403, "may_not_operate");
+
+    JsonNode erased = ok("DELETE", path, "");
+
+    assertThat(erased.path("journals").asInt()).isEqualTo(2);
+    assertThat(erased.path("records").asInt()).isPositive();
+    assertThat(now(host.runs().status("pay", run)).structured().path("code").asText())
+        .isEqualTo("unknown_run");
+    assertThat(now(host.runs().status("pay", others)).structured().path("code").isMissingNode())
+        .isTrue();
+    assertThat(ok("DELETE", path, "").path("journals").asInt()).isZero();
+    isRefused(send("ops-key", "GET", path, ""), 405, "method_not_allowed");
+    isRefused(send("ops-key", "DELETE", "/principals/", ""), 404, "not_found");
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
   }
 
   @Test

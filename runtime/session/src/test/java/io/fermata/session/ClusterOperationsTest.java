@@ -16,6 +16,7 @@ import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.postgres.Cable;
 import io.fermata.postgres.PostgresServer;
+import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
@@ -201,6 +202,19 @@ class ClusterOperationsTest {
           .isEqualTo(1);
       ToolReply gone = got(other.runs().status("trip", run).toCompletableFuture());
       assertThat(gone.structured().path("code").asText()).isEqualTo("unknown_run");
+    }
+  }
+
+  @Test
+  void anyHostErasesAPrincipalWhoseRunsAreOnAll() throws InterruptedException {
+    IntStream.range(0, 2).forEach(i -> start());
+    awaitAllHolding(2);
+    for (int i = 0; i < 8; i++) {
+      members.get(i % 2).call(UUID.randomUUID().toString(), "start", Json.object());
+    }
+    for (int journals : new int[] {8, 0}) {
+      assertThat(members.get(1).host().runs().erasePrincipal("ann").toCompletableFuture().join())
+          .returns(journals, Erased::journals);
     }
   }
 

@@ -4,6 +4,7 @@ import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.settings.OAuth;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The scopes that a token needs, by tool.
@@ -58,6 +59,11 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
       audit.refused(caller.principal(), "use", name, "insufficient_scope");
       throw challenge.lacking(needed);
     }
+  }
+
+  /** The scopes of all tools of the host together. */
+  public Set<String> all() {
+    return ofHost.values().stream().flatMap(Set::stream).collect(Collectors.toUnmodifiableSet());
   }
 
   /** Whether a caller may use a flow, an agent or a display tool. */

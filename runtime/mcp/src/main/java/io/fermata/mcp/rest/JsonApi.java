@@ -1,12 +1,14 @@
 package io.fermata.mcp.rest;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpRoute;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
+import io.fermata.session.admin.Erased;
 import io.vertx.core.http.HttpServerRequest;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -49,6 +51,16 @@ abstract class JsonApi implements HttpRoute {
 
   /** The answer; whatever it throws or fails with becomes an {@link HttpError}. */
   abstract CompletionStage<Response> route(ApiRequest request);
+
+  static Response erased(Erased erased) {
+    return json(
+        Json.object()
+            .put("journals", erased.journals())
+            .put("records", erased.records())
+            .put("snapshots", erased.snapshots())
+            .put("entries", erased.entries())
+            .put("undelivered", erased.undelivered()));
+  }
 
   static Response json(ObjectNode body) {
     return json(200, body);

@@ -6,12 +6,11 @@ import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
-import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.rest.Operators.Operation;
 import io.fermata.mcp.rpc.Response;
-import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
@@ -74,19 +73,13 @@ public final class RunsApi extends JsonApi {
 
   private final Runs runs;
   private final ToolScopes scopes;
-  private final Set<String> operators;
-  private final AuditLog audit;
+  private final Operators operators;
 
-  /**
-   * @param operators the principals that may see and change the runs of others
-   */
-  public RunsApi(
-      Runs runs, CallQuotas quotas, ToolScopes scopes, Set<String> operators, AuditLog audit) {
+  public RunsApi(Runs runs, CallQuotas quotas, ToolScopes scopes, Operators operators) {
     super(PATH, PARTS, quotas);
     this.runs = runs;
     this.scopes = scopes;
     this.operators = operators;
-    this.audit = audit;
   }
 
   @Override
@@ -124,7 +117,7 @@ public final class RunsApi extends JsonApi {
     request.requireQuery();
     requireNames(flow, runId);
     scopes.require(flow, request.caller());
-    boolean operates = operators.contains(request.principal());
+    boolean operates = operators.have(request);
     return runs.get(flow, runId)
         .thenApply(
             run ->
@@ -156,22 +149,6 @@ public final class RunsApi extends JsonApi {
 
   // --- operators -------------------------------------------------------------------------------
 
-  /** What operators alone do. */
-  private enum Operation {
-    LIST("list the runs of others"),
-    READ("read the entries of runs"),
-    CANCEL("cancel runs here"),
-    RESOLVE("resolve runs"),
-    ERASE("erase runs"),
-    FORK("fork runs");
-
-    final String what;
-
-    Operation(String what) {
-      this.what = what;
-    }
-  }
-
   private static String named(String flow, String runId) {
     return flow + "/" + runId;
   }
@@ -182,32 +159,19 @@ public final class RunsApi extends JsonApi {
       String flow,
       String runId,
       Supplier<CompletionStage<Response>> change) {
-    return request.audited(audit, operation, named(flow, runId), change);
-  }
-
-  /** The only place that decides who may see and change the runs of others. */
-  private void requireOperator(ApiRequest request, Operation operation, @Nullable String run) {
-    if (!operators.contains(request.principal())) {
-      String code = "may_not_operate";
-      audit.refused(request.principal(), RunJson.name(operation), run, code);
-      throw HttpError.of(
-          403,
-          code,
-          "Only operators %s, and %s is none: let the operator of the server permit it with operators"
-              .formatted(operation.what, request.principal()));
-    }
+    return request.audited(operators.audit(), operation, named(flow, runId), change);
   }
 
   private void requireOperator(ApiRequest request, Operation operation, String flow, String runId) {
     request.requireQuery();
-    requireOperator(request, operation, named(flow, runId));
+    operators.require(request, operation, named(flow, runId));
     requireNames(flow, runId);
     scopes.require(flow, request.caller());
   }
 
   private CompletionStage<Response> entries(ApiRequest request, String flow, String runId) {
     request.requireQuery("after", "limit");
-    requireOperator(request, Operation.READ, named(flow, runId));
+    operators.require(request, Operation.READ, named(flow, runId));
     requireNames(flow, runId);
     scopes.require(flow, request.caller());
     long after = request.number("after", 0, 0, Integer.MAX_VALUE);
@@ -258,17 +222,7 @@ public final class RunsApi extends JsonApi {
   private CompletionStage<Response> erase(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.ERASE, flow, runId);
     return audited(
-        request, "erase", flow, runId, () -> runs.erase(flow, runId).thenApply(RunsApi::erased));
-  }
-
-  private static Response erased(Erased erased) {
-    return json(
-        Json.object()
-            .put("journals", erased.journals())
-            .put("records", erased.records())
-            .put("snapshots", erased.snapshots())
-            .put("entries", erased.entries())
-            .put("undelivered", erased.undelivered()));
+        request, "erase", flow, runId, () -> runs.erase(flow, runId).thenApply(JsonApi::erased));
   }
 
   private CompletionStage<Response> fork(ApiRequest request, String flow, String runId) {
@@ -306,7 +260,7 @@ public final class RunsApi extends JsonApi {
     String principal = request.query("principal");
     boolean all = request.flag("all");
     if (all || (principal != null && !principal.equals(request.principal()))) {
-      requireOperator(request, Operation.LIST, null);
+      operators.require(request, Operation.LIST, null);
     }
     if (all && principal != null) {
       throw ApiRequest.wrong("all", "cannot be combined with principal");

@@ -135,6 +135,11 @@ public interface Runs {
     return notRunning();
   }
 
+  /** Erases all runs and threads of a principal; see {@code Fermata.erase}. */
+  default CompletionStage<Erased> erasePrincipal(String principal) {
+    return notRunning();
+  }
+
   private static <T> CompletionStage<T> notRunning() {
     return CompletableFuture.failedFuture(
         new ThreadException(

@@ -14,7 +14,6 @@ import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
-import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
@@ -30,6 +29,7 @@ import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
@@ -142,18 +142,19 @@ public record HostRuns(
         : CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0));
   }
 
-  /** What did not stop or is not stored can be erased later. */
+  @Override
+  public CompletionStage<Erased> erasePrincipal(String principal) {
+    return eraser.apply(Erasure.principal(principal)).exceptionallyCompose(HostRuns::refused);
+  }
+
+  /** What did not stop can be erased later. */
   private static CompletionStage<Erased> refused(Throwable thrown) {
-    Throwable cause = RootCauses.of(thrown);
-    String code = HostError.STORE_UNAVAILABLE.wireName();
-    if (cause instanceof IllegalStateException unfinished) {
-      return CompletableFuture.failedFuture(
-          new ThreadException(code, String.valueOf(unfinished.getMessage())));
-    } else if (cause instanceof StoreException) {
-      return CompletableFuture.failedFuture(
-          new ThreadException(code, HostError.STORE_UNAVAILABLE.failure().message()));
-    }
-    return CompletableFuture.failedFuture(thrown);
+    Throwable failure =
+        RootCauses.of(thrown) instanceof IllegalStateException unfinished
+            ? new ThreadException(
+                HostError.STORE_UNAVAILABLE.wireName(), String.valueOf(unfinished.getMessage()))
+            : thrown;
+    return StoreErrors.translated(CompletableFuture.failedFuture(failure));
   }
 
   private static Request.Only only(String runId) {
