@@ -96,6 +96,16 @@ class ComposeTest {
   }
 
   @Test
+  void everyOperatorHasAKey() {
+    for (JsonNode server : servers().values()) {
+      String keys = server.at("/environment/FERMATA_API_KEYS").asText();
+      assertThat(keys).startsWith("${FERMATA_API_KEYS:-").endsWith("}");
+      Deployed.requireOperators(
+          serve(server), keys.substring(keys.indexOf('-') + 1, keys.length() - 1));
+    }
+  }
+
+  @Test
   void everyServerIsReachedAtItsNameAndAtAPortOfItsOwn() {
     Set<String> published = new HashSet<>();
     servers()

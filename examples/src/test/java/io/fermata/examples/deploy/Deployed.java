@@ -80,6 +80,15 @@ final class Deployed {
     return type.cast(Objects.requireNonNull(value, name));
   }
 
+  /** The alert for undecided steps needs an operator, and a server starts only with known ones. */
+  static void requireOperators(ParseResult serve, String keys) {
+    List<String> principals =
+        Stream.of(keys.split(",", -1)).map(key -> key.split("=", 2)[0]).toList();
+    List<?> operators = option(serve, "--operator", List.class);
+    assertThat(operators).isNotEmpty();
+    assertThat(principals).containsAll(operators.stream().map(String::valueOf).toList());
+  }
+
   static int status(URI server, String path, String host) throws IOException {
     try (Socket socket = new Socket(server.getHost(), server.getPort())) {
       String request = "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n";

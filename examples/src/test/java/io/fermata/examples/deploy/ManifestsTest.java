@@ -317,6 +317,12 @@ class ManifestsTest {
         .isGreaterThanOrEqualTo(1L << 30);
   }
 
+  @Test
+  void everyOperatorHasAKey() {
+    String keys = the(Secret.class).getStringData().getOrDefault("api-keys", "");
+    Deployed.requireOperators(serve(), keys);
+  }
+
   private Stream<Probe> probes() {
     return Stream.of(
         container().getStartupProbe(),
