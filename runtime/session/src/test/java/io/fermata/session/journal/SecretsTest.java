@@ -44,6 +44,7 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunRow;
 import io.fermata.sqlite.Forgery;
 import java.io.ByteArrayInputStream;
@@ -614,6 +615,48 @@ class SecretsTest {
       assertThat(now(runs.rebuild())).isEqualTo(new Runs.Rebuilt(1, 1, 0));
       assertThat(now(runs.get("pay", runId))).isPresent();
     }
+  }
+
+  @Test
+  void aCheckWithoutTheOldKeyNamesWhatStillNeedsIt() throws Exception {
+    Agent agent = Agent.aiHuman("noter", Prompt.of("p", ScriptedModels.saying("Noted.")));
+    EncryptedFields all = EncryptedFields.EVERYTHING;
+    String ended;
+    String thread;
+    try (Fermata host = host(before(), K1).agent(agent).encrypt(all).start()) {
+      ToolReply reply = reply(host, "1", "start", "card", CARD, "pin", TOKEN, "more", "none");
+      assertThat(status(reply)).isEqualTo("complete");
+      ended = runId(reply);
+      var wanted = new Threads.NewThread("ann", "noter", null, Set.of(), Map.of(), List.of());
+      thread = now(host.threads().create(wanted)).threadId();
+    }
+    HostBuilder newKeyAlone = host(before(), K2).agent(agent);
+    try (Fermata host = host(before(), K2 + "," + K1).agent(agent).encrypt(all).start()) {
+      var said = new Threads.NewMessage(Message.user("Hello"), List.of(), null);
+      now(host.threads().post("ann", thread, said));
+      now(host.threads().settled("ann", thread, Duration.ofSeconds(30)));
+    }
+    Rollout rotated = Rollout.check(newKeyAlone);
+    assertThat(rotated.complete()).isFalse();
+    assertThat(rotated.held())
+        .singleElement()
+        .satisfies(
+            held -> {
+              assertThat(held.threadId()).isEqualTo(thread);
+              assertThat(held.missing()).singleElement().asString().contains("key k1");
+            });
+    assertThat(rotated.of(Rollout.Verdict.STRANDED))
+        .singleElement()
+        .satisfies(
+            run -> {
+              assertThat(run.runId()).isEqualTo(SessionKey.entityOf("pay", ended));
+              assertThat(run.why()).contains("key k1");
+            });
+    try (Fermata host = host(before(), K2 + "," + K1).agent(agent).encrypt(all).start()) {
+      now(host.threads().delete("ann", thread));
+      now(host.runs().erase("pay", ended));
+    }
+    assertThat(Rollout.check(newKeyAlone).complete()).isTrue();
   }
 
   @Test
