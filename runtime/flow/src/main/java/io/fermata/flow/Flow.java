@@ -189,7 +189,10 @@ public final class Flow<S extends Record> {
     return header.tasks();
   }
 
-  /** Changes whenever the graph or its fields do, so that a change without a new version shows. */
+  /**
+   * Changes whenever the graph or its fields do, so that a change without a new version shows, and
+   * not with the texts of either.
+   */
   public String fingerprint() {
     return fingerprint;
   }
@@ -454,8 +457,8 @@ public final class Flow<S extends Record> {
 
   private String shape() {
     StringBuilder shape = new StringBuilder();
-    shape.append(Json.text(schema.updates())).append('\n');
-    shape.append(Json.text(schema.whole())).append('\n');
+    shape.append(Json.text(withoutDescriptions(schema.updates()))).append('\n');
+    shape.append(Json.text(withoutDescriptions(schema.whole()))).append('\n');
     nodes.forEach(
         (id, node) -> {
           shape.append(node.getClass().getSimpleName()).append(' ').append(id);
@@ -465,15 +468,17 @@ public final class Flow<S extends Record> {
           shape.append(compensations.containsKey(id) ? " compensated" : "").append('\n');
         });
     routes.forEach(
-        (from, route) -> {
-          shape.append(from).append(" -> ").append(route.targets());
-          shape.append(' ').append(route.rules().stream().map(Route.Rule::text).toList());
-          if (route instanceof Route.Fork fork) {
-            shape.append(" join ").append(fork.join()).append(' ').append(fork.joining());
-          }
-          shape.append('\n');
-        });
+        (from, route) -> shape.append(from).append(" -> ").append(route.text()).append('\n'));
     return shape.toString();
+  }
+
+  /** A field of that name is no text but a schema, and stays. */
+  private static JsonNode withoutDescriptions(JsonNode schema) {
+    if (schema instanceof ObjectNode object && object.path("description").isTextual()) {
+      object.remove("description");
+    }
+    schema.forEach(Flow::withoutDescriptions);
+    return schema;
   }
 
   private static String particulars(Node<?> node) {

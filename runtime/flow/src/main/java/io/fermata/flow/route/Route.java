@@ -9,6 +9,9 @@ import org.jspecify.annotations.Nullable;
 public sealed interface Route {
   List<String> targets();
 
+  /** All that it depends on, as far as it is known: conditions without their labels. */
+  String text();
+
   /** The rules that choose between its targets. */
   default List<Rule> rules() {
     return List.of();
@@ -20,6 +23,11 @@ public sealed interface Route {
     public List<String> targets() {
       return List.of(to);
     }
+
+    @Override
+    public String text() {
+      return to;
+    }
   }
 
   /** The first rule that matches, or else the last way. */
@@ -30,6 +38,11 @@ public sealed interface Route {
       rules.forEach(rule -> targets.add(rule.target()));
       targets.add(otherwise);
       return targets.stream().distinct().toList();
+    }
+
+    @Override
+    public String text() {
+      return rules.stream().map(Rule::text).toList() + " otherwise " + otherwise;
     }
   }
 
@@ -70,15 +83,26 @@ public sealed interface Route {
       }
       return targets;
     }
+
+    @Override
+    public String text() {
+      return "%s otherwise %s join %s %s"
+          .formatted(arms.stream().map(Arm::text).toList(), otherwise, join, joining);
+    }
   }
 
   /** A branch, and the rule under which it is taken; without a rule it always is. */
-  record Arm(@Nullable Rule rule, String head) {}
+  record Arm(@Nullable Rule rule, String head) {
+    private String text() {
+      return rule == null ? head : rule.text();
+    }
+  }
 
   record Rule(String label, Test test, String target) {
-    /** What it says, as far as it is known; of a function only the label is. */
-    public String text() {
-      return test instanceof Test.Holds holds ? label + ": " + holds.condition().text() : label;
+    /** Of a function only the label is known. */
+    private String text() {
+      String when = test instanceof Test.Holds holds ? holds.condition().text() : '"' + label + '"';
+      return when + " -> " + target;
     }
   }
 

@@ -3,6 +3,7 @@ package io.fermata.flow.event;
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
+import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
@@ -17,7 +18,11 @@ import io.fermata.flow.QuoteFlow;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.KindNames;
+import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Decision;
 import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Describe;
+import jakarta.validation.constraints.Max;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -357,6 +362,112 @@ class VersionAndEventsJsonTest {
     Flow<Flows.Talk> a = Flows.chain(Flows.ask(Flows.talk(), "a"), "ask_a").compile();
     Flow<Flows.Talk> ab = Flows.chain(Flows.ask(Flows.talk(), "a", "b"), "ask_a").compile();
     assertThat(a.fingerprint()).isNotEqualTo(ab.fingerprint()).isNotEqualTo(one);
+  }
+
+  record Plain(@Max(9) Integer count, PlainPart part, @Computed List<PlainPart> parts) {}
+
+  record PlainPart(String name, String description) {}
+
+  record Worded(
+      @Describe("How many") @Max(9) Integer count,
+      @Describe("Which one") WordedPart part,
+      @Describe("All of them") @Computed List<WordedPart> parts) {}
+
+  record WordedPart(
+      @Describe("What it is called") String name, @Describe("What it is") String description) {}
+
+  record Bounded(@Max(8) Integer count, PlainPart part, @Computed List<PlainPart> parts) {}
+
+  record Undescribed(@Max(9) Integer count, Part part, @Computed List<Part> parts) {}
+
+  record Part(String name) {}
+
+  record Whole(@Max(9) Integer count, @Computed List<Whole> parts) {}
+
+  record WordedWhole(
+      @Max(9) Integer count, @Describe("Its parts") @Computed List<WordedWhole> parts) {}
+
+  @Test
+  void theFingerprintChangesWithTheConstraintsOfFieldsAndNotWithTheirDescriptions() {
+    assertThat(counting(Worded.class)).isEqualTo(counting(Plain.class));
+    assertThat(counting(WordedWhole.class)).isEqualTo(counting(Whole.class));
+    assertThat(
+            Stream.of(Plain.class, Bounded.class, Undescribed.class, Whole.class)
+                .map(VersionAndEventsJsonTest::counting))
+        .doesNotHaveDuplicates();
+  }
+
+  /** The fingerprints of a flow that asks how many, and of one that has it as a sub-flow. */
+  private static <S extends Record> List<String> counting(Class<S> state) {
+    Flow<S> flow =
+        Flows.chain(
+                Flow.of("counts", state)
+                    .description("Counts.")
+                    .ask("ask", q -> q.question("count", "How many?")),
+                "ask")
+            .compile();
+    return Stream.of(
+            flow,
+            Flows.chain(Flows.talk().subflow("counting", flow, m -> {}), "counting").compile())
+        .map(Flow::fingerprint)
+        .toList();
+  }
+
+  @Test
+  void theFingerprintDoesNotChangeWithTheLabelOfACondition() {
+    assertThat(deciding(d -> d.when("It is red", eq("a", "red")).to("act").otherwise("ask_b")))
+        .isEqualTo(deciding(d -> d.when(eq("a", "red")).to("act").otherwise("ask_b")));
+  }
+
+  @Test
+  void theFingerprintChangesWithTheWaysAndTheirConditions() {
+    assertThat(
+            Stream.of(
+                deciding(d -> d.when("red", eq("a", "red")).to("act").otherwise("ask_b")),
+                deciding(d -> d.when("red", eq("a", "blue")).to("act").otherwise("ask_b")),
+                deciding(d -> d.when("red", eq("a", "red")).to("ask_b").otherwise("act")),
+                deciding(d -> d.when("red", s -> s.has("a")).to("act").otherwise("ask_b")),
+                deciding(d -> d.when("blue", s -> s.has("a")).to("act").otherwise("ask_b")),
+                deciding(d -> twice(d, "act").otherwise("act")),
+                deciding(d -> twice(d, "act").otherwise("ask_b")),
+                deciding(d -> twice(d, "ask_b").otherwise("act"))))
+        .doesNotHaveDuplicates();
+    assertThat(
+            Stream.of(
+                branching(s -> s.branch("act").branch("ask_b")),
+                branching(s -> s.when("red", eq("a", "red")).to("act").branch("ask_b")),
+                branching(s -> s.when("red", eq("a", "red")).to("act").otherwise("ask_b")),
+                branching(s -> s.branch("act").when("red", eq("a", "red")).to("ask_b"))))
+        .doesNotHaveDuplicates();
+  }
+
+  /** Red leads to the action, blue to the question, and green to one of them. */
+  private static Decision twice(Decision decision, String green) {
+    return decision
+        .when(eq("a", "red"))
+        .to("act")
+        .when(eq("a", "blue"))
+        .to("ask_b")
+        .when(eq("a", "green"))
+        .to(green);
+  }
+
+  private static String deciding(Consumer<Decision> decision) {
+    return twoWays().decide("ask_a", decision).compile().fingerprint();
+  }
+
+  private static String branching(Consumer<Branches> branches) {
+    return twoWays().select("ask_a", s -> branches.accept(s.join("last"))).compile().fingerprint();
+  }
+
+  private static FlowBuilder<Flows.Talk> twoWays() {
+    return Flows.ask(Flows.ask(Flows.talk(), "a"), "b")
+        .act("act", run -> {})
+        .act("last", run -> {})
+        .edge(START, "ask_a")
+        .edge("act", "last")
+        .edge("ask_b", "last")
+        .edge("last", END);
   }
 
   record Priced(String item, @Computed Integer price) {}
