@@ -7,6 +7,7 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
@@ -306,13 +307,13 @@ public class PromisesTest {
   @Test
   void aChangedGraphIsNeverRunSilently() {
     Flow<Trip> one = TestFlows.trip();
-    Flow<Trip> changed =
+    FlowBuilder<Trip> builder =
         Flow.of("trip", Trip.class)
             .description("Books a trip.")
             .ask("ask_to", q -> q.question("to", "Where to?"))
             .edge(Flow.START, "ask_to")
-            .edge("ask_to", Flow.END)
-            .compile();
+            .edge("ask_to", Flow.END);
+    Flow<Trip> changed = builder.compile();
     try (TestHost host = new TestHost(sqlite(), one)) {
       Client client = host.client();
       client.start("from", "Ulm");
@@ -320,9 +321,12 @@ public class PromisesTest {
       ToolReply refused = client.proceed("to", "Bonn");
       assertThat(code(refused)).isEqualTo("version_changed");
       assertThat(refused.structured().path("error").asText())
-          .contains(one.fingerprint(), changed.fingerprint());
+          .contains(one.fingerprint(), changed.fingerprint(), "under the same version")
+          .endsWith("Give the changed graph version 2 with migrate(1, …), or restore the graph.");
       assertThat(code(client.status())).isEqualTo("version_changed");
       host.restart(one);
+      assertThat(field(client.status())).isEqualTo("to");
+      host.restart(builder.version(2).migrate(1, m -> {}).compile());
       assertThat(status(client.proceed("to", "Bonn"))).isEqualTo("complete");
     }
   }

@@ -90,18 +90,36 @@ public final class FlowVersions {
         .findFirst();
   }
 
-  /** Why a run whose version is neither registered nor migrated cannot continue. */
+  /** Why a run whose version is neither registered unchanged nor migrated cannot continue. */
   public Outcome.Failure changed(RunState run) {
-    Flow<?> newest = newest().flow();
     return Outcome.Failure.of(
         ErrorCode.VERSION_CHANGED,
-        "The run began on %s version %d (%s); this server has version %d (%s). %s."
-            .formatted(
-                newest.id(),
-                run.version(),
-                run.fingerprint(),
-                newest.version(),
-                newest.fingerprint(),
-                ErrorCode.VERSION_CHANGED.repair()));
+        of(run.version())
+            .map(same -> changedGraph(run, same.flow()))
+            .orElseGet(() -> missing(run)));
+  }
+
+  /** No version can migrate from a number that is registered, so the graph gets another. */
+  private String changedGraph(RunState run, Flow<?> changed) {
+    return "The run began on %s version %d (%s), whose graph has changed under the same version (%s). Give the changed graph version %d with migrate(%d, …), or restore the graph."
+        .formatted(
+            changed.id(),
+            run.version(),
+            run.fingerprint(),
+            changed.fingerprint(),
+            newest().flow().version() + 1,
+            run.version());
+  }
+
+  private String missing(RunState run) {
+    Flow<?> newest = newest().flow();
+    return "The run began on %s version %d (%s); this server has version %d (%s). %s."
+        .formatted(
+            newest.id(),
+            run.version(),
+            run.fingerprint(),
+            newest.version(),
+            newest.fingerprint(),
+            ErrorCode.VERSION_CHANGED.repair());
   }
 }
