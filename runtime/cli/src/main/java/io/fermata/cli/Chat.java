@@ -115,7 +115,6 @@ public final class Chat implements AutoCloseable {
             return;
           }
           now(threads.answer(principal, id, answer));
-          said = true;
         }
       } catch (CompletionException e) {
         if (!(e.getCause() instanceof ThreadException known)) {
@@ -134,7 +133,7 @@ public final class Chat implements AutoCloseable {
   /**
    * Waits while the agent works.
    *
-   * @param said whether the person has said something since
+   * @param said whether the person has written since, which ends what a flow that waits holds up
    */
   private Threads.View settled(boolean said) {
     Threads.View view;
@@ -159,6 +158,7 @@ public final class Chat implements AutoCloseable {
         new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
     Collections.reverse(page);
     screen.show(page, first);
+    waits.retainAll(view.waits());
     view.waits().stream()
         .filter(waits::add)
         .forEach(wait -> screen.line("[%s waits %s]".formatted(wait.tool(), wait.waitsFor())));

@@ -350,4 +350,38 @@ class ChatTest {
         .containsSubsequence("[book]", "[book waits until 2", "> > ", "Not before tomorrow.", "> ")
         .containsOnlyOnce("waits until");
   }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aPersonGoesOnTalkingAlsoIfTheyAnsweredWhileAFlowSleeps() throws Exception {
+    Flow<Table> flow =
+        Flow.of("book", Table.class)
+            .description("Books a table.")
+            .sleep("think", Duration.ofDays(1))
+            .edge(START, "think")
+            .edge("think", END)
+            .compile();
+    Tool pay = Tool.of("pay", "Pays.", (flows, args) -> "paid").approval("Pay it?");
+    ChatModel model =
+        replying(
+            last ->
+                last instanceof UserMessage said && said.singleText().equals("Well?")
+                    ? AiMessage.from("Not before tomorrow.")
+                    : AiMessage.from(
+                        ToolExecutionRequest.builder().id("1").name("book").arguments("{}").build(),
+                        ToolExecutionRequest.builder()
+                            .id("2")
+                            .name("pay")
+                            .arguments("{}")
+                            .build()));
+    Prompt prompt =
+        Prompt.of("waiter", Model.of("none", model))
+            .text("Book.")
+            .tools(FlowTool.of("book", "Books a table.", flow), pay)
+            .parallelToolCalls();
+
+    assertThat(chat(Fermata.host(), Agent.aiHuman("waiter", prompt), "hi", "y", "Well?"))
+        .containsSubsequence("Pay it?", "[y, or n and why] ", "> ", "Not before tomorrow.", "> ")
+        .containsOnlyOnce("waits until");
+  }
 }
