@@ -41,8 +41,11 @@ import org.slf4j.LoggerFactory;
 public final class McpStdio implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(McpStdio.class);
 
-  /** How many requests may be open; the server refuses others, so that it always reads on. */
+  /** How many requests may be open; the server refuses others if none of these ends soon. */
   private static final int MAX_OPEN = 1_024;
+
+  /** A client that sends faster than its requests end is slowed down; the server reads on. */
+  private static final int SECONDS_TO_WAIT = 1;
 
   private static final int SECONDS_TO_FINISH = 30;
   private static final Duration WRITE_TIMEOUT = Duration.ofSeconds(2);
@@ -199,7 +202,7 @@ public final class McpStdio implements AutoCloseable {
       protocol.answer(message, connection, null);
       return;
     }
-    if (!all.tryAcquire()) {
+    if (!all.tryAcquire(SECONDS_TO_WAIT, TimeUnit.SECONDS)) {
       refuse(message);
       return;
     }

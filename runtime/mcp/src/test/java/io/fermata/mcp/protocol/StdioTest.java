@@ -15,6 +15,7 @@ import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
 import io.fermata.mcp.Wired;
+import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.io.BufferedReader;
@@ -30,8 +31,10 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -187,6 +190,53 @@ class StdioTest {
       }
       asking.close();
 
+      plain.awaitEnd();
+    }
+  }
+
+  @Test
+  void aRequestBeyondThoseThatMayBeOpenIsHandledWhenOneOfThemEnds() throws Exception {
+    int most = 1_024;
+    Queue<CompletableFuture<McpResult>> held = new ConcurrentLinkedQueue<>();
+    McpTool holds =
+        McpTool.of("holds", "Answers when it is let go")
+            .callAsync(
+                call -> {
+                  CompletableFuture<McpResult> result = new CompletableFuture<>();
+                  held.add(result);
+                  return result;
+                });
+    PipedOutputStream asking = new PipedOutputStream();
+    PipedOutputStream answering = new PipedOutputStream();
+    try (BufferedReader received =
+            new BufferedReader(new InputStreamReader(new PipedInputStream(answering), UTF_8));
+        McpStdio plain =
+            McpServer.plain().tool(holds).stdio(new PipedInputStream(asking, 1 << 16), answering)) {
+      for (int id = 1; id <= most; id++) {
+        write(
+            asking,
+            "{'jsonrpc':'2.0','id':%d,'method':'tools/call','params':{'name':'holds'}}"
+                .formatted(id));
+      }
+      while (held.size() < most) {
+        Thread.sleep(10);
+      }
+      write(asking, "{'jsonrpc':'2.0','id':0,'method':'ping'}");
+      // So that the server has read it.
+      Thread.sleep(100);
+      held.remove().complete(McpResult.text("let go"));
+
+      Set<Integer> answered = new HashSet<>();
+      for (int answers = 1; answers <= most + 1; answers++) {
+        JsonNode message = Wired.JSON.readTree(received.readLine());
+        assertThat(message.has("result")).as("%s", message).isTrue();
+        answered.add(message.path("id").asInt());
+        if (answers == 2) {
+          held.forEach(other -> other.complete(McpResult.text("let go")));
+        }
+      }
+      assertThat(answered).hasSize(most + 1);
+      asking.close();
       plain.awaitEnd();
     }
   }
