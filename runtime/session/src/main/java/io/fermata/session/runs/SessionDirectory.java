@@ -342,8 +342,19 @@ public final class SessionDirectory {
       Stages.all(writes);
     } catch (CompletionException e) {
       lagging.set(true);
+      doubtPending();
       throw e;
     }
+  }
+
+  /** What was reported meanwhile may rest on entries that a store has lost that failed. */
+  private void doubtPending() {
+    pending.values().removeIf(change -> change instanceof RunChanged);
+    pending.replaceAll(
+        (id, change) ->
+            change instanceof ThreadChanged listed
+                ? new ThreadChanged(listed.entry(), true)
+                : change);
   }
 
   /** A journal would count as damaged that is listed with an entry that the store has lost. */

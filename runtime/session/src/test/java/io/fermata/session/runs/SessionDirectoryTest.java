@@ -274,6 +274,23 @@ class SessionDirectoryTest {
   }
 
   @Test
+  void norIsAThreadThatWasReportedWhileTheStoreFailed() {
+    String other = "agent:t|t.2";
+    put =
+        entry -> {
+          directory.threadChanged(
+              new DirectoryEntry(other, "thread", "ann", "t", 1, 1, 1, Set.of("tag"), Map.of()));
+          return CompletableFuture.failedFuture(new IOException("The server is gone"));
+        };
+    directory.threadChanged(thread());
+    now(directory.entered());
+
+    put = store.directory()::put;
+    now(directory.entered());
+    assertThat(now(store.directory().get(other))).isEmpty();
+  }
+
+  @Test
   void aThreadOfAShardThatIsGivenUpIsListedByItsNextHostOnly() {
     put = entry -> CompletableFuture.failedFuture(new IOException("The disk is gone"));
     directory.threadChanged(thread());
