@@ -326,7 +326,10 @@ public class PromisesTest {
       assertThat(code(client.status())).isEqualTo("version_changed");
       host.restart(one);
       assertThat(field(client.status())).isEqualTo("to");
-      host.restart(builder.version(2).migrate(1, m -> {}).compile());
+      host.restart(changed, builder.version(2).compile());
+      assertThat(client.proceed("to", "Bonn").structured().path("error").asText())
+          .endsWith("Leave version 1 out and let version 2 migrate(1, …), or restore the graph.");
+      host.restart(builder.migrate(1, m -> {}).compile());
       assertThat(status(client.proceed("to", "Bonn"))).isEqualTo("complete");
     }
   }

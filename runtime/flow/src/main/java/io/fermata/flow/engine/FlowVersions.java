@@ -99,16 +99,17 @@ public final class FlowVersions {
             .orElseGet(() -> missing(run)));
   }
 
-  /** No version can migrate from a number that is registered, so the graph gets another. */
+  /** No version can migrate from a number that is registered. */
   private String changedGraph(RunState run, Flow<?> changed) {
-    return "The run began on %s version %d (%s), whose graph has changed under the same version (%s). Give the changed graph version %d with migrate(%d, …), or restore the graph."
-        .formatted(
-            changed.id(),
-            run.version(),
-            run.fingerprint(),
-            changed.fingerprint(),
-            newest().flow().version() + 1,
-            run.version());
+    int began = run.version();
+    int newest = newest().flow().version();
+    String advice =
+        began == newest
+            ? "Give the changed graph version %d with migrate(%d, …)".formatted(newest + 1, began)
+            : "Leave version %d out and let version %d migrate(%d, …)"
+                .formatted(began, newest, began);
+    return "The run began on %s version %d (%s), whose graph has changed under the same version (%s). %s, or restore the graph."
+        .formatted(changed.id(), began, run.fingerprint(), changed.fingerprint(), advice);
   }
 
   private String missing(RunState run) {
