@@ -478,12 +478,7 @@ public sealed interface Event extends Fact {
    *
    * @param recorded the results of effects that the fork may take from that run
    */
-  record ForkedFrom(ForkOrigin origin, List<RecordedResult> recorded, long at) implements Event {
-    /** How much later the fork goes on than what it comes from. */
-    public long later() {
-      return at - origin.entryAt();
-    }
-  }
+  record ForkedFrom(ForkOrigin origin, List<RecordedResult> recorded, long at) implements Event {}
 
   /** The compensation of an action begins. */
   record Undoing(Place place, long at) implements Event {}

@@ -272,13 +272,14 @@ public final class Fold {
 
   /** Times to answer run from now on; a moment that the run sleeps until stays. */
   private static void forkedFrom(Draft state, Event.ForkedFrom e) {
+    long later = e.at() - e.origin().entryAt();
     RecordedResult.Known known = RecordedResult.Known.of(e.recorded());
     state.identity = state.identity.forked(new RunState.Fork(e.origin(), known, List.of(), false));
     state.startedAt = e.at();
     state.changedAt = e.at();
     state.done = List.of();
     Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
-    places.replaceAll((place, at) -> at.forked(e.later()));
+    places.replaceAll((place, at) -> at.forked(later));
     state.places = unseen(places, null);
     state.moved(true);
   }

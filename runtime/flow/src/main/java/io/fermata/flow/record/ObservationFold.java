@@ -205,10 +205,6 @@ final class ObservationFold {
     if (!way) {
       occurred(event, next);
     }
-    if (event instanceof Event.ForkedFrom fork) {
-      entered.replaceAll((place, start) -> start + fork.later());
-      waiting.replaceAll((place, start) -> start + fork.later());
-    }
     endWaits(event);
     Set<Place> was = stages;
     stages = stages(after);
@@ -370,7 +366,12 @@ final class ObservationFold {
   /** How long a place has been at what it does. */
   private long since(Place place) {
     PlaceState there = before.places().get(place);
-    return there == null ? 0 : Math.max(0, at - there.since());
+    return there == null ? 0 : millis(there.since());
+  }
+
+  /** How long it took what ends now; of a fork, since it went on by itself. */
+  private long millis(long start) {
+    return Math.max(0, at - Math.max(start, before.startedAt()));
   }
 
   /** What a place knew before. */
@@ -574,7 +575,7 @@ final class ObservationFold {
   private void endStage(Place place, boolean done) {
     waiting.remove(place);
     Long start = begun(place);
-    add(place, new Observation.StageEnd(done), start == null ? null : Math.max(0, at - start));
+    add(place, new Observation.StageEnd(done), start == null ? null : millis(start));
     if (done) {
       add(place, new Observation.StageExecuted());
     }
@@ -628,7 +629,7 @@ final class ObservationFold {
               long begun = Objects.requireNonNullElse(waiting.remove(place), there.since());
               boolean gone = !after.places().containsKey(place);
               Cause cause = cause(event, gone);
-              add(place, new Observation.Resume(was, cause), Math.max(0, at - begun));
+              add(place, new Observation.Resume(was, cause), millis(begun));
             });
   }
 
