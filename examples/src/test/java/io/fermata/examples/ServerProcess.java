@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.cli.telemetry.StandardLog;
 import io.fermata.flow.json.Json;
+import io.fermata.jvm.ClassArchive;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -48,6 +49,8 @@ public final class ServerProcess implements AutoCloseable {
 
   /** The log that users see, where the classes of the tests would bring theirs. */
   private static final String LOG = "-Dlogback.configurationFile=" + StandardLog.CONFIGURATION;
+
+  private static @Nullable ClassArchive archive;
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Pattern ENDPOINT = Pattern.compile("http://\\S+/mcp");
@@ -112,7 +115,7 @@ public final class ServerProcess implements AutoCloseable {
     return process.start();
   }
 
-  private static List<String> command(Class<?> main, String... options) {
+  private static List<String> command(Class<?> main, String... options) throws IOException {
     List<String> command = new ArrayList<>();
     command.addAll(java());
     command.addAll(OPTIONS);
@@ -121,12 +124,40 @@ public final class ServerProcess implements AutoCloseable {
     return command;
   }
 
-  private static List<String> application(Class<?> main) {
+  private static List<String> application(Class<?> main) throws IOException {
     if (JAR != null && main.equals(Main.class)) {
       // As the README starts it.
       return List.of("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"), "-jar", JAR);
     }
-    return List.of(NATIVE, LOG, "-cp", classes(), main.getName());
+    List<String> application = new ArrayList<>(List.of(NATIVE, LOG));
+    application.addAll(
+        JAR == null && main.equals(Main.class) ? archive().using() : List.of("-cp", classes()));
+    application.add(main.getName());
+    return application;
+  }
+
+  /** Of the classes that a start of the server loads, as the build makes one for the jar. */
+  private static synchronized ClassArchive archive() throws IOException {
+    if (archive == null) {
+      Path folder = Files.createTempDirectory("classes");
+      folder.toFile().deleteOnExit();
+      ClassArchive written = ClassArchive.in(folder);
+      List<String> command = java();
+      command.addAll(OPTIONS);
+      command.addAll(List.of(NATIVE, LOG));
+      command.addAll(written.writing());
+      command.add(Rehearsal.class.getName());
+      Process rehearsal =
+          new ProcessBuilder(command)
+              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+              .redirectError(ProcessBuilder.Redirect.INHERIT)
+              .start();
+      if (rehearsal.onExit().join().exitValue() != 0) {
+        throw new AssertionError("The rehearsal of the server failed");
+      }
+      archive = written;
+    }
+    return archive;
   }
 
   /** Those of this build; an application of the tests runs around the packaged ones. */
