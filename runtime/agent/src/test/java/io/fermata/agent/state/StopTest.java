@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** What lets a thread rest, and what it is then. */
@@ -398,15 +399,24 @@ class StopTest {
 
   // --- from outside ----------------------------------------------------------------------------
 
-  @Test
-  void aThreadStoppedWhileItsModelIsAskedHasNoReplyAndSaysSo() {
-    Scripted model = new Scripted();
-    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
+  /**
+   * A thread that is stopped while its model is asked for the first time, and what comes before.
+   */
+  private static Conversation stopped(Agent agent, Scripted model, Consumer<Conversation> before) {
+    Conversation talk = Conversation.of(agent);
     model.then(
         request -> {
+          before.accept(talk);
           talk.stop();
           return AiMessage.from("Too late.");
         });
+    return talk;
+  }
+
+  @Test
+  void aThreadStoppedWhileItsModelIsAskedHasNoReplyAndSaysSo() {
+    Scripted model = new Scripted();
+    Conversation talk = stopped(Agent.aiHuman("desk", prompt(model)), model, before -> {});
 
     talk.create().say("Hi");
 
@@ -459,17 +469,17 @@ class StopTest {
   @Test
   void aStoppedThreadTakesTheNextUserMessageHoweverManyWait() {
     Scripted model = new Scripted();
-    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
-    model.then(
-        request -> {
-          for (int i = 0; i < Bounds.INBOX; i++) {
-            talk.post("more");
-          }
-          talk.post("too many");
-          assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("busy");
-          talk.stop();
-          return AiMessage.from("Too late.");
-        });
+    Conversation talk =
+        stopped(
+            Agent.aiHuman("desk", prompt(model)),
+            model,
+            before -> {
+              for (int i = 0; i < Bounds.INBOX; i++) {
+                before.post("more");
+              }
+              before.post("too many");
+              assertThat(Objects.requireNonNull(before.refusal()).code()).isEqualTo("busy");
+            });
     model.say("Here I am.");
     talk.create().say("Hi");
 
@@ -486,15 +496,14 @@ class StopTest {
   void aStoppedThreadWhosePersonIsOnSideATakesTheNextMessageOfThatPerson() {
     Scripted model = new Scripted();
     Conversation talk =
-        Conversation.of(Agent.of("desk", Participant.person(), Participant.prompt(prompt(model))));
-    model.then(
-        request -> {
-          for (int i = 0; i < Bounds.INBOX; i++) {
-            talk.post(null, Message.assistant("more"));
-          }
-          talk.stop();
-          return AiMessage.from("Too late.");
-        });
+        stopped(
+            Agent.of("desk", Participant.person(), Participant.prompt(prompt(model))),
+            model,
+            before -> {
+              for (int i = 0; i < Bounds.INBOX; i++) {
+                before.post(null, Message.assistant("more"));
+              }
+            });
     model.say("Here I am.");
     talk.create().post(null, Message.assistant("Hi")).run();
 
@@ -508,12 +517,7 @@ class StopTest {
   @Test
   void aStoppedThreadDoesNotContinueByAMessageInTheNameOfItsModel() {
     Scripted model = new Scripted();
-    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
-    model.then(
-        request -> {
-          talk.stop();
-          return AiMessage.from("Too late.");
-        });
+    Conversation talk = stopped(Agent.aiHuman("desk", prompt(model)), model, before -> {});
     talk.create().say("Hi");
 
     talk.post(null, Message.assistant("Are you there?")).run();
@@ -549,12 +553,8 @@ class StopTest {
   @Test
   void whatArrivedMeanwhileWaitsForTheNextUserMessage() {
     Scripted model = new Scripted();
-    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
-    model.then(
-        request -> {
-          talk.post("meanwhile").stop();
-          return AiMessage.from("Too late.");
-        });
+    Conversation talk =
+        stopped(Agent.aiHuman("desk", prompt(model)), model, before -> before.post("meanwhile"));
     model.say("Now.");
     talk.create().say("Hi");
     talk.post(null, Message.system("A remark")).run();
@@ -577,12 +577,7 @@ class StopTest {
   @Test
   void aStoppedThreadCanBeContinued() {
     Scripted model = new Scripted();
-    Conversation talk = Conversation.of(Agent.aiHuman("desk", prompt(model)));
-    model.then(
-        request -> {
-          talk.stop();
-          return AiMessage.from("Too late.");
-        });
+    Conversation talk = stopped(Agent.aiHuman("desk", prompt(model)), model, before -> {});
     model.say("Where was I?");
     talk.create().say("Hi");
 
