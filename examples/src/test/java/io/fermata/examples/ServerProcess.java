@@ -129,9 +129,14 @@ public final class ServerProcess implements AutoCloseable {
       // As the README starts it.
       return List.of("-XX:SharedArchiveFile=" + JAR.replaceAll("jar$", "jsa"), "-jar", JAR);
     }
+    return onClassPath(
+        JAR == null && main.equals(Main.class) ? archive().using() : List.of("-cp", classes()),
+        main);
+  }
+
+  private static List<String> onClassPath(List<String> classPath, Class<?> main) {
     List<String> application = new ArrayList<>(List.of(NATIVE, LOG));
-    application.addAll(
-        JAR == null && main.equals(Main.class) ? archive().using() : List.of("-cp", classes()));
+    application.addAll(classPath);
     application.add(main.getName());
     return application;
   }
@@ -144,9 +149,7 @@ public final class ServerProcess implements AutoCloseable {
       ClassArchive written = ClassArchive.in(folder);
       List<String> command = java();
       command.addAll(OPTIONS);
-      command.addAll(List.of(NATIVE, LOG));
-      command.addAll(written.writing());
-      command.add(Rehearsal.class.getName());
+      command.addAll(onClassPath(written.writing(), Rehearsal.class));
       Process rehearsal =
           new ProcessBuilder(command)
               .redirectOutput(ProcessBuilder.Redirect.DISCARD)

@@ -328,9 +328,7 @@ class ChatTest {
         .doesNotContain("!");
   }
 
-  @Test
-  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void aFlowThatSleepsIsNamedOnceAndAPersonGoesOnTalking() throws Exception {
+  private static FlowTool sleeping() {
     Flow<Table> flow =
         Flow.of("book", Table.class)
             .description("Books a table.")
@@ -338,13 +336,19 @@ class ChatTest {
             .edge(START, "think")
             .edge("think", END)
             .compile();
+    return FlowTool.of("book", "Books a table.", flow);
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aFlowThatSleepsIsNamedOnceAndAPersonGoesOnTalking() throws Exception {
     ChatModel model =
         replying(
             last ->
                 last instanceof UserMessage said && said.singleText().equals("Well?")
                     ? AiMessage.from("Not before tomorrow.")
                     : call("book", "{}"));
-    Agent waiter = waiter(model, FlowTool.of("book", "Books a table.", flow));
+    Agent waiter = waiter(model, sleeping());
 
     assertThat(chat(Fermata.host(), waiter, "hi", "", "Well?"))
         .containsSubsequence("[book]", "[book waits until 2", "> > ", "Not before tomorrow.", "> ")
@@ -354,13 +358,6 @@ class ChatTest {
   @Test
   @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void aPersonGoesOnTalkingAlsoIfTheyAnsweredWhileAFlowSleeps() throws Exception {
-    Flow<Table> flow =
-        Flow.of("book", Table.class)
-            .description("Books a table.")
-            .sleep("think", Duration.ofDays(1))
-            .edge(START, "think")
-            .edge("think", END)
-            .compile();
     Tool pay = Tool.of("pay", "Pays.", (flows, args) -> "paid").approval("Pay it?");
     ChatModel model =
         replying(
@@ -377,7 +374,7 @@ class ChatTest {
     Prompt prompt =
         Prompt.of("waiter", Model.of("none", model))
             .text("Book.")
-            .tools(FlowTool.of("book", "Books a table.", flow), pay)
+            .tools(sleeping(), pay)
             .parallelToolCalls();
 
     assertThat(chat(Fermata.host(), Agent.aiHuman("waiter", prompt), "hi", "y", "Well?"))
