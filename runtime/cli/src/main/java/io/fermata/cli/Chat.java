@@ -43,7 +43,7 @@ public final class Chat implements AutoCloseable {
   private static final int PAGE = 100;
   private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
 
-  /** Why a thread rests where a person need not be told, as it is their turn. */
+  /** Why a thread rests when it is simply the person's turn. */
   private static final Set<String> TURNS =
       Set.of(
           StopCode.STOP_ON_RESPONSE,

@@ -369,7 +369,7 @@ final class ObservationFold {
     return there == null ? 0 : millis(there.since());
   }
 
-  /** How long it took what ends now; of a fork, since it went on by itself. */
+  /** How long it took what ends now; of a fork, since it began. */
   private long millis(long start) {
     return Math.max(0, at - Math.max(start, before.startedAt()));
   }

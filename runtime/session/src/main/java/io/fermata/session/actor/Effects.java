@@ -236,7 +236,7 @@ public final class Effects<F extends Effect, R> {
 
   @SuppressWarnings("try") // Entered is only closed.
   private void perform(String key, Running<F, R> each, Performer<F, R> performer) {
-    // Before the session is read, so that the next actor knows what the last one was told.
+    // Before the session is read, so that the next actor knows what the last one was notified of.
     each.started = true;
     session.tell(new SessionCommand.EffectStarted(key));
     Activity activity =
