@@ -81,7 +81,8 @@ final class OpenMemoryStore implements OpenStore, StoreJournals {
   // --- the plugins
 
   @Override
-  public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
+  public CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedEntry> write, long incarnation) {
     return done(() -> add(persistenceId, write));
   }
 

@@ -65,8 +65,9 @@ final class JournalPlugin extends AsyncWriteJournal {
     }
     String persistenceId = write.persistenceId();
     long first = records.get(0).sequenceNr();
+    long incarnation = journals.incarnation();
     return tipBefore(persistenceId, first)
-        .thenCompose(tip -> append(records, tip))
+        .thenCompose(tip -> append(records, tip, incarnation))
         .handle(
             (done, failure) -> {
               if (failure == null) {
@@ -110,11 +111,12 @@ final class JournalPlugin extends AsyncWriteJournal {
                 });
   }
 
-  private CompletionStage<@Nullable Void> append(List<SerializedEntry> entries, JournalTip before) {
+  private CompletionStage<@Nullable Void> append(
+      List<SerializedEntry> entries, JournalTip before, long incarnation) {
     List<SerializedEntry> chained = SerializedEntry.chained(entries, before);
     SerializedEntry last = chained.get(chained.size() - 1);
     tips.put(last.persistenceId(), last.tip());
-    return journals.append(last.persistenceId(), chained);
+    return journals.append(last.persistenceId(), chained, incarnation);
   }
 
   @Override

@@ -12,16 +12,18 @@ import org.jspecify.annotations.Nullable;
  */
 public interface StoreJournals {
 
-  /**
-   * Changes when the store was restarted or replaced, and may have lost what was known of it.
-   * Requests that were waiting then have failed.
-   */
+  /** Changes when the store was restarted or replaced, and may have lost what was known of it. */
   default long incarnation() {
     return 0;
   }
 
-  /** Appends the records of one write, which follow the tip; all of them or none. */
-  CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write);
+  /**
+   * Appends the records of one write, which follow the tip; all of them or none.
+   *
+   * @param incarnation in which the tip was known; in a later one nothing is written
+   */
+  CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedEntry> write, long incarnation);
 
   /** Deletes records; the sequence number of the newest one is not reused. */
   CompletionStage<@Nullable Void> deleteTo(String persistenceId, long to);

@@ -49,7 +49,7 @@ final class SqlJournals implements StoreJournals {
   private final Transactions reader;
   private final SqlBackend backend;
   private final Runnable written;
-  private final SqlBatches<SqlWrite, @Nullable Void> appends;
+  private final SqlBatches<Append, @Nullable Void> appends;
   private final SqlBatches<String, JournalTip> tips;
   private final SqlBatches<SnapshotRange, Optional<SerializedSnapshot>> snapshots;
 
@@ -65,13 +65,18 @@ final class SqlJournals implements StoreJournals {
     this.written = written;
     this.appends =
         new SqlBatches<>(
-            new SqlBatches.Bounds<>(SqlBatches.AT_ONCE, BYTES_AT_ONCE, SqlWrite::size),
+            new SqlBatches.Bounds<>(
+                SqlBatches.AT_ONCE, BYTES_AT_ONCE, append -> append.write().size()),
             this::notifying,
-            (connection, writes) -> {
-              journal.append(connection, writes);
-              return Arrays.asList(new @Nullable Void[writes.size()]);
+            (connection, together) -> {
+              requireUnreplaced(together);
+              journal.append(connection, together.stream().map(Append::write).toList());
+              return Arrays.asList(new @Nullable Void[together.size()]);
             },
-            failure -> isOfOne(journal, failure) || shards.isMoved(failure));
+            failure ->
+                isOfOne(journal, failure)
+                    || shards.isMoved(failure)
+                    || failure instanceof ReplacedException);
     this.tips =
         new SqlBatches<>(
             SqlBatches.AT_ONCE, reader::query, journal::tips, failure -> isOfOne(journal, failure));
@@ -81,6 +86,21 @@ final class SqlJournals implements StoreJournals {
             reader::query,
             journal::snapshots,
             failure -> isOfOne(journal, failure));
+  }
+
+  /**
+   * A write that waits.
+   *
+   * @param incarnation of the database in which the end that it follows was known
+   */
+  private record Append(SqlWrite write, long incarnation) {}
+
+  /** A database that was replaced may lack the ends that writes follow. */
+  private void requireUnreplaced(List<Append> together) {
+    long now = backend.incarnation();
+    if (together.stream().anyMatch(append -> append.incarnation() != now)) {
+      throw new ReplacedException();
+    }
   }
 
   private <T> CompletableFuture<T> notifying(Transactions.Work<T> appending) {
@@ -105,10 +125,11 @@ final class SqlJournals implements StoreJournals {
 
   @Override
   @SuppressWarnings("FutureReturnValueIgnored") // the appender is notified of a failure
-  public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
+  public CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedEntry> write, long incarnation) {
     CompletableFuture<@Nullable Void> appended;
     try {
-      appended = appends.ask(SqlWrite.of(shards, persistenceId, write));
+      appended = appends.ask(new Append(SqlWrite.of(shards, persistenceId, write), incarnation));
     } catch (StoreException moved) {
       return CompletableFuture.failedFuture(moved);
     }

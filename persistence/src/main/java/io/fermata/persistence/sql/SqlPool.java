@@ -4,7 +4,6 @@ import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.HikariPoolMXBean;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StorePool;
-import io.fermata.persistence.spi.StoreProblem;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
@@ -16,7 +15,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -119,11 +117,7 @@ public final class SqlPool implements Transactions {
 
   private void requireUnreplaced(long asked) {
     if (incarnation.getAsLong() != asked) {
-      throw new StoreException(
-          StoreProblem.AWAY,
-          "The store was restarted or replaced while this request waited for it; nothing of this"
-              + " request was written; retry",
-          (@Nullable Throwable) null);
+      throw new ReplacedException();
     }
   }
 

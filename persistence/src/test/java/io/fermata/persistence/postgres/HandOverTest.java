@@ -170,7 +170,7 @@ final class HandOverTest {
       while (!stopping) {
         SerializedEntry entry = entry(session, tip);
         try {
-          Host.await(journals.append(session, List.of(entry)));
+          Host.await(journals.append(session, List.of(entry), 0));
         } catch (AssertionError refused) {
           return Optional.of(StoreProblem.of(refused));
         }

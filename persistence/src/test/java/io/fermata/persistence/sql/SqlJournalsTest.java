@@ -41,7 +41,7 @@ final class SqlJournalsTest {
       assertThat(Host.await(journals.tip("new"))).isEqualTo(JournalTip.NONE);
       assertThat(database.reads).hasValue(0);
 
-      Host.await(journals.append("new", List.of(record("new", 1))));
+      Host.await(journals.append("new", List.of(record("new", 1)), 0));
       assertThat(Host.await(journals.tip("new")).seq()).isEqualTo(1);
       assertThat(database.reads).hasValue(1);
     }
@@ -53,8 +53,8 @@ final class SqlJournalsTest {
       SqlJournals journals = new SqlJournals(database, () -> {});
       CompletableFuture<@Nullable Void> before = new CompletableFuture<>();
       database.before = before;
-      var first = journals.append("busy", List.of(record("busy", 1)));
-      var second = journals.append("busy", List.of(record("busy", 2)));
+      var first = journals.append("busy", List.of(record("busy", 1)), 0);
+      var second = journals.append("busy", List.of(record("busy", 2)), 0);
       CompletableFuture<@Nullable Void> written = journals.written(List.of("busy", "idle"));
       assertThat(written).isNotDone();
       assertThat(journals.written(List.of("idle"))).isDone();
@@ -63,8 +63,25 @@ final class SqlJournalsTest {
       Host.await(written);
       Host.await(first);
       Host.await(second);
-      Host.await(journals.append("busy", List.of(record("busy", 3))));
+      Host.await(journals.append("busy", List.of(record("busy", 3)), 0));
       assertThat(journals.written(List.of("busy"))).isDone();
+    }
+  }
+
+  @Test
+  void onlyTheWritesThatFollowAnEndOfADatabaseThatWasReplacedMeanwhileAreRefused() {
+    try (Spied database = new Spied(directory.resolve("replaced.db"))) {
+      SqlJournals journals = new SqlJournals(database, () -> {});
+      CompletableFuture<@Nullable Void> before = new CompletableFuture<>();
+      database.before = before;
+      var old = journals.append("old", List.of(record("old", 2)), journals.incarnation());
+      database.incarnation++;
+      var young = journals.append("young", List.of(record("young", 1)), journals.incarnation());
+      before.complete(null);
+      Host.await(young);
+      assertThatThrownBy(() -> Host.await(old)).hasMessageContaining("replaced");
+      assertThat(Host.await(journals.tip("old"))).isEqualTo(JournalTip.NONE);
+      assertThat(Host.await(journals.tip("young")).seq()).isEqualTo(1);
     }
   }
 
@@ -72,8 +89,8 @@ final class SqlJournalsTest {
   void aWriteThatFailedIsNotInFlightAnyMore() {
     try (Spied database = new Spied(directory.resolve("failed.db"))) {
       SqlJournals journals = new SqlJournals(database, () -> {});
-      Host.await(journals.append("busy", List.of(record("busy", 1))));
-      var again = journals.append("busy", List.of(record("busy", 1))).toCompletableFuture();
+      Host.await(journals.append("busy", List.of(record("busy", 1)), 0));
+      var again = journals.append("busy", List.of(record("busy", 1)), 0).toCompletableFuture();
       assertThatThrownBy(() -> Host.await(again)).hasMessageContaining("UNIQUE");
       assertThat(journals.written(List.of("busy"))).isDone();
     }
@@ -98,6 +115,7 @@ final class SqlJournalsTest {
 
     final AtomicInteger reads = new AtomicInteger();
     @Nullable CompletableFuture<@Nullable Void> before;
+    long incarnation;
     private final SqlPool pool;
 
     Spied(Path path) {
@@ -109,6 +127,11 @@ final class SqlJournalsTest {
     @Override
     public Dialect dialect() {
       return Dialect.SQLITE;
+    }
+
+    @Override
+    public long incarnation() {
+      return incarnation;
     }
 
     @Override

@@ -210,8 +210,9 @@ class FaultyOpenStore implements OpenStore {
 
     @Override
     public CompletionStage<@Nullable Void> append(
-        String persistenceId, List<SerializedEntry> write) {
-      return faults.append(life, persistenceId, write, () -> behind.append(persistenceId, write));
+        String persistenceId, List<SerializedEntry> write, long incarnation) {
+      return faults.append(
+          life, persistenceId, write, () -> behind.append(persistenceId, write, incarnation));
     }
 
     @Override

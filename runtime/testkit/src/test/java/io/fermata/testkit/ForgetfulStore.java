@@ -75,12 +75,13 @@ final class ForgetfulStore implements StoreSource {
 
     @Override
     public synchronized CompletionStage<@Nullable Void> append(
-        String persistenceId, List<SerializedEntry> write) {
+        String persistenceId, List<SerializedEntry> write, long incarnation) {
       List<SerializedEntry> kept = new ArrayList<>(write);
       if (write.get(0).sequenceNr() == 1) {
-        return behind.append(persistenceId, kept);
+        return behind.append(persistenceId, kept, incarnation);
       }
-      return flush().thenAccept(done -> latest = () -> behind.append(persistenceId, kept));
+      return flush()
+          .thenAccept(done -> latest = () -> behind.append(persistenceId, kept, incarnation));
     }
 
     @Override

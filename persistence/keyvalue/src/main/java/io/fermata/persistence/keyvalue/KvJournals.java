@@ -107,7 +107,8 @@ final class KvJournals implements StoreJournals {
   }
 
   @Override
-  public CompletionStage<@Nullable Void> append(String persistenceId, List<SerializedEntry> write) {
+  public CompletionStage<@Nullable Void> append(
+      String persistenceId, List<SerializedEntry> write, long incarnation) {
     return changed(persistenceId, document -> document.append(write));
   }
 

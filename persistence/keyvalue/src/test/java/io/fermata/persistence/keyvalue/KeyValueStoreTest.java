@@ -451,12 +451,12 @@ final class KeyValueStoreTest extends KeyValueContract {
         new SerializedSnapshot(new SnapshotMetadata("a", 1, 5), entries.get(0).event(), null, 0, 0);
     try (OpenStore open = store().open()) {
       StoreJournals journals = ((StoreSetup) open.setup()).journals();
-      Host.await(journals.append("a", entries.subList(0, 1)));
+      Host.await(journals.append("a", entries.subList(0, 1), 0));
       Host.await(journals.save(taken));
       assertThat(snapshots("a")).isEmpty();
       assertThat(Host.await(journals.snapshot("a", SnapshotSelectionCriteria.latest())))
           .contains(taken);
-      Host.await(journals.append("a", entries.subList(1, 2)));
+      Host.await(journals.append("a", entries.subList(1, 2), 0));
       assertThat(snapshots("a")).containsExactly(1L);
     }
   }
