@@ -178,6 +178,21 @@ class ClusterRolloutTest {
   }
 
   @Test
+  void aHostThatRetiresAVersionTakesItsPartOfTheSessionsAtOnce() throws Exception {
+    Fermata old = host(first(), second());
+    Fermata heir = host(heir());
+    List<String> sessions =
+        IntStream.range(0, 30)
+            .mapToObj(i -> session(call(hosts.get(i % 2), "order", starting())))
+            .toList();
+    eventually(() -> !statuses(sessions).isEmpty() && isAwake(heir));
+    for (String session : sessions) {
+      ToolReply next = answer(old, session, "dish", "soup");
+      assertThat(version(next)).as(next.structured().toString()).isEqualTo(2);
+    }
+  }
+
+  @Test
   void anOldHostCannotReturnWhenTheOthersHaveLeftItsVersion() {
     host(heir());
     assertThatThrownBy(() -> host(first()))

@@ -6,6 +6,7 @@ import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.json.Json;
 import io.fermata.session.journal.Encryption;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -45,11 +46,37 @@ public record Offers(
    * The versions of a flow.
    *
    * @param registered the fingerprints of the graphs, by their versions
-   * @param migrated the earlier versions whose runs continue on one of these
+   * @param migrated those of these on which runs of an earlier version continue
    */
-  public record Versions(SortedMap<Integer, String> registered, SortedSet<Integer> migrated) {
+  public record Versions(
+      SortedMap<Integer, String> registered, SortedMap<Integer, SortedSet<Integer>> migrated) {
+    Versions() {
+      this(new TreeMap<>(), new TreeMap<>());
+    }
+
+    private void add(FlowProgram<?> program) {
+      Flow<?> flow = program.flow();
+      registered.put(flow.version(), flow.fingerprint());
+      for (int from = 1; from < flow.version(); from++) {
+        if (program.migratesFrom(from)) {
+          migrated.computeIfAbsent(from, earlier -> new TreeSet<>()).add(flow.version());
+        }
+      }
+    }
+
     private boolean runs(Versions others) {
-      return others.registered.entrySet().stream().allMatch(registered.entrySet()::contains);
+      return others.registered.entrySet().stream()
+          .allMatch(
+              each -> registered.entrySet().contains(each) || migrates(each.getKey(), others));
+    }
+
+    /** Whether the runs of a version continue here on one that the others run, too. */
+    private boolean migrates(int version, Versions others) {
+      SortedSet<Integer> known =
+          migrated
+              .getOrDefault(version, Collections.emptySortedSet())
+              .headSet(others.registered.lastKey() + 1);
+      return !known.isEmpty() && others.registered.containsKey(known.last());
     }
   }
 
@@ -79,15 +106,7 @@ public record Offers(
       Collection<FlowProgram<?>> programs, Collection<String> agents, Keys keys) {
     SortedMap<String, Versions> flows = new TreeMap<>();
     for (FlowProgram<?> program : programs) {
-      Flow<?> flow = program.flow();
-      Versions versions =
-          flows.computeIfAbsent(flow.id(), id -> new Versions(new TreeMap<>(), new TreeSet<>()));
-      versions.registered.put(flow.version(), flow.fingerprint());
-      for (int from = 1; from < flow.version(); from++) {
-        if (program.migratesFrom(from)) {
-          versions.migrated.add(from);
-        }
-      }
+      flows.computeIfAbsent(program.flow().id(), id -> new Versions()).add(program);
     }
     return new Offers(flows, new TreeSet<>(agents), ClusterSerializer.formats(), keys);
   }
@@ -125,7 +144,10 @@ public record Offers(
     return "the flows %s and the agents %s".formatted(all, agents);
   }
 
-  /** Whether a host with these offers runs every session of hosts with others, unchanged. */
+  /**
+   * Whether a host with these offers runs every session of hosts with others, and leaves it such
+   * that these run it, too.
+   */
   boolean runs(Offers others) {
     return agents.containsAll(others.agents)
         && keys.decrypt(others.keys)
@@ -179,7 +201,7 @@ public record Offers(
     for (Map.Entry<Integer, String> each : others.registered.entrySet()) {
       String same = here.registered.get(each.getKey());
       String version = flow + " version " + each.getKey();
-      if (same == null && !here.migrated.contains(each.getKey())) {
+      if (same == null && !here.migrated.containsKey(each.getKey())) {
         return "it neither has nor migrates the " + version;
       } else if (same != null && !same.equals(each.getValue())) {
         return "its %s has another graph, and a changed graph needs another version"

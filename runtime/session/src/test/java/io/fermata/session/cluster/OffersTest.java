@@ -2,7 +2,6 @@ package io.fermata.session.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -12,15 +11,19 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class OffersTest {
-  private static Offers offers(Set<Integer> versions, Integer... migrated) {
-    Map<Integer, String> registered = new TreeMap<>();
-    versions.forEach(version -> registered.put(version, "graph" + version));
+  private static Offers offers(Set<Integer> versions) {
+    return offers(versions, Map.of());
+  }
+
+  /**
+   * @param migrated the versions on which runs of earlier ones continue
+   */
+  private static Offers offers(Set<Integer> versions, Map<Integer, Set<Integer>> migrated) {
+    Offers.Versions trip = new Offers.Versions();
+    versions.forEach(version -> trip.registered().put(version, "graph" + version));
+    migrated.forEach((from, to) -> trip.migrated().put(from, new TreeSet<>(to)));
     return new Offers(
-        new TreeMap<>(
-            Map.of(
-                "trip",
-                new Offers.Versions(
-                    new TreeMap<>(registered), new TreeSet<>(Arrays.asList(migrated))))),
+        new TreeMap<>(Map.of("trip", trip)),
         new TreeSet<>(),
         ClusterSerializer.formats(),
         Offers.Keys.NONE);
@@ -36,7 +39,7 @@ class OffersTest {
 
   private static final Offers OLD = offers(Set.of(1));
   private static final Offers BOTH = offers(Set.of(1, 2));
-  private static final Offers HEIR = offers(Set.of(2), 1);
+  private static final Offers HEIR = offers(Set.of(2), Map.of(1, Set.of(2)));
   private static final Offers STRANGER = offers(Set.of(2));
 
   @Test
@@ -44,6 +47,17 @@ class OffersTest {
     assertThat(BOTH.runs(OLD)).isTrue();
     assertThat(OLD.runs(BOTH)).isFalse();
     assertThat(HEIR.runs(OLD)).isFalse();
+  }
+
+  @Test
+  void aHostThatLeavesOutAVersionRunsWhatItMigratesToOneThatTheOthersRun() {
+    assertThat(HEIR.runs(BOTH)).isTrue();
+    assertThat(offers(Set.of(2, 3), Map.of(1, Set.of(2))).runs(BOTH)).isTrue();
+    assertThat(STRANGER.runs(BOTH)).isFalse();
+    assertThat(offers(Set.of(2, 3), Map.of(1, Set.of(3))).runs(BOTH)).isFalse();
+    assertThat(offers(Set.of(2, 3), Map.of(1, Set.of(2))).runs(offers(Set.of(1, 3))))
+        .as("the others lack the version on which its runs continue")
+        .isFalse();
   }
 
   @Test
